@@ -1,0 +1,17 @@
+"""Where tests find other people's data: beside the project, or where TROTH_SHARED says. Absent, they are skipped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("TROTH_SHARED") or Path(__file__).parents[2] / "shared")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    if not SHARED.is_dir():
+        pytest.skip("needs the data folder: ../shared, or where TROTH_SHARED says")
+    return SHARED
