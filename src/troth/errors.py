@@ -34,13 +34,17 @@ class UserError(Exception):
 
     def at(self, *, file: str | None = None, dialogue: str | None = None, turn: int | None = None) -> UserError:
         """The same error with the place filled in where it was not known yet."""
-        return UserError(
+        return type(self)(
             self.what,
             file=self.file or file,
             dialogue=self.dialogue if self.dialogue is not None else dialogue,
             turn=self.turn if self.turn is not None else turn,
             hint=self.hint,
         )
+
+
+class PredictionError(UserError):
+    """Something wrong on the prediction's side of a pair: the file to name is the prediction's."""
 
 
 def near(name: str, known: Iterable[str]) -> str | None:

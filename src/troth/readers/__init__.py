@@ -7,12 +7,18 @@ A reader is a module (or any object) with
                                       dialogues; pairs where the format holds gold and prediction together
     write(dialogues, out) -> None     optional: what `troth convert` calls; `out` is a path that does not exist yet
 
-and a docstring whose first line `troth ls` shows. Readers of others plug in through the entry point group `troth.readers`.
+                                      (PAIRS = True where it takes pairs, too)
+
+and a docstring whose first line `troth ls` shows. Readers of others plug in through the entry point group
+`troth.readers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from troth.errors import UserError
@@ -45,13 +51,19 @@ def detect(path: str) -> str:
 
 
 def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:
-    """Every dialogue under a path, document by document, in the order of the files."""
+    """Every dialogue under a path, in the order of the files."""
+    for _, items in batches(path, format):
+        yield from items
+
+
+def batches(path: str, format: str | None = None) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+    """The dialogues of one document after the other, with the document's name: what errors need to say where."""
     reader: Any = None
     for document in source.documents(path):
         if reader is None:
             reader = FORMATS.load(format or _recognise(document))
         try:
-            yield from reader.read(document)
+            yield document.name, list(reader.read(document))
         except UserError as error:
             raise error.at(file=document.name) from error
 
@@ -70,6 +82,32 @@ def predictions(path: str, format: str | None = None) -> Iterator[Dialogue]:
             yield item.pred
 
 
+def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str) -> None:
+    """Write dialogues in another format, whole or not at all: `out` appears when everything is in it."""
+    writer = FORMATS.load(format)
+    if not hasattr(writer, "write"):
+        able = ", ".join(sorted(name for name in FORMATS if hasattr(FORMATS.load(name), "write")))
+        raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
+    place = Path(out)
+    if place.exists() or place.is_symlink():
+        raise UserError("is there already", file=out, hint="name a new file or folder")
+    if not place.parent.is_dir():
+        raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        writer.write(_writable(dialogues, format, pairs=getattr(writer, "PAIRS", False)), part)
+        part.rename(place)
+    except OSError as error:
+        raise UserError(
+            f"cannot be written: {error.strerror}", file=out, hint="is there room, and the right to?"
+        ) from error
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.unlink(missing_ok=True)
+
+
 def schema(path: str) -> Schema:
     """A schema file in SGD's layout: a list of services."""
     return _schema(source.first(path))
@@ -79,6 +117,19 @@ def schema_beside(path: str) -> Schema | None:
     """The `schema.json` in the same folder or archive as the dialogues, if there is one."""
     document = source.beside(path, "schema.json")
     return None if document is None else _schema(document)
+
+
+def _writable(dialogues: Iterable[Dialogue | Pair], format: str, *, pairs: bool) -> Iterator[Dialogue | Pair]:
+    """What a format has a place for; the rest is refused and not dropped."""
+    for item in dialogues:
+        if isinstance(item, Pair) and not pairs:
+            raise UserError(
+                f"'{format}' holds gold or predictions, not both", dialogue=item.gold.id, hint="choose one side"
+            )
+        for side in (item.gold, item.pred) if isinstance(item, Pair) else (item,):
+            if side is not None and any(turn.correct is not None for turn in side.turns):
+                raise UserError("has right or wrong per slot and no values: nothing to convert", dialogue=side.id)
+        yield item
 
 
 def _schema(document: source.Document) -> Schema:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,12 +15,51 @@ from troth.readers.source import Document
 T = TypeVar("T")
 
 
-def decode(document: Document, kind: type[T], *, data: bytes | msgspec.Raw | None = None, dialogue: str | None = None) -> T:
+class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…):`
+    """Fills in the place of any UserError raised inside."""
+
+    __slots__ = ("dialogue", "line", "turn")
+
+    def __init__(self, *, dialogue: str | None = None, turn: int | None = None, line: int | None = None) -> None:
+        self.dialogue, self.turn, self.line = dialogue, turn, line
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if not isinstance(error, UserError):
+            return
+        placed = error.at(dialogue=self.dialogue, turn=self.turn)
+        if self.line is not None:
+            what = f"line {self.line}: {placed.what}"
+            placed = type(placed)(what, file=placed.file, dialogue=placed.dialogue, turn=placed.turn, hint=placed.hint)
+        raise placed from error
+
+
+def decode(
+    document: Document, kind: type[T], *, data: bytes | msgspec.Raw | None = None, dialogue: str | None = None
+) -> T:
     """Decode a document, or a part of it, as `kind`; what does not fit becomes a UserError with its place."""
     try:
         return msgspec.json.decode(document.data if data is None else data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise place(document, error, dialogue) from error
+
+
+def lines(document: Document) -> Iterator[tuple[int, Any]]:
+    """The objects of a document that has one a line, with the line's number from 1; blank lines are passed over."""
+    empty = True
+    for number, line in enumerate(document.data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        empty = False
+        with where(line=number):
+            row = decode(document, object, data=line)
+            if not isinstance(row, dict):
+                raise UserError("is not an object {…}", file=document.name)
+        yield number, row
+    if empty:
+        raise UserError("the file is empty", file=document.name, hint="is it the right one?")
 
 
 def place(document: Document, error: Exception, dialogue: str | None = None) -> UserError:
@@ -27,6 +68,8 @@ def place(document: Document, error: Exception, dialogue: str | None = None) -> 
         return UserError("nested too deeply to be dialogue data", file=document.name, dialogue=dialogue)
     if isinstance(error, UnicodeDecodeError) or "utf-8" in str(error).lower():
         return UserError("not valid UTF-8", file=document.name, dialogue=dialogue, hint="save it as UTF-8")
+    if not document.data.strip():
+        return UserError("the file is empty", file=document.name, hint="is it the right one?")
     what, _, path = str(error).partition(" - at `")
     if not isinstance(error, msgspec.ValidationError):
         hint = "is the file whole?" if "truncated" in what.lower() else "is it JSON?"

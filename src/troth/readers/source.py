@@ -10,6 +10,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -30,7 +31,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 def documents(path: str) -> Iterator[Document]:
     """Every document under a path: sorted by name, archives opened, schemas left out."""
     if path == "-":
-        yield Document("<stdin>", sys.stdin.buffer.read())
+        yield _stdin()
         return
     place = Path(path)
     if place.is_dir():
@@ -56,9 +57,15 @@ def beside(path: str, name: str) -> Document | None:
     if path == "-":
         return None
     if place.suffix == ".zip" and place.is_file():
-        return next((d for d in _unzip(place, lambda member: Path(member).name == name)), None)
+        return next(_unzip(place, lambda member: Path(member).name == name), None)
     folder = place if place.is_dir() else place.parent
     return next(_open(folder / name)) if (folder / name).is_file() else None
+
+
+@cache
+def _stdin() -> Document:
+    """Standard input can be read once, and is wanted twice: to tell the format, and to read it."""
+    return Document("<stdin>", sys.stdin.buffer.read())
 
 
 def _aside(name: str) -> bool:
@@ -68,7 +75,12 @@ def _aside(name: str) -> bool:
 def _open(file: Path) -> Iterator[Document]:
     try:
         if file.suffix == ".zip":
-            yield from _unzip(file, lambda member: member.endswith(ENDINGS) and not _aside(Path(member).name))
+            members = _unzip(file, lambda member: member.endswith(ENDINGS) and not _aside(Path(member).name))
+            document = next(members, None)
+            if document is None:
+                raise UserError("no .json or .jsonl file in this archive", file=str(file), hint="is it the right one?")
+            yield document
+            yield from members
         elif file.suffix == ".gz":
             yield Document(str(file), gzip.decompress(file.read_bytes()))
         else:
@@ -79,10 +91,7 @@ def _open(file: Path) -> Iterator[Document]:
 
 def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
     with zipfile.ZipFile(file) as archive:
-        names = sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/"))
-        if not names:
-            raise UserError("no .json or .jsonl file in this archive", file=str(file), hint="is it the right one?")
-        for name in names:
+        for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
             data = archive.read(name)
             yield Document(f"{file}/{name}", gzip.decompress(data) if name.endswith(".gz") else data)
 

@@ -1,0 +1,3 @@
+from troth.cli import main
+
+main()

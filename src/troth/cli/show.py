@@ -1,0 +1,53 @@
+"""What commands print: results to standard output, everything else to standard error; rich on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from troth.report.tables import Table
+
+
+def table(table: Table) -> None:
+    if not sys.stdout.isatty():
+        sys.stdout.write(table.plain() + "\n")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(box=None, header_style="bold", pad_edge=False)
+    for index, column in enumerate(table.columns):
+        drawn.add_column(escape(column), justify="left" if index < table.labels else "right")
+    for r, row in enumerate(table.rows):
+        drawn.add_row(*(f"[bold]{escape(c)}[/]" if (r, i) in table.best else escape(c) for i, c in enumerate(row)))
+    Console().print(drawn)
+
+
+def tables(made: Iterable[Table]) -> None:
+    for index, one in enumerate(made):
+        if index:
+            text("")
+        table(one)
+
+
+def json(value: Any) -> None:
+    """One JSON value; NaN cannot come here, since numbers that do not exist are None with a reason."""
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def text(line: str) -> None:
+    sys.stdout.write(printable(line) + "\n")
+
+
+def note(line: str) -> None:
+    """Something the user should know that is not the result."""
+    sys.stderr.write(printable(line) + "\n")
+
+
+def printable(line: str) -> str:
+    """Text from dialogues may hold terminal escapes; they are shown, not obeyed."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in line)

@@ -1,0 +1,75 @@
+"""When a predicted value counts as the gold one: a score between 0 and 1 for a pair of strings.
+
+The public SGD script matches with fuzzywuzzy 0.18, whose result depends on what else is installed: with
+python-Levenshtein it is the Indel ratio, without it difflib's. Both are here, bit for bit (tests compare them with
+fuzzywuzzy itself), because published numbers exist for both.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Indel
+
+Matcher = Callable[[str, str], float]  # (gold, predicted) -> score; not symmetric for difflib
+
+_NOT_WORD = re.compile(r"(?ui)\W")
+# fuzzywuzzy "forces ASCII" by deleting U+0080 to U+00FF and nothing beyond: "Zoë" becomes "zo", "Łódź" stays "łódź"
+# but for its ó.
+_LATIN1 = dict.fromkeys(range(128, 256))
+_PAIRS = 1 << 17  # pairs kept: predictions repeat from turn to turn, so nearly every comparison is a look-up
+
+
+def exact(gold: str, pred: str) -> float:
+    return float(gold == pred)
+
+
+@lru_cache(maxsize=_PAIRS)
+def token_sort(text: str) -> str:
+    """fuzzywuzzy's processing: Latin-1 letters dropped, non-word characters to spaces, lower case, tokens sorted."""
+    return " ".join(sorted(_NOT_WORD.sub(" ", text.translate(_LATIN1)).lower().split()))
+
+
+@lru_cache(maxsize=_PAIRS)
+def fuzzy_indel(gold: str, pred: str) -> float:
+    """`token_sort_ratio` of fuzzywuzzy with python-Levenshtein installed: rounded to a whole percent."""
+    a, b = token_sort(gold), token_sort(pred)
+    if a == b:
+        return 1.0
+    return round(100 * Indel.normalized_similarity(a, b)) / 100.0 if a and b else 0.0
+
+
+@lru_cache(maxsize=_PAIRS)
+def fuzzy_difflib(gold: str, pred: str) -> float:
+    """`token_sort_ratio` of fuzzywuzzy without python-Levenshtein: difflib's ratio, which is not symmetric."""
+    a, b = token_sort(gold), token_sort(pred)
+    if a == b:
+        return 1.0
+    return round(100 * difflib.SequenceMatcher(None, a, b).ratio()) / 100.0 if a and b else 0.0
+
+
+@lru_cache(maxsize=_PAIRS)
+def fuzzy_raw(gold: str, pred: str) -> float:
+    """`token_sort_ratio` of rapidfuzz 3 as NeMo's port calls it: neither processed nor rounded."""
+    return fuzz.token_sort_ratio(gold, pred) / 100.0
+
+
+@lru_cache(maxsize=_PAIRS)
+def partial_95(gold: str, pred: str) -> float:
+    """mwzeval: 1 if the partial ratio is above 95, else 0. Substrings match by design: "cafe" is "cafe uno"."""
+    if gold == pred:
+        return 1.0
+    return float(bool(gold and pred) and round(fuzz.partial_ratio(gold, pred)) > 95)
+
+
+MATCHERS: dict[str, Matcher] = {
+    "fuzzy-indel": fuzzy_indel,
+    "fuzzy-difflib": fuzzy_difflib,
+    "fuzzy-raw": fuzzy_raw,
+    "partial-95": partial_95,
+    "exact": exact,
+}

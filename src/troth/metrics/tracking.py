@@ -1,0 +1,292 @@
+"""State tracking: gold and predicted states compared frame by frame, every metric's parts in one pass.
+
+Papers: FGA (Dey et al. 2022) for JGA, SA, AGA and FGA; SGD (Rastogi et al. 2020) for the DSTC8 set. What is written
+down here per frame is what all of them need; `aggregate` makes units and metrics of it.
+
+FGA needs a state to be right or wrong. Under fuzzy matching a joint score J may lie between; then a unit is exact iff J
+is 1, and its weight is J + (1 - J)·(1 - exp(-λ·lag)), which is the paper's where J is 0 or 1, equals JGA at λ = 0 in
+every profile and grows with λ.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth.errors import PredictionError, UserError
+from troth.metrics.profiles import Profile
+from troth.metrics.states import EMPTY, NAN, Comparer, Values
+from troth.records import Dialogue, Frame, Schema, State, Turn
+
+INF = float("inf")
+
+
+class Column(IntEnum):
+    """What is written down of each frame. NaN where it does not apply."""
+
+    DIALOGUE = 0
+    TURN = 1
+    SERVICE = 2  # -1: a turn in which neither side has a frame, or a file without services
+    JOINT = 3  # product of the slots' scores; JOINT_CAT and JOINT_NONCAT over one kind of slots
+    JOINT_CAT = 4
+    JOINT_NONCAT = 5
+    RIGHT = 6  # sum of scores over the slots that gold has
+    ACTIVE = 7  # how many slots gold has
+    RIGHT_CAT = 8
+    ACTIVE_CAT = 9
+    WRONG = 10  # how much is wrong over all slots, a wrong value counted once; infinite for a missing prediction
+    SIZE = 11  # slots of the service's schema
+    LOCAL = 12  # 1 if what changed in this turn is right on both sides
+    INTENT = 13
+    REQUESTED_F1 = 14
+    REQUESTED_PRECISION = 15
+    REQUESTED_RECALL = 16
+    TAGGING_F1 = 17
+    TAGGING_PRECISION = 18
+    TAGGING_RECALL = 19
+
+
+class SlotColumn(IntEnum):
+    """What is written down of each slot that gold or prediction has, when scores by slot are asked for."""
+
+    DIALOGUE = 0
+    TURN = 1
+    SERVICE = 2
+    SLOT = 3
+    SCORE = 4
+    ACTIVE = 5  # whether gold has it
+
+
+@dataclass
+class Counts:
+    """What gold has and the predictions lack, and what was left aside; always shown."""
+
+    dialogues: int = 0
+    missing_dialogues: int = 0
+    missing_turns: int = 0
+    missing_frames: int = 0
+    ignored_slots: int = 0
+    ignored_frames: int = 0
+
+
+class Scorer:
+    """Takes pairs of dialogues one at a time and keeps the parts; `table` hands them over as arrays."""
+
+    def __init__(
+        self, profile: Profile, schema: Schema | None = None, *, by_slot: bool = False, strict: bool = True
+    ) -> None:
+        """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
+        self.profile, self.by_slot = profile, by_slot
+        self.comparer = Comparer(profile, schema, strict=strict)
+        self.dialogues: list[str] = []
+        self.services: dict[str, int] = {}
+        self.slots: dict[str, int] = {}
+        self._counts = Counts()
+        self._rows = array("d")
+        self._slot_rows = array("d")
+        self._spans_seen = self._intents_seen = self._requests_seen = False
+
+    def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
+        """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
+        index = len(self.dialogues)
+        self.dialogues.append(gold.id)
+        if pred is None:
+            self._counts.missing_dialogues += 1
+        if self.profile.match == "given":
+            self._add_correctness(index, gold, pred)
+            return
+        predicted = {} if pred is None else dict(pred.user_turns())
+        before: dict[str, tuple[Values, Values]] = {}
+        for number, turn in gold.user_turns():
+            guess = predicted.pop(number, None)
+            if guess is None and pred is not None:
+                self._counts.missing_turns += 1
+            try:
+                before = self._add_turn(index, number, turn, guess, before)
+            except UserError as error:
+                raise error.at(dialogue=gold.id, turn=number) from error
+        if predicted:
+            hint = "do gold and prediction belong together?"
+            raise PredictionError("gold has no such turn", dialogue=gold.id, turn=min(predicted), hint=hint)
+
+    def counts(self) -> Counts:
+        self._counts.dialogues = len(self.dialogues)
+        self._counts.ignored_slots = self.comparer.ignored_slots
+        return self._counts
+
+    # -- one turn, one frame -----------------------------------------------------------------------------------------
+
+    def _add_turn(
+        self, dialogue: int, number: int, gold: Turn, pred: Turn | None, before: dict[str, tuple[Values, Values]]
+    ) -> dict[str, tuple[Values, Values]]:
+        """Score the frames of a turn; returns each service's states, for the next turn to be compared with.
+
+        In SGD a frame stands only where its service is talked about, so a service's history skips turns; where a
+        turn's states are complete (`scope="state"`), the turn before is the history.
+        """
+        comparer, whole = self.comparer, self.profile.scope == "state"
+        golds = comparer.states(gold)
+        preds = {} if pred is None else comparer.states(pred)
+        if not whole and preds.keys() - golds.keys():
+            for service in preds.keys() - golds.keys():
+                comparer.check_service(service)
+                self._counts.ignored_frames += 1
+        skip = self.profile.missing == "skip"
+        after = {} if whole else before
+        services = dict.fromkeys((*golds, *preds)) if whole else golds
+        gold_frames = {comparer.service(frame.service): frame for frame in gold.frames}
+        pred_frames = {} if pred is None else {comparer.service(frame.service): frame for frame in pred.frames}
+        for service in services:
+            missing = pred is None or (not whole and service not in preds)
+            if missing and pred is not None:
+                self._counts.missing_frames += 1
+            if missing and skip:
+                continue
+            was = before.get(service, (EMPTY, EMPTY))
+            now = after[service] = (golds.get(service, EMPTY), preds.get(service, EMPTY))
+            self._add_states(dialogue, number, service, was, now, missing)
+            self._rows.extend(self._annotations(gold, gold_frames.get(service), pred_frames.get(service), missing))
+        if whole and not services and not (pred is None and skip):
+            # A turn in which nothing is asked for on either side is right, and counts.
+            right = float(pred is not None)
+            wrong = 0.0 if pred is not None else INF
+            self._rows.extend((dialogue, number, -1, right, NAN, NAN, 0.0, 0, 0.0, 0, wrong, 0, right, *[NAN] * 7))
+        return after
+
+    def _add_states(
+        self,
+        dialogue: int,
+        number: int,
+        service: str,
+        was: tuple[Values, Values],
+        now: tuple[Values, Values],
+        missing: bool,
+    ) -> None:
+        """The first part of a frame's row: everything that has to do with states."""
+        compared = self.comparer.compare(*now, service)
+        kinds = self.comparer.kinds(service)
+        if missing:
+            compared = compared._replace(
+                joint=0.0,
+                joint_cat=compared.joint_cat * 0.0,  # NaN stays NaN
+                joint_noncat=compared.joint_noncat * 0.0,
+                right=0.0,
+                right_cat=0.0,
+                wrong=INF,
+                scores=dict.fromkeys(now[0], 0.0),
+            )
+        local = not missing and (compared.joint == 1.0 or self.comparer.local(was, now, compared.scores))
+        code = self.services.setdefault(service, len(self.services))
+        self._rows.extend((dialogue, number, code, *compared[:8], kinds.size if kinds else 0, local))
+        if self.by_slot:
+            for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
+                name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
+                self._slot_rows.extend((dialogue, number, code, name, score, slot in now[0]))
+
+    # -- intents, requested slots, spans -----------------------------------------------------------------------------
+
+    def _annotations(self, turn: Turn, gold: Frame | None, pred: Frame | None, missing: bool) -> tuple[float, ...]:
+        """The second part of a frame's row: the rest of the DSTC8 set."""
+        if gold is None or gold.state is None:
+            return (NAN,) * 7
+        guess = None if pred is None else pred.state
+        intent = self._intent(gold.state, guess)
+        return (intent, *self._requested(gold.state, guess), *self._tagging(turn, gold, pred, missing))
+
+    def _intent(self, gold: State, pred: State | None) -> float:
+        if gold.active_intent is None:
+            return NAN
+        if pred is None or pred.active_intent is None:
+            return 0.0
+        self._intents_seen = True
+        return float(gold.active_intent == pred.active_intent)
+
+    def _requested(self, gold: State, pred: State | None) -> tuple[float, float, float]:
+        if gold.requested_slots is None:
+            return (NAN, NAN, NAN)
+        if pred is None or pred.requested_slots is None:
+            return (0.0, 0.0, 0.0)
+        self._requests_seen = True
+        # Both empty: 1.0 and averaged in, as in the public script, whose docstring says that it skips them.
+        return f1(gold.requested_slots, pred.requested_slots)
+
+    def _tagging(self, turn: Turn, gold: Frame, pred: Frame | None, missing: bool) -> tuple[float, float, float]:
+        kinds = None if gold.spans is None else self.comparer.kinds(gold.service)
+        if gold.spans is None or kinds is None:
+            return (NAN, NAN, NAN)
+        if pred is None or pred.spans is None:
+            return (0.0, 0.0, 0.0) if missing else (NAN, NAN, NAN)
+        self._spans_seen = True
+        if not gold.spans and not pred.spans:
+            return (1.0, 1.0, 1.0)
+        text = turn.text
+        tags = [
+            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if kinds.categorical.get(s.slot) is False)
+            for spans in (gold.spans, pred.spans)
+        ]
+        return f1(*tags)
+
+    # -- correctness files -------------------------------------------------------------------------------------------
+
+    def _add_correctness(self, dialogue: int, gold: Dialogue, pred: Dialogue | None) -> None:
+        """TripPy's files: a wrong turn is locally right iff its wrong slots are those of the last fresh error and the
+        turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
+        predicted = {} if pred is None else dict(pred.user_turns())
+        fresh: frozenset[str] | None = None
+        before_right = True
+        for number, _ in gold.user_turns():
+            correct = _correctness(predicted.get(number), gold.id, number)
+            wrong = frozenset(slot for slot, right in correct.items() if not right)
+            local = not wrong or (not before_right and wrong == fresh)
+            if not local:
+                fresh = wrong
+            before_right = not wrong
+            states = (not wrong, NAN, NAN, NAN, NAN, NAN, NAN, len(wrong), len(correct), local)
+            self._rows.extend((dialogue, number, -1, *states, *[NAN] * 7))
+            if self.by_slot:
+                for slot, right in correct.items():
+                    name = self.slots.setdefault(slot, len(self.slots))
+                    self._slot_rows.extend((dialogue, number, -1, name, right, NAN))
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def table(self) -> NDArray[np.float64]:
+        """One row a frame, a `Column` each; what no prediction carries is NaN throughout, not 0."""
+        rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(Column)).copy()
+        for seen, columns in (
+            (self._intents_seen, (Column.INTENT,)),
+            (self._requests_seen, (Column.REQUESTED_F1, Column.REQUESTED_PRECISION, Column.REQUESTED_RECALL)),
+            (self._spans_seen, (Column.TAGGING_F1, Column.TAGGING_PRECISION, Column.TAGGING_RECALL)),
+        ):
+            if not seen:
+                rows[:, list(columns)] = np.nan
+        return rows
+
+    def slot_table(self) -> NDArray[np.float64]:
+        """One row a slot that gold or prediction has, a `SlotColumn` each."""
+        return np.frombuffer(self._slot_rows, dtype=np.float64).reshape(-1, len(SlotColumn)).copy()
+
+
+def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:
+    if turn is not None and turn.correct is not None:
+        return turn.correct
+    what = "correctness is missing" if turn is None else "has values and not correctness"
+    hint = "is the file whole?" if turn is None else "--profile trade scores values"
+    raise PredictionError(what, dialogue=dialogue, turn=number, hint=hint)
+
+
+def f1(gold: tuple[object, ...], pred: tuple[object, ...]) -> tuple[float, float, float]:
+    """F1, precision, recall of two multisets; an empty side has precision or recall 1, as in the public script."""
+    if gold == pred:
+        return (1.0, 1.0, 1.0)
+    common = (Counter(gold) & Counter(pred)).total()
+    precision = common / len(pred) if pred else 1.0
+    recall = common / len(gold) if gold else 1.0
+    both = precision + recall
+    return (2.0 * precision * recall / both if both else 0.0, precision, recall)

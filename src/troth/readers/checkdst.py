@@ -1,0 +1,189 @@
+"""CheckDST's JSONL: one user turn a line, gold and predicted state as `domain slot value, …`.
+
+States are parsed as the authors' script does it. Its value map (`centre` to `center`, no `dontcare`) belongs to scoring
+and is not applied here. Perturbed sets hold some turns of a dialogue only, so gaps and any order of lines are right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from troth.errors import UserError
+from troth.normalize import dialogue_id
+from troth.readers.decode import lines, where
+from troth.readers.plain import PlainState, add, field, frames, services, sides, text, whole
+from troth.readers.source import Document
+from troth.records import Dialogue, Pair, Turn
+
+PAIRS = True  # `write` takes pairs as well as dialogues
+
+DOMAINS = frozenset(("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train"))
+BOOK = frozenset(("day", "people", "stay", "time"))  # after "book", these make a slot's name of two words
+
+_TAG = re.compile(r"<(user|system)>")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line: what a ParlAI log says as well, in other words."""
+
+    line: int
+    dialogue: str
+    number: int
+    context: str
+    gold: str
+    pred: str | None
+    coref: bool | None
+
+
+def detect(document: Document) -> bool:
+    head = document.data.lstrip().partition(b"\n")[0]
+    return head[:1] == b"{" and b'"dial_id"' in head and b'"gold"' in head
+
+
+def read(document: Document) -> Iterator[Pair]:
+    return pairs(_row(line, row) for line, row in lines(document))
+
+
+def parse(states: str) -> PlainState:
+    """`hotel area north, hotel book people 2` to a state; pieces that are not `domain slot value` do not count."""
+    words = states.split()
+    if words and words[0] in ("<bs>", "</bs>"):
+        words = words[1:]
+    if "</bs>" in words:
+        words = words[: words.index("</bs>")]
+    found: PlainState = {}
+    for piece in " ".join(words).split(","):
+        match piece.split():
+            case [domain, "book", slot, *value] if domain in DOMAINS and slot in BOOK:
+                add(found, domain, f"book {slot}", " ".join(value))
+            case [domain, slot, first, *rest] if domain in DOMAINS:
+                add(found, domain, slot, " ".join((first, *rest)))
+    return found
+
+
+def pairs(rows: Iterable[Row]) -> Iterator[Pair]:
+    """Lines to dialogues: in the order in which dialogues first come up, their turns by number."""
+    found: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        turns = found.setdefault(row.dialogue, {})
+        if row.number in turns:
+            raise UserError(
+                f"line {row.line}: this turn stands already on line {turns[row.number].line}",
+                dialogue=row.dialogue,
+                turn=row.number,
+                hint="remove one",
+            )
+        turns[row.number] = row
+    for name, turns in found.items():
+        yield _pair(name, [turns[number] for number in sorted(turns)])
+
+
+def write(dialogues: Iterable[Dialogue | Pair], out: Path) -> None:
+    """One line per user turn; where an item is a dialogue and not a pair, `pred` is empty."""
+    with out.open("xb") as file:
+        for item in dialogues:
+            for row in _lines(item):
+                file.write(msgspec.json.encode(row) + b"\n")
+
+
+def _row(line: int, row: dict[str, Any]) -> Row:
+    with where(line=line):
+        full = text(field(row, "dial_id", "the object"), "'dial_id'")
+        name, dash, turn = full.rpartition("-")
+        if not dash:
+            raise UserError(f"'dial_id' is '{full}', without a turn's number", hint="write it as mul0003-5")
+        name = dialogue_id(name)
+        with where(dialogue=name):
+            number = whole(turn, "the turn in 'dial_id'")
+        with where(dialogue=name, turn=number):
+            return Row(
+                line=line,
+                dialogue=name,
+                number=number,
+                context=text(row.get("context", ""), "'context'"),
+                gold=text(field(row, "gold", "the object"), "'gold'"),
+                pred=text(row["pred"], "'pred'") if "pred" in row else None,
+                coref=_coref(row.get("requires_coref", "")),
+            )
+
+
+def _coref(value: object) -> bool | None:
+    if value == "" or isinstance(value, bool):
+        return None if value == "" else bool(value)
+    raise UserError(f"'requires_coref' is {value!r}, not true, false or an empty text")
+
+
+def _pair(name: str, rows: list[Row]) -> Pair:
+    gold: list[Turn] = []
+    pred: list[Turn] = []
+    for row in rows:
+        before, said = _last(row.context)
+        if before is not None:
+            gold.append(Turn(speaker="SYSTEM", text=before))
+        state = frames(parse(row.gold))
+        gold.append(Turn(speaker="USER", text=said, frames=state, number=row.number, coref=row.coref))
+        if row.pred is not None:
+            pred.append(Turn(speaker="USER", frames=frames(parse(row.pred)), number=row.number))
+    return Pair(
+        gold=Dialogue(id=name, turns=tuple(gold), services=services(gold)),
+        pred=Dialogue(id=name, turns=tuple(pred), services=services(pred)) if pred else None,
+    )
+
+
+def _last(context: str) -> tuple[str | None, str]:
+    """What the user said last, and what the system had said before that."""
+    first, *rest = _TAG.split(context)
+    said = [(tag, words.strip()) for tag, words in zip(rest[::2], rest[1::2], strict=True)]
+    for position in reversed(range(len(said))):
+        tag, words = said[position]
+        if tag == "user":
+            before = said[position - 1] if position else None
+            return (before[1] if before and before[0] == "system" else None), words
+    return None, first.strip()
+
+
+def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
+    gold, predicted = sides(item)
+    numbers = iter([number for number, _ in gold.user_turns()])
+    context: list[str] = []
+    for turn in gold.turns:
+        context.append(f"<{turn.speaker.lower()}> {turn.text}".strip())
+        if turn.speaker != "USER":
+            continue
+        number = next(numbers)
+        with where(dialogue=gold.id, turn=number):
+            row = {
+                "context": " ".join(context),
+                "dial_id": f"{gold.id}-{number}",
+                "aug_type": "Not found",  # as the authors' own converter writes where it does not know
+                "gold": _flat(turn),
+                "pred": "",
+                "requires_coref": "" if turn.coref is None else turn.coref,
+            }
+            if predicted is not None:
+                if number in predicted:
+                    row["pred"] = _flat(predicted[number])
+                else:
+                    del row["pred"]
+        yield row
+
+
+def _flat(turn: Turn) -> str:
+    pieces: list[str] = []
+    for frame in turn.frames:
+        for slot, values in (frame.state.slot_values if frame.state else {}).items():
+            for value in values:
+                words = " ".join(value.split())
+                piece = f"{frame.service} {slot} {words}"
+                if parse(piece) != {frame.service: {slot: (words,)}}:
+                    raise UserError(
+                        f"'{piece}' cannot be written in this format",
+                        hint="it holds MultiWOZ's domains, slots of one word and values without commas",
+                    )
+                pieces.append(piece)
+    return ", ".join(pieces)

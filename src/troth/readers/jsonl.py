@@ -1,0 +1,188 @@
+"""Our own JSONL: one user turn a line, with its state and, if there is one, the prediction.
+
+    {"dialogue": "a1", "turn": 0, "user": "…", "system": "said before it", "state": {"Hotels_1": {"city": "Leeds"}}}
+
+docs/formats.md has the whole layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from troth.errors import UserError, near
+from troth.normalize import dialogue_id
+from troth.readers.decode import lines, where
+from troth.readers.plain import (
+    by_position,
+    field,
+    in_order,
+    mapping,
+    sequence,
+    services,
+    sides,
+    text,
+    value_text,
+    whole,
+)
+from troth.readers.source import Document
+from troth.records import Dialogue, Frame, Pair, State, Turn
+
+PAIRS = True  # `write` takes pairs as well as dialogues
+
+KEYS = ("dialogue", "turn", "system", "user", "state", "intent", "requested", "coref", "pred", "meta")
+
+_MARKS = tuple(re.compile(rb'"%s"\s*:' % key) for key in (b"dialogue", b"turn", b"state"))
+
+
+class _Row(msgspec.Struct, frozen=True):
+    line: int
+    system: str | None
+    gold: Turn
+    pred: Turn | None
+
+
+def detect(document: Document) -> bool:
+    head = document.data.lstrip().partition(b"\n")[0]
+    return head[:1] == b"{" and all(mark.search(head) for mark in _MARKS)
+
+
+def read(document: Document) -> Iterator[Dialogue | Pair]:
+    found: dict[str, dict[int, _Row]] = {}
+    for line, record in lines(document):
+        with where(line=line):
+            name = dialogue_id(text(field(record, "dialogue", "the object"), "'dialogue'"))
+            with where(dialogue=name):
+                number = whole(field(record, "turn", "the object"), "'turn'")
+            with where(dialogue=name, turn=number):
+                rows = found.setdefault(name, {})
+                if number in rows:
+                    raise UserError(f"this turn stands already on line {rows[number].line}", hint="remove one")
+                rows[number] = _row(line, number, record)
+    paired = any(row.pred is not None for rows in found.values() for row in rows.values())
+    for name, rows in found.items():
+        with where(dialogue=name):
+            ordered: list[_Row] = in_order(rows.items())
+        yield _item(name, ordered, paired=paired)
+
+
+def write(dialogues: Iterable[Dialogue | Pair], out: Path) -> None:
+    """One line per user turn, in order."""
+    with out.open("xb") as file:
+        for item in dialogues:
+            for row in _lines(item):
+                file.write(msgspec.json.encode(row) + b"\n")
+
+
+def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
+    for key in record:
+        if key not in KEYS:  # a misspelt key must not pass for an absent one
+            hint = near(key, KEYS) or "known: " + ", ".join(KEYS) + "; notes of your own go under 'meta'"
+            raise UserError(f"key '{key}' is not known", hint=hint)
+    coref = record.get("coref")
+    if not isinstance(coref, bool | None):
+        raise UserError("'coref' is not true or false")
+    gold = Turn(
+        speaker="USER",
+        text=text(record.get("user", ""), "'user'"),
+        frames=_frames(field(record, "state", "the object"), record.get("intent", {}), record.get("requested", {})),
+        number=number,
+        coref=coref,
+    )
+    pred = None
+    if "pred" in record:
+        pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number)
+    return _Row(line, text(record["system"], "'system'") if "system" in record else None, gold, pred)
+
+
+def _frames(state: object, intent: object, requested: object) -> tuple[Frame, ...]:
+    """A frame for every service that is named, an empty state included: whether a service is there is information."""
+    states, intents, asked = mapping(state, "a state"), mapping(intent, "'intent'"), mapping(requested, "'requested'")
+    return tuple(
+        Frame(
+            service=service,
+            state=State(
+                active_intent=text(intents[service], f"intent of '{service}'") if service in intents else None,
+                requested_slots=_texts(asked[service], f"requested slots of '{service}'") if service in asked else None,
+                slot_values={
+                    slot: _values(value, f"{service}-{slot}")
+                    for slot, value in mapping(states.get(service, {}), f"the state of '{service}'").items()
+                },
+            ),
+        )
+        for service in dict.fromkeys((*states, *intents, *asked))
+    )
+
+
+def _values(value: object, slot: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return (value_text(value, slot),)
+    if not value:
+        raise UserError(f"slot '{slot}': the list of values is empty; leave the slot out")
+    return tuple(value_text(item, slot) for item in value)
+
+
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    return tuple(text(item, f"an entry of the {what}") for item in sequence(value, f"the list of {what}"))
+
+
+def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
+    turns: list[Turn] = []
+    for row in rows:
+        if row.system is not None:
+            turns.append(Turn(speaker="SYSTEM", text=row.system))
+        turns.append(row.gold)
+    gold = Dialogue(id=name, turns=tuple(turns), services=services(turns))
+    if not paired:
+        return gold
+    predicted = tuple(row.pred for row in rows if row.pred is not None)
+    return Pair(gold, Dialogue(id=name, turns=predicted, services=services(predicted)) if predicted else None)
+
+
+def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
+    gold, predicted = sides(item)
+    by_position(gold)
+    number = 0
+    before: Turn | None = None
+    for turn in gold.turns:
+        if turn.speaker == "USER":
+            yield _line(gold.id, number, before, turn, (predicted or {}).get(number))
+            number += 1
+        before = turn
+
+
+def _line(name: str, number: int, before: Turn | None, turn: Turn, pred: Turn | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"dialogue": name, "turn": number}
+    if before is not None and before.speaker == "SYSTEM":
+        row["system"] = before.text
+    held = {frame.service: frame.state for frame in turn.frames if frame.state is not None}
+    row |= {"user": turn.text, "state": _plain(turn)}
+    extras: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("intent", {name: state.active_intent for name, state in held.items()}),
+        ("requested", {name: state.requested_slots for name, state in held.items()}),
+    )
+    for key, values in extras:
+        given = {service: value for service, value in values.items() if value is not None}
+        if given:
+            row[key] = given
+    if turn.coref is not None:
+        row["coref"] = turn.coref
+    if pred is not None:
+        row["pred"] = _plain(pred)
+    return row
+
+
+def _plain(turn: Turn) -> dict[str, dict[str, str | tuple[str, ...]]]:
+    return {
+        frame.service: {
+            slot: values[0] if len(values) == 1 else values
+            for slot, values in frame.state.slot_values.items()
+            if values
+        }
+        for frame in turn.frames
+        if frame.state is not None
+    }

@@ -1,0 +1,76 @@
+"""mwzeval's JSON: predicted states and responses, a list of turns per MultiWOZ dialogue.
+
+`{dialogue: [{"state": {domain: {slot: value}}, "response": text}, …]}`; the user's words are not in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from troth.errors import UserError
+from troth.readers.decode import where
+from troth.readers.plain import by_position, dialogues, frames, mapping, sequence, services, state, text
+from troth.readers.source import Document
+from troth.records import Dialogue, Turn
+
+_START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')
+_KEY = re.compile(rb'"(?:state|response)"\s*:')
+
+
+def detect(document: Document) -> bool:
+    data = document.data
+    return bool(_START.match(data)) and bool(_KEY.search(data)) and b'"turns"' not in data
+
+
+def read(document: Document) -> Iterator[Dialogue]:
+    for name, raw in dialogues(document):
+        turns: list[Turn] = []
+        with where(dialogue=name):
+            for number, item in enumerate(sequence(raw, "the dialogue")):
+                with where(turn=number):
+                    turns.extend(_turns(number, mapping(item, "the turn")))
+        yield Dialogue(id=name, turns=tuple(turns), services=services(turns))
+
+
+def _turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
+    if "state" not in row and "response" not in row:
+        raise UserError("has neither 'state' nor 'response'")
+    found = state(row["state"], "'state'") if "state" in row else {}
+    yield Turn(speaker="USER", number=number, frames=frames(found))
+    if "response" in row:
+        yield Turn(speaker="SYSTEM", text=text(row["response"], "'response'"))
+
+
+def write(dialogues: Iterable[Dialogue], out: Path) -> None:
+    """One JSON object. A slot has one value here: the first, which is the one that counts in a prediction."""
+    with out.open("xb") as file:
+        file.write(b"{")
+        for position, dialogue in enumerate(dialogues):
+            by_position(dialogue)
+            file.write(b",\n" if position else b"\n")
+            file.write(msgspec.json.encode(dialogue.id) + b": " + msgspec.json.encode(_rows(dialogue)))
+        file.write(b"\n}\n")
+
+
+def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for turn, after in pairwise((*dialogue.turns, None)):
+        if turn is None or turn.speaker != "USER":
+            continue
+        row: dict[str, Any] = {
+            "state": {
+                frame.service: {slot: values[0] for slot, values in frame.state.slot_values.items() if values}
+                for frame in turn.frames
+                if frame.state is not None
+            }
+        }
+        if after is not None and after.speaker == "SYSTEM":
+            row["response"] = after.text
+        rows.append(row)
+    return rows

@@ -1,0 +1,59 @@
+"""TripPy's correctness on MultiWOZ: right or wrong per slot and turn, without values.
+
+`{dialogue: {turn: [1, 0, …]}}`, one number a slot, as the authors of FGA publish TripPy's result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from troth.errors import UserError
+from troth.readers.decode import where
+from troth.readers.plain import dialogues, in_order, mapping, sequence
+from troth.readers.source import Document
+from troth.records import Dialogue, Pair, Turn
+
+# The order of TripPy's `dataset_config/multiwoz21.json`, which is the order of the numbers in the file.
+SLOTS = (
+    "taxi-leaveAt", "taxi-destination", "taxi-departure", "taxi-arriveBy",
+    "restaurant-book_people", "restaurant-book_day", "restaurant-book_time",
+    "restaurant-food", "restaurant-pricerange", "restaurant-name", "restaurant-area",
+    "hotel-book_people", "hotel-book_day", "hotel-book_stay",
+    "hotel-name", "hotel-area", "hotel-parking", "hotel-pricerange", "hotel-stars", "hotel-internet", "hotel-type",
+    "attraction-type", "attraction-name", "attraction-area",
+    "train-book_people", "train-leaveAt", "train-destination", "train-day", "train-arriveBy", "train-departure",
+)  # fmt: skip
+
+# "not part of the official MultiWOZ test data": FGA's script leaves it out, and so do its published numbers.
+LEFT_OUT = frozenset(("pmul1455",))
+
+_START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"\d+"\s*:\s*\[\s*[01]\s*[,\]]')
+
+
+def detect(document: Document) -> bool:
+    return bool(_START.match(document.data))
+
+
+def read(document: Document) -> Iterator[Pair]:
+    for name, raw in dialogues(document):
+        if name in LEFT_OUT:
+            continue
+        turns: list[Turn] = []
+        with where(dialogue=name):
+            for number, marks in enumerate(in_order(mapping(raw, "the dialogue").items())):
+                with where(turn=number):
+                    turns.append(Turn(speaker="USER", number=number, correct=_correct(sequence(marks, "the turn"))))
+        gold = tuple(Turn(speaker="USER", number=turn.number) for turn in turns)
+        yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=tuple(turns)))
+
+
+def _correct(marks: list[object]) -> dict[str, bool]:
+    for mark in marks:
+        if mark not in (0, 1):
+            raise UserError(f"{mark!r} stands where 0 or 1 should")
+    return {slot: mark == 1 for slot, mark in zip(_names(len(marks)), marks, strict=True)}
+
+
+def _names(count: int) -> Sequence[str]:
+    return SLOTS if count == len(SLOTS) else [f"slot_{number:02d}" for number in range(count)]

@@ -1,0 +1,96 @@
+"""TripPy's `pred_res.*.json`: predicted and true values of every slot, turn by turn.
+
+A list of turns with `guid`, `slot_prediction_{domain-slot}` and `slot_groundtruth_{domain-slot}` among many other keys.
+Values are brought to the form in which TripPy's own script compares them: predictions come as word pieces ("17 : 15"),
+so both sides are tokenised. Its list of equally good spellings (`label_maps`) is not applied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from troth.errors import UserError
+from troth.normalize import dialogue_id, is_empty
+from troth.readers.decode import decode, where
+from troth.readers.plain import PlainState, add, field, frames, in_order, mapping, services, text, value_text, whole
+from troth.readers.source import Document
+from troth.records import Dialogue, Pair, Turn
+
+_PRED, _GOLD = "slot_prediction_", "slot_groundtruth_"
+_INFORMED = "§§"  # marks a value that was taken from what the system said
+
+
+def detect(document: Document) -> bool:
+    data = document.data
+    return data.lstrip()[:1] == b"[" and b'"guid"' in data and b'"slot_prediction_' in data
+
+
+def read(document: Document) -> Iterator[Pair]:
+    found: dict[str, list[tuple[object, Any]]] = {}
+    for position, raw in enumerate(decode(document, list[Any])):
+        row = mapping(raw, f"entry {position}")
+        name, number = _place(field(row, "guid", f"entry {position}"), position)
+        found.setdefault(name, []).append((number, row))
+    for name, rows in found.items():
+        with where(dialogue=name):
+            yield _pair(name, in_order(rows))
+
+
+def _place(guid: object, position: int) -> tuple[str, int]:
+    """`["test", "MUL0484.json", "0"]` or `"test-MUL0484.json-0"`."""
+    parts = guid
+    if isinstance(guid, str):
+        front, _, number = guid.rpartition("-")
+        parts = [*front.split("-", 1), number]
+    if not isinstance(parts, list) or len(parts) != 3:
+        raise UserError(f"'guid' of entry {position} is not [set, dialogue, turn]")
+    name = dialogue_id(text(parts[1], f"the dialogue in 'guid' of entry {position}"))
+    with where(dialogue=name):
+        return name, whole(parts[2], f"the turn in 'guid' of entry {position}")
+
+
+def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
+    gold: list[Turn] = []
+    pred: list[Turn] = []
+    before: PlainState = {}
+    for number, row in enumerate(rows):
+        with where(turn=number):
+            slots = {key.removeprefix(_PRED) for key in row if key.startswith(_PRED)}
+            for slot in slots.symmetric_difference(key.removeprefix(_GOLD) for key in row if key.startswith(_GOLD)):
+                raise UserError(f"slot '{slot}' has not both '{_PRED}{slot}' and '{_GOLD}{slot}'")
+            gold.append(Turn(speaker="USER", number=number, frames=frames(_state(row, _GOLD, {}))))
+            before = _state(row, _PRED, before)
+            pred.append(Turn(speaker="USER", number=number, frames=frames(before)))
+    return Pair(
+        gold=Dialogue(id=name, turns=tuple(gold), services=services(gold)),
+        pred=Dialogue(id=name, turns=tuple(pred), services=services(pred)),
+    )
+
+
+def _state(row: dict[str, Any], prefix: str, before: PlainState) -> PlainState:
+    found: PlainState = {}
+    for key, raw in row.items():
+        if not key.startswith(prefix):
+            continue
+        name = key.removeprefix(prefix)
+        domain, dash, slot = name.partition("-")
+        if not dash:
+            raise UserError(f"slot '{name}' is not of the form domain-slot")
+        value = value_text(raw, name)
+        informed = value.startswith(_INFORMED)
+        value = tokenised(value.removeprefix(_INFORMED))
+        if informed and value == "none":  # the system had said nothing to take over: the slot stays as it was
+            for held in before.get(domain, {}).get(slot, ()):
+                add(found, domain, slot, held)
+        elif not is_empty(value):
+            add(found, domain, slot, value)
+    return found
+
+
+def tokenised(value: str) -> str:
+    """As TripPy's script does it: words and runs of other characters apart; `Ġ` is RoBERTa's mark for a space."""
+    if "Ġ" in value:
+        value = value.replace(" ", "").replace("Ġ", " ").strip()
+    return " ".join(piece.strip() for piece in re.split(r"(\W+)", value) if piece.strip())

@@ -1,0 +1,180 @@
+"""Score state trackers: files in, every metric of the field out, with intervals and signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from troth import readers
+from troth.errors import PredictionError, UserError, near
+from troth.metrics import aggregate
+from troth.metrics.profiles import PROFILES, Profile
+from troth.metrics.profiles import profile as find_profile
+from troth.metrics.tracking import Scorer
+from troth.records import Schema, Score
+from troth.runner.join import joined
+from troth.runner.scores import System, system, unit_rows
+from troth.runner.scores import scores as summed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BY = ("seen", "service", "domain", "slot", "turn")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores with their intervals, and the units that they come from."""
+
+    scores: list[Score]
+    systems: list[System]
+    metrics: list[str]
+
+    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
+        """One score; the first system's unless another is named."""
+        wanted = system or self.systems[0].name
+        for score in self.scores:
+            if (score.metric, score.group, score.system) == (metric, group, wanted):
+                return score
+        known = sorted({s.metric for s in self.scores})
+        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
+
+    def __getitem__(self, metric: str) -> Score:
+        return self.score(metric)
+
+    def frame(self) -> pl.DataFrame:
+        """The scores as a polars frame, one row a score."""
+        import polars as pl
+
+        fields = Score.__struct_fields__
+        kinds = dict.fromkeys(("value", "low", "high"), pl.Float64) | {"n": pl.Int64}
+        columns = {field: [getattr(score, field) for score in self.scores] for field in fields}
+        return pl.DataFrame(columns, schema={field: kinds.get(field, pl.String) for field in fields})
+
+    def rows(self) -> pl.DataFrame:
+        """One row a unit and metric: `num` over `den` are the parts that every score is a ratio of sums of."""
+        import polars as pl
+
+        return pl.concat(frame for system in self.systems for frame in unit_rows(system, self.metrics))
+
+
+def dst(
+    gold: str,
+    *preds: str,
+    profile: str | Profile | Sequence[str | Profile] | None = None,
+    schema: str | Schema | None = None,
+    train_schema: str | None = None,
+    by: Iterable[str] = (),
+    metrics: Sequence[str] | None = None,
+    formats: tuple[str | None, str | None] = (None, None),
+    unknown: str = "error",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Result:
+    """Score predictions against gold.
+
+    `preds`: paths, each optionally as `name=path`; none if `gold` holds both sides. `profile`: a name, a `Profile`, or
+    several, each scored in the same pass. `train_schema` tells seen services from unseen. `by` adds groups: service,
+    domain, slot, turn. `formats`: of gold and of the predictions, where detection should not decide.
+    """
+    groups = _known_groups(by, train_schema)
+    schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
+    seen = frozenset(readers.schema(train_schema)) if train_schema else None
+    names = list(metrics) if metrics is not None else aggregate.names()
+    for name in names:
+        aggregate.metric(name)  # a misspelled metric is told before anything is read
+    systems: list[System] = []
+    for label, path in _labels(gold, preds):
+        chosen = _profiles(profile, gold, path, schemas, formats)
+        labels = [label] if len(chosen) == 1 else [f"{label}:{p.name}" for p in chosen]
+        scorers = [Scorer(p, schemas, by_slot="slot" in groups, strict=unknown == "error") for p in chosen]
+        feed(scorers, gold, path, formats)
+        systems.extend(system(*pair, schemas) for pair in zip(labels, scorers, strict=True))
+    scores = [
+        score
+        for system in systems
+        for score in summed(system, names, groups, seen, schemas, resamples=resamples, seed=seed)
+    ]
+    return Result(scores, systems, names)
+
+
+def feed(scorers: Sequence[Scorer], gold: str, pred: str | None, formats: tuple[str | None, str | None]) -> None:
+    """One pass over the files for any number of scorers; errors get the file they belong to."""
+    for pair in joined(gold, pred, gold_format=formats[0], pred_format=formats[1]):
+        try:
+            for scorer in scorers:
+                scorer.add(pair.gold, pair.pred)
+        except PredictionError as error:
+            raise error.at(file=pair.pred_file) from error
+        except UserError as error:
+            raise error.at(file=pair.gold_file) from error
+    if not scorers[0].dialogues:
+        raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
+
+
+def applicable(schema: Schema | None, *, correctness: bool) -> list[Profile]:
+    """The profiles under which data of this kind can be scored."""
+    if correctness:
+        return [PROFILES["trippy"]]
+    return [p for p in PROFILES.values() if p.name != "trippy" and (schema is not None or p.scope == "state")]
+
+
+def _profiles(
+    given: str | Profile | Sequence[str | Profile] | None,
+    gold: str,
+    pred: str | None,
+    schema: Schema | None,
+    formats: tuple[str | None, str | None],
+) -> list[Profile]:
+    if given is None:
+        return [choose(gold, pred, schema, formats)]
+    if given == "all":
+        return applicable(schema, correctness=(formats[0] or readers.detect(gold)) == "trippy")
+    items = [given] if isinstance(given, str | Profile) else list(given)
+    return [find_profile(item) if isinstance(item, str) else item for item in items]
+
+
+def choose(gold: str, pred: str | None, schema: Schema | None, formats: tuple[str | None, str | None]) -> Profile:
+    """The profile to score with when none is named: by the format of the predictions."""
+    if pred is None:
+        return PROFILES[default_profile(schema, formats[0] or readers.detect(gold))]
+    return PROFILES[default_profile(schema, formats[1] or readers.detect(pred))]
+
+
+def default_profile(schema: Schema | None, pred_format: str) -> str:
+    """The profile that the predictions' own field would use."""
+    own = {"trippy": "trippy", "checkdst": "checkdst", "parlai": "checkdst", "mwzeval": "mwzeval"}
+    if pred_format in own:
+        return own[pred_format]
+    return "sgd" if schema is not None else "trade"
+
+
+def _labels(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
+    """A short name for each system: its own, or as much of the path as tells it from the others."""
+    if not preds:
+        return [(_stem(gold, 1), None)]
+    paths = [(pred.partition("=") if "=" in pred.split("/")[0] else ("", "", pred)) for pred in preds]
+    for depth in range(1, 10):
+        names = [name or _stem(path, depth) for name, _, path in paths]
+        if len(set(names)) == len(names):
+            return [(name, path) for name, (_, _, path) in zip(names, paths, strict=True)]
+    raise UserError("the same prediction is named twice", hint="give each a name: first=PATH second=PATH")
+
+
+def _stem(path: str, depth: int) -> str:
+    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
+    name = "/".join(parts[-depth:])
+    for ending in (".gz", ".zip", ".json", ".jsonl"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _known_groups(by: Iterable[str], train_schema: str | None) -> tuple[str, ...]:
+    groups = tuple(dict.fromkeys(by))
+    for name in groups:
+        if name not in BY:
+            raise UserError(f"cannot group by '{name}'", hint=near(name, BY) or "one of: " + ", ".join(BY))
+    if "seen" in groups and train_schema is None:
+        raise UserError("seen and unseen need the training services", hint="give --train-schema FILE")
+    return ("seen", *groups) if train_schema and "seen" not in groups else groups

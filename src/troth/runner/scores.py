@@ -1,0 +1,181 @@
+"""Sums: from one system's frames to scores for any group, with intervals and signatures."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth import __version__, normalize, stats
+from troth.metrics import aggregate
+from troth.metrics.aggregate import Frames, Parts
+from troth.metrics.tracking import Column, Counts, Scorer, SlotColumn
+from troth.records import Schema, Score
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class System:
+    """One system's predictions scored under one profile, before any summing."""
+
+    name: str
+    counts: Counts
+    dialogues: list[str]
+    services: list[str]
+    slots: list[str]
+    frames: Frames
+    slot_table: NDArray[np.float64]
+
+
+def system(label: str, scorer: Scorer, schema: Schema | None) -> System:
+    """What a scorer has gathered, under a system's name."""
+    slots = sum(len(service.slots) for service in schema.values()) if schema else None
+    if slots is None and scorer.services.keys() <= normalize.MULTIWOZ_DOMAINS:
+        slots = normalize.MULTIWOZ_SLOTS
+    frames = Frames(scorer.table(), scorer.profile, slots)
+    return System(
+        label, scorer.counts(), scorer.dialogues, list(scorer.services), list(scorer.slots), frames, scorer.slot_table()
+    )
+
+
+def scores(
+    system: System,
+    names: Sequence[str],
+    groups: Sequence[str],
+    seen: frozenset[str] | None,
+    schema: Schema | None,
+    *,
+    resamples: int,
+    seed: int,
+) -> Iterator[Score]:
+    """Every metric for every group, with intervals from one resampling of the dialogues."""
+    cells: list[tuple[str, str, Parts]] = []
+    for group, frames in _groups(system, groups, seen):
+        cells.extend((name, group, aggregate.metric(name)(frames)) for name in names)
+    if "turn" in groups:
+        # Cut after the metric is made: FGA looks back at turns that are not in the group.
+        whole = cells[: len(names)]
+        for position in np.unique(system.frames.column(Column.TURN).astype(np.int64)).tolist():
+            cells.extend((name, f"turn:{position}", parts.take(parts.turn == position)) for name, _, parts in whole)
+    if "slot" in groups:
+        cells.extend(_slot_cells(system, names))
+    # By id, so that the order of the dialogues in the files moves no interval.
+    rank = np.empty(len(system.dialogues), dtype=np.int64)
+    rank[np.argsort(np.array(system.dialogues))] = np.arange(len(system.dialogues))
+    num, den = (
+        np.stack([np.bincount(rank[p.dialogue], weights=w, minlength=len(rank)) for *_, p in cells for w in (p[i],)], 1)
+        for i in (0, 1)
+    )
+    low, high = stats.interval(stats.bootstrap(num, den, resamples=resamples, seed=seed))
+    trained = f"|train:{_fingerprint(seen)}" if seen is not None else ""
+    for index, (name, group, parts) in enumerate(cells):
+        n = int(parts.den.sum())
+        recipe = signature(name, system.frames, n, group + (trained if group in ("seen", "unseen") else ""))
+        if n:
+            # Exact sums: shards, merged or reordered, give the same bits as the whole.
+            value = math.fsum(num[:, index].tolist()) / n
+            yield Score(system.name, name, group, value, float(low[index]), float(high[index]), n, recipe)
+        elif group == "all":
+            reason = _reason(name, system, schema)
+            yield Score(system.name, name, group, None, None, None, 0, recipe, reason)
+
+
+def _groups(system: System, groups: Sequence[str], seen: frozenset[str] | None) -> Iterator[tuple[str, Frames]]:
+    frames = system.frames
+    yield "all", frames
+    service = frames.column(Column.SERVICE).astype(np.int64)
+    names = [*system.services, ""]  # the last one, at -1, is for units that have no service
+    if seen is not None:
+        known = np.array([name in seen for name in names])[service]
+        yield "seen", frames.take(known & (service >= 0))
+        yield "unseen", frames.take(~known & (service >= 0))
+    if "service" in groups:
+        for code, name in sorted(enumerate(system.services), key=lambda item: item[1]):
+            yield f"service:{name}", frames.take(service == code)
+    if "domain" in groups:
+        domains = np.array([name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name for name in names])
+        for domain in sorted(set(domains[:-1])):
+            yield f"domain:{domain}", frames.take((domains == domain)[service] & (service >= 0))
+
+
+def _slot_cells(system: System, names: Sequence[str]) -> Iterator[tuple[str, str, Parts]]:
+    """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it."""
+    table, frames = system.slot_table, system.frames
+    slot, score = table[:, SlotColumn.SLOT], table[:, SlotColumn.SCORE]
+    for code, name in sorted(enumerate(system.slots), key=lambda item: item[1]):
+        rows = slot == code
+        keys = [table[rows, c].astype(np.int64) for c in (SlotColumn.DIALOGUE, SlotColumn.TURN, SlotColumn.SERVICE)]
+        if "jga" in names:
+            service = keys[2][0]
+            mine = frames.take(frames.column(Column.SERVICE) == service)
+            every = mine.keys(slice(None), turn=False)
+            lost = np.bincount(_code(every, keys), weights=1.0 - score[rows], minlength=len(mine.table))
+            yield "jga", f"slot:{name}", Parts(np.subtract(1.0, lost, dtype=np.float64), np.ones(len(lost)), *every)
+        if "aga" in names:
+            active = (table[rows, SlotColumn.ACTIVE] == 1.0).astype(float)
+            yield "aga", f"slot:{name}", Parts(score[rows] * active, active, *keys)
+
+
+def _code(every: Sequence[NDArray[np.int64]], some: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Where in `every` (sorted by dialogue and turn) each of `some` stands."""
+    width = int(every[1].max(initial=0)) + 1
+    return np.searchsorted(every[0] * width + every[1], some[0] * width + some[1])
+
+
+def unit_rows(system: System, metrics: Sequence[str]) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    dialogues, services = pl.Series(system.dialogues), pl.Series([*system.services, None], dtype=pl.String)
+    for name in metrics:
+        parts = aggregate.metric(name)(system.frames)
+        applies = parts.den > 0
+        yield pl.DataFrame(
+            {
+                "system": pl.repeat(system.name, int(applies.sum()), eager=True),
+                "metric": pl.repeat(name, int(applies.sum()), eager=True),
+                "dialogue": dialogues.gather(parts.dialogue[applies]),
+                "turn": parts.turn[applies],
+                "service": services.gather(parts.service[applies] % len(services)),
+                "num": parts.num[applies],
+                "den": parts.den[applies],
+            }
+        )
+
+
+# -- recipes -----------------------------------------------------------------------------------------------------------
+
+
+def signature(metric: str, frames: Frames, n: int, group: str) -> str:
+    """Everything that moves the number, and nothing else, in the manner of sacreBLEU."""
+    profile = frames.profile
+    parts = [metric.upper(), profile.signature()]
+    if metric.startswith("fga") or metric == "turn_match":
+        parts.append(f"fga:{profile.fga if profile.name != 'trippy' else 'code-trippy'}")
+    if metric == "sa" and profile.average == "turn":
+        parts.append(f"slots:{'given' if profile.match == 'given' else frames.slots}")
+    if group != "all":
+        parts.append(f"group:{group}")
+    return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
+
+
+def _reason(metric: str, system: System, schema: Schema | None) -> str:
+    """Why there is no number."""
+    if system.frames.profile.match == "given" and metric != "sa":
+        return "the file says right or wrong per slot and holds no values"
+    if metric == "sa":
+        return "the number of slots is not known; give --schema"
+    if metric.startswith(("jga_", "aga_", "tagging")) and schema is None:
+        return "which slots are categorical is not known; give --schema"
+    kind = {"intent": "intents", "requested": "requested slots", "tagging": "spans"}.get(metric.partition("_")[0])
+    return f"gold or predictions carry no {kind}" if kind else "no unit to score"
+
+
+def _fingerprint(services: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(services)).encode()).hexdigest()[:8]

@@ -1,0 +1,46 @@
+"""Schema-Guided Dialogue, read and written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troth import readers
+from troth.errors import UserError
+
+Read = Callable[..., list[Any]]
+
+
+def test_real(shared: Path) -> None:
+    found: list[Any] = list(readers.read(str(shared / "data/sgd/dev/dialogues_001.json")))
+    assert len(found) == 128
+    assert [found[n].id for n in (0, 64, -1)] == ["1_00000", "1_00064", "1_00127"]
+    assert all(d.turns[0].speaker == "USER" and d.services for d in found)
+
+
+def test_real_round_trip(shared: Path, tmp_path: Path) -> None:
+    path = shared / "data/sgd/dev/dialogues_001.json"
+    readers.write(readers.read(str(path)), str(tmp_path / "out"), "sgd")
+    (written,) = (tmp_path / "out").iterdir()
+    assert written.name == "dialogues_001.json"
+    assert json.loads(written.read_bytes()) == json.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", ["sgd", "multiwoz", "mwzeval", "jsonl"])
+def test_round_trip(read: Read, samples: dict[str, bytes], tmp_path: Path, name: str) -> None:
+    items = read(samples[name])
+    out = str(tmp_path / "out")
+    readers.write(items, out, "sgd")
+    assert readers.detect(out) == "sgd"
+    assert list(readers.read(out)) == items
+
+
+def test_by_id(read: Read, samples: dict[str, bytes]) -> None:
+    (dialogue,) = json.loads(samples["sgd"])
+    assert read({"1_00000": dialogue}) == read([dialogue])
+    with pytest.raises(UserError, match="dialogue 1_00000: stands under the key 'other'"):
+        read({"other": dialogue})
