@@ -34,7 +34,7 @@ class Parts(NamedTuple):
     service: NDArray[np.int64]  # -1 for a unit that is a turn
 
     def take(self, mask: Mask) -> Parts:
-        return Parts(*(part[mask] for part in self))
+        return Parts(self.num[mask], self.den[mask], self.dialogue[mask], self.turn[mask], self.service[mask])
 
 
 @dataclass(frozen=True)
