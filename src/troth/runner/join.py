@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from troth import readers
+from troth import normalize, readers
 from troth.errors import PredictionError, UserError, near
 from troth.records import Dialogue, Pair
 
@@ -54,10 +54,10 @@ def _join(gold: Batches, pred: Batches, pred_path: str) -> Iterator[Joined]:
         more_gold = items is not None
         for item in items or ():
             dialogue = item.gold if isinstance(item, Pair) else item
-            _unique(dialogue.id, seen_gold, name)
-            found = preds.pop(dialogue.id, None)
+            key = _unique(dialogue.id, seen_gold, name)
+            found = preds.pop(key, None)
             if found is None:
-                golds[dialogue.id] = (dialogue, name)
+                golds[key] = (dialogue, name)
             else:
                 yield _aligned(Joined(dialogue, found[0], name, found[1]))
         name, items = next(pred, ("", None))
@@ -66,10 +66,10 @@ def _join(gold: Batches, pred: Batches, pred_path: str) -> Iterator[Joined]:
             guess = item.pred if isinstance(item, Pair) else item
             if guess is None:
                 continue
-            _unique(guess.id, seen_pred, name)
-            waiting = golds.pop(guess.id, None)
+            key = _unique(guess.id, seen_pred, name)
+            waiting = golds.pop(key, None)
             if waiting is None:
-                preds[guess.id] = (guess, name)
+                preds[key] = (guess, name)
             else:
                 yield _aligned(Joined(waiting[0], guess, waiting[1], name))
     for stray, (_, name) in preds.items():
@@ -79,10 +79,13 @@ def _join(gold: Batches, pred: Batches, pred_path: str) -> Iterator[Joined]:
         yield Joined(dialogue, None, name, pred_path)
 
 
-def _unique(name: str, seen: set[str], file: str) -> None:
-    if name in seen:
+def _unique(name: str, seen: set[str], file: str) -> str:
+    """The key to join by: the id, with MultiWOZ's many spellings of its ids brought to one."""
+    key = normalize.dialogue_id(name)
+    if key in seen:
         raise UserError("comes twice", file=file, dialogue=name, hint="ids must be unique; remove one")
-    seen.add(name)
+    seen.add(key)
+    return key
 
 
 def _aligned(pair: Joined) -> Joined:

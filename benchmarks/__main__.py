@@ -1,0 +1,4 @@
+from benchmarks import timing, tracking
+
+print(timing.cpu())
+tracking.main()
