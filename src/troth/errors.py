@@ -32,14 +32,21 @@ class UserError(Exception):
         # Text from files may hold line breaks and control characters; an error stays one harmless line.
         return "".join(c if c.isprintable() else " " for c in text)
 
-    def at(self, *, file: str | None = None, dialogue: str | None = None, turn: int | None = None) -> UserError:
-        """The same error with the place filled in where it was not known yet."""
+    def at(
+        self,
+        *,
+        file: str | None = None,
+        dialogue: str | None = None,
+        turn: int | None = None,
+        hint: str | None = None,
+    ) -> UserError:
+        """The same error with the place (and a next step) filled in where it was not known yet."""
         return type(self)(
             self.what,
             file=self.file or file,
             dialogue=self.dialogue if self.dialogue is not None else dialogue,
             turn=self.turn if self.turn is not None else turn,
-            hint=self.hint,
+            hint=self.hint or hint,
         )
 
 

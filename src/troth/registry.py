@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from troth.errors import UserError, near
@@ -23,8 +22,15 @@ class Registry:
     def paths(self) -> dict[str, str]:
         """Name to "module:attribute" (or "module"); our own names win."""
         if self._plugins is None:  # reading entry points costs milliseconds: once, and only when asked
+            from importlib.metadata import entry_points
+
             self._plugins = {entry.name: entry.value for entry in entry_points(group=self.group)}
         return {**self._plugins, **self.own}
+
+    def by_name(self) -> Iterator[str]:
+        """Our own names first, in order; the plug-ins are looked up only by who comes to the end of ours."""
+        yield from self.own
+        yield from (name for name in self.paths() if name not in self.own)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.paths())

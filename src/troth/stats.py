@@ -167,11 +167,12 @@ def gate(
     interval, for display. Resamples in which the metric is undefined count against either decision.
     """
     if not 0.5 < confidence < 1:
-        raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}")
+        raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}", hint="0.95 is usual")
     if not (math.isfinite(margin) and margin >= 0):
         raise UserError(f"the gate's margin must be 0 or more, not {margin}", hint="0.005 is half a point")
     if round(resamples * (1 - confidence), 6) < 5:
-        raise UserError(f"{resamples} resamples are too few for a gate at confidence {confidence}")
+        hint = f"take {math.ceil(5 / (1 - confidence))} or more"
+        raise UserError(f"{resamples} resamples are too few for a gate at confidence {confidence}", hint=hint)
     base, new = _gate_parts(num_base, den_base, num_new, den_new)
     difference = float((ratio(num_new, den_new) - ratio(num_base, den_base))[0])
     drawn = _resampled_differences(base, new, resamples=resamples, seed=seed)[:, 0]

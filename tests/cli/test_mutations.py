@@ -21,9 +21,10 @@ from troth.runner.dst import dst
 
 DIALOGUES = ("figure_1", "demo_12", "demo_07")  # two services, alternatives of a value, a state that shrinks
 import os
-X=int(os.environ.get("X","1"))
-TIMES = X*130  # mutants of each of SGD's files, of each kind
-TIMES_OTHER = X*30  # likewise for each file of the other formats
+
+X = int(os.environ.get("X", "1"))
+TIMES = X * 130  # mutants of each of SGD's files, of each kind
+TIMES_OTHER = X * 30  # likewise for each file of the other formats
 
 TRADE = {
     "MUL0001.json": {
@@ -159,7 +160,16 @@ def _change(holder: Any, key: Any, chance: random.Random) -> None:
             holder[key] = copy.deepcopy(chance.choice(ODD))
 
 
-OPTIONAL = ("number", "correct", "coref", "state", "slots", "metadata", "turn_num", "possible_values")  # keys read if there
+OPTIONAL = (
+    "number",
+    "correct",
+    "coref",
+    "state",
+    "slots",
+    "metadata",
+    "turn_num",
+    "possible_values",
+)  # keys read if there
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 6, 2.5, 1e308, 10**19, 10**400, "", " ", "none", "dontcare", "\x00", "é\u202e\n\x1b[2J", "y" * 50_000,
     [], {}, [[]], [None], [""], ["none"], {"a": 6}, {"": ""}, DEEP, DEEP, "USER", "SYSTEM", "-", "7", "§§none",
@@ -177,7 +187,9 @@ def garbled(data: bytes, chance: random.Random) -> bytes:
             case 1:
                 del changed[at : at + chance.choice((1, 1, 7, 60))]
             case 2:
-                changed[at:at] = chance.choice((b"\x00", b"\xff", b'"', b"{", b"]", b",", b"9", b"\\u", b"\n", b"\xed\xa0\x80"))
+                changed[at:at] = chance.choice(
+                    (b"\x00", b"\xff", b'"', b"{", b"]", b",", b"9", b"\\u", b"\n", b"\xed\xa0\x80")
+                )
             case 3:
                 changed[at:at] = changed[at : at + 200]
             case _:

@@ -44,7 +44,7 @@ def test_slot_names(read: Read) -> None:
     [
         ({"0": [1], "2": [1]}, "dialogue mul0001: turn 1 is missing"),
         ({"0": [1, 2]}, "dialogue mul0001, turn 0: 2 stands where 0 or 1 should"),
-        ({"0": [1, None]}, "None stands where 0 or 1 should"),
+        ({"0": [1, None]}, "null stands where 0 or 1 should"),
         ({"0": 1}, "the turn is a number, not a list"),
     ],
 )

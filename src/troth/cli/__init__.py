@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 
@@ -28,6 +29,8 @@ def main() -> None:
     """Run a command; whatever is the user's to mend is one line on standard error."""
     # Records are trees without cycles, so counting references frees them; the collector would only walk them.
     gc.disable()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every console has a λ
     try:
         app()
     except UserError as error:

@@ -11,7 +11,8 @@ from troth.runner.dst import dst
 def run() -> None:
     gold, hasty, sturdy = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
     result = dst(gold, f"hasty={hasty}", f"sturdy={sturdy}", profile="trade")
-    show.text("Two trackers, 20 dialogues that come with troth, scored turn by turn (profile trade):\n")
+    count = result.systems[0].counts.dialogues
+    show.text(f"Two trackers, {count} dialogues that come with troth, scored turn by turn (profile trade):\n")
     shown = ("jga", "sa", "aga", "fga@0.25", "fga@0.5", "fga@1", "turn_match")
     show.tables(tables.of_scores([score for score in result.scores if score.metric in shown]))
     jga, flexible = (

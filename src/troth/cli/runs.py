@@ -10,7 +10,6 @@ import typer
 from troth.cli import show
 from troth.cli.tracking import Json, ProfileName
 from troth.errors import UserError
-from troth.records import Score
 from troth.report import tables
 
 GoldOption = Annotated[str | None, typer.Option("--gold", help="Score prediction files against this gold first.")]
@@ -116,12 +115,9 @@ def table(
     from troth.runner import store
 
     loaded = [(path, store.load(path)) for path in paths]
-    names = [score.system for _, run in loaded for score in run.scores[:1]]
-    scores = []
-    for path, run in loaded:
-        for score in run.scores:
-            clash = names.count(score.system) > 1
-            scores.append(score if not clash else _renamed(score, path))
+    found = [(path, score) for path, run in loaded for score in run.scores]
+    names = store.distinct([(path, score.system) for path, score in found])
+    scores = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(names, found, strict=True)]
     if metrics is not None:
         scores = [score for score in scores if score.metric in metrics.split(",")]
     if groups is not None:
@@ -134,8 +130,3 @@ def table(
         show.tables(tables.of_scores(scores, intervals=intervals))
     else:
         show.text("\n\n".join(made.write(to) for made in tables.of_scores(scores, intervals=intervals)))
-
-
-def _renamed(score: Score, path: str) -> Score:
-    """Two runs of systems with the same name are told apart by their folders."""
-    return msgspec.structs.replace(score, system=path.rstrip("/"))

@@ -13,7 +13,7 @@ from troth.report.tables import Table
 
 def table(table: Table) -> None:
     if not sys.stdout.isatty():
-        sys.stdout.write(table.plain() + "\n")
+        text(table.plain())
         return
     from rich.console import Console
     from rich.markup import escape
@@ -21,9 +21,10 @@ def table(table: Table) -> None:
 
     drawn = RichTable(box=None, header_style="bold", pad_edge=False)
     for index, column in enumerate(table.columns):
-        drawn.add_column(escape(column), justify="left" if index < table.labels else "right")
+        drawn.add_column(escape(printable(column)), justify="left" if index < table.labels else "right")
     for r, row in enumerate(table.rows):
-        drawn.add_row(*(f"[bold]{escape(c)}[/]" if (r, i) in table.best else escape(c) for i, c in enumerate(row)))
+        cells = [escape(printable(cell)) for cell in row]
+        drawn.add_row(*(f"[bold]{cell}[/]" if (r, i) in table.best else cell for i, cell in enumerate(cells)))
     Console().print(drawn)
 
 

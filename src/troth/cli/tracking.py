@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,6 +71,7 @@ def dst(
     pred_format: PredFormat = None,
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Of the dialogues, for the intervals.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0: one a core. Changes no figure.")] = 0,
     out: Annotated[
         str | None, typer.Option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
     ] = None,
@@ -94,6 +96,7 @@ def dst(
         unknown=unknown,
         resamples=resamples,
         seed=seed,
+        workers=workers or os.cpu_count() or 1,
     )
     if out is not None:
         arguments = {"gold": gold, "pred": pred or [], "by": by, "resamples": resamples, "seed": seed, **options}
@@ -116,10 +119,10 @@ def _chosen(
     """Profiles with the options on top; None leaves the choice to the data."""
     from troth import readers
     from troth.metrics.profiles import profile as find
-    from troth.runner.dst import applicable, choose
+    from troth.runner.dst import applicable, choose, named
 
     if profile and profiles:
-        raise UserError("--profile and --profiles exclude each other")
+        raise UserError("--profile and --profiles exclude each other", hint="--profiles takes one name or several")
     names: list[Profile]
     if profiles == "all":
         schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
@@ -128,7 +131,7 @@ def _chosen(
         names = [find(name) for name in (profiles or profile or "").split(",")]
     else:
         schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-        names = [choose(gold, pred[0] if pred else None, schemas, formats)]
+        names = [choose(gold, named(pred[0])[1] if pred else None, schemas, formats)]
     return [name.with_options(**options) for name in names]
 
 

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,12 +53,18 @@ class Frames:
         values: Floats = self.table[:, column]
         return values
 
+    @cached_property
     def turns(self) -> NDArray[np.int64]:
         """Index of the first frame of each turn; frames of a turn stand together."""
         if not len(self.table):
             return np.zeros(0, dtype=np.int64)
         key = self.table[:, :2]
         return np.flatnonzero(np.r_[True, np.any(key[1:] != key[:-1], axis=1)])
+
+    @cached_property
+    def lags(self) -> tuple[Floats, Floats, NDArray[np.int64] | None]:
+        """The same for every λ."""
+        return _lags(self)
 
     def keys(self, rows: NDArray[np.int64] | slice, *, turn: bool) -> tuple[NDArray[np.int64], ...]:
         chosen = self.table[rows]
@@ -88,7 +95,7 @@ def _joint(column: Column) -> Callable[[Frames], Parts]:
         values = frames.column(column)
         if frames.profile.unit == "frame":
             return _by_frame(frames, values)
-        starts = frames.turns()
+        starts = frames.turns
         product = _fold(np.multiply, np.where(np.isnan(values), 1.0, values), starts)
         applies = _fold(np.logical_or, ~np.isnan(values), starts)
         return _by_turn(frames, np.where(applies, product, np.nan), starts)
@@ -103,7 +110,7 @@ def _average(right: Callable[[Frames], Floats], active: Callable[[Frames], Float
         top, bottom = right(frames), active(frames)
         if frames.profile.average == "frame":
             return _by_frame(frames, _ratio(top, bottom))
-        starts = frames.turns()
+        starts = frames.turns
         return _by_turn(frames, _ratio(_fold(np.add, top, starts), _fold(np.add, bottom, starts)), starts)
 
     return parts
@@ -118,14 +125,14 @@ def _slot_accuracy(frames: Frames) -> Parts:
     wrong, size = frames.column(Column.WRONG), frames.column(Column.SIZE)
     if frames.profile.average == "frame":
         return _by_frame(frames, _ratio(size - np.minimum(wrong, size), size))
-    starts = frames.turns()
+    starts = frames.turns
     # A file of correctness says by its length how many slots there are; else the ontology does.
     known = size[starts] if frames.profile.match == "given" else np.full(len(starts), frames.slots or np.nan)
     # A missing prediction has infinitely much wrong: as much as there is.
-    return _by_turn(frames, (known - np.minimum(_fold(np.add, wrong, starts), known)) / known, starts)
+    return _by_turn(frames, _ratio(known - np.minimum(_fold(np.add, wrong, starts), known), known), starts)
 
 
-def lags(frames: Frames) -> tuple[Floats, Floats, NDArray[np.int64] | None]:
+def _lags(frames: Frames) -> tuple[Floats, Floats, NDArray[np.int64] | None]:
     """Joint score and lag of each unit: how many turns ago the error was made that this one inherits.
 
     0 for an error of this turn (type 1), infinite where the paper's algorithm has no earlier error to blame. The
@@ -137,7 +144,7 @@ def lags(frames: Frames) -> tuple[Floats, Floats, NDArray[np.int64] | None]:
     starts: NDArray[np.int64] | None = None
     order: NDArray[np.int64] | None = None
     if frames.profile.unit == "turn":
-        starts = frames.turns()
+        starts = frames.turns
         joint, local = _fold(np.multiply, joint, starts), _fold(np.logical_and, local, starts).astype(bool)
         sequence, position = sequence[starts], position[starts]
     else:
@@ -168,7 +175,7 @@ def _lag(exact: Mask, local: Mask, sequence: Floats, position: Floats, by_code: 
 
 def _flexible(weight: Callable[[Floats], Floats]) -> Callable[[Frames], Parts]:
     def parts(frames: Frames) -> Parts:
-        joint, lag, starts = lags(frames)
+        joint, lag, starts = frames.lags
         values = joint + (1.0 - joint) * weight(lag)
         return _by_frame(frames, values) if starts is None else _by_turn(frames, values, starts)
 
@@ -182,6 +189,15 @@ def _fga(rate: float) -> Callable[[Frames], Parts]:
 
 def _mean(column: Column) -> Callable[[Frames], Parts]:
     return lambda frames: _by_frame(frames, frames.column(column))
+
+
+def _active_noncat(frames: Frames) -> Floats:
+    return frames.column(Column.ACTIVE) - frames.column(Column.ACTIVE_CAT)
+
+
+def _right_noncat(frames: Frames) -> Floats:
+    # Cut to its range: the difference of two sums of fuzzy scores may leave it by the last bit.
+    return np.clip(frames.column(Column.RIGHT) - frames.column(Column.RIGHT_CAT), 0.0, _active_noncat(frames))
 
 
 _COLUMN = Frames.column
@@ -198,10 +214,7 @@ METRICS: dict[str, tuple[Callable[[Frames], Parts], str]] = {
         "AGA over categorical slots only",
     ),
     "aga_noncat": (
-        _average(
-            lambda f: _COLUMN(f, Column.RIGHT) - _COLUMN(f, Column.RIGHT_CAT),
-            lambda f: _COLUMN(f, Column.ACTIVE) - _COLUMN(f, Column.ACTIVE_CAT),
-        ),
+        _average(_right_noncat, _active_noncat),
         "AGA over non-categorical slots only",
     ),
     "sa": (_slot_accuracy, "slot accuracy: share of all the ontology's slots that are right; always high"),
@@ -220,7 +233,7 @@ DEFAULT_RATES = (0.25, 0.5, 0.75, 1.0)  # the λ of the FGA paper's table 1
 
 def forgetting_rate(turns: float, share: float) -> float:
     """λ by which a mistake is forgotten to `share` after `turns` turns: -ln(1 - p)/t_f, section 3 of the FGA paper."""
-    if turns <= 0 or not 0 <= share < 1:
+    if not (0 < turns < math.inf and 0 <= share < 1):
         raise UserError("forgetting takes turns above 0 and a share from 0 to below 1", hint="for example 6,0.95")
     return -math.log1p(-share) / turns
 
@@ -234,8 +247,8 @@ def names(rates: Iterable[float] = DEFAULT_RATES) -> list[str]:
 
 def metric(name: str) -> Callable[[Frames], Parts]:
     """The function behind a metric's name; `fga@0.5` for any λ."""
-    found = re.fullmatch(r"fga@(\d+(?:\.\d+)?(?:e-?\d+)?)", name)
-    if found:
+    found = re.fullmatch(r"fga@([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)", name)
+    if found and math.isfinite(float(found[1])):
         return _fga(float(found[1]))
     if name not in METRICS:
         known = [*METRICS, "fga@0.5"]

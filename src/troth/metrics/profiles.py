@@ -45,7 +45,8 @@ class Profile:
             if value not in allowed[key]:
                 raise UserError(f"--{key} '{value}' is not known", hint="one of: " + ", ".join(allowed[key]))
         if self.name == "trippy" and (changed.get("match") or changed.get("unit") == "frame"):
-            raise UserError("profile trippy has correctness and no values: --match and --unit do not apply to it")
+            what = "profile trippy has correctness and no values: --match and --unit do not apply to it"
+            raise UserError(what, hint="leave them out")
         return replace(self, **changed)  # type: ignore[arg-type]
 
     def signature(self) -> str:

@@ -9,11 +9,13 @@ from troth import normalize
 from troth.errors import PredictionError, UserError, near
 from troth.metrics.matching import MATCHERS
 from troth.metrics.profiles import Profile
-from troth.records import Schema, Turn
+from troth.records import Frame, Schema, Turn
 
 NAN = float("nan")
 Values = Mapping[str, tuple[str, ...]]
 EMPTY: Values = {}
+EMPTY_SCORES: Mapping[str, float] = {}
+Side = tuple[Values, Frame | None]  # a service's state as the profile has it, and the frame that it comes from
 
 
 class Compared(NamedTuple):
@@ -35,8 +37,11 @@ class Kinds:
 
     def __init__(self, categorical: Mapping[str, bool]) -> None:
         self.categorical = categorical
-        self.size = len(self.categorical)
-        self.cat = sum(self.categorical.values())
+        self.size = len(categorical)
+        cat = sum(categorical.values())
+        # A service without slots of a kind takes no part in that kind's joint accuracy.
+        self.cat_part = 1.0 if cat else NAN
+        self.noncat_part = 1.0 if cat < self.size else NAN
 
 
 class Comparer:
@@ -65,19 +70,20 @@ class Comparer:
             return name
         return normalize.multiwoz_slot(service, name)
 
-    def states(self, turn: Turn) -> dict[str, Values]:
-        """State per service."""
+    def sides(self, turn: Turn) -> dict[str, Side]:
+        """State and frame per service."""
         if self.profile.norm == "none":
-            return {f.service: EMPTY if f.state is None else f.state.slot_values for f in turn.frames}
-        states: dict[str, dict[str, tuple[str, ...]]] = {}
+            return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
+        sides: dict[str, Side] = {}
         for frame in turn.frames:
             domain = self.service(frame.service)
-            state = states.setdefault(domain, {})
+            state: dict[str, tuple[str, ...]] = {}
             for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
                 kept = self._normalized(values)
                 if kept:
                     state[self.slot(domain, slot)] = kept
-        return dict(states)
+            sides[domain] = ({**sides[domain][0], **state} if domain in sides else state, frame)
+        return sides
 
     def _normalized(self, values: tuple[str, ...]) -> tuple[str, ...]:
         kept = tuple(value for value in values if not normalize.is_empty(value))
@@ -90,21 +96,20 @@ class Comparer:
 
     def compare(self, gold: Values, pred: Values, service: str) -> Compared:
         kinds = self.kinds(service)
-        typed = kinds.categorical if kinds else None
         if gold == pred and all(gold.values()):  # most states are simply right
-            cat = sum(1 for slot in gold if self._kind(slot, service, typed, gold=True)) if typed else 0
-            compared = Compared(1.0, 1.0, 1.0, float(len(gold)), len(gold), float(cat), cat, 0.0, {})
-        else:
-            compared = self._slot_by_slot(gold, pred, service, typed)
+            count = len(gold)
+            if kinds is None:
+                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, 0.0, EMPTY_SCORES)
+            cat = 0
+            for slot in gold:
+                if kinds.categorical.get(slot) or self._kind(slot, service, kinds.categorical, gold=True):
+                    cat += 1
+            return Compared(1.0, kinds.cat_part, kinds.noncat_part, count, count, cat, cat, 0.0, EMPTY_SCORES)
+        compared = self._slot_by_slot(gold, pred, service, kinds.categorical if kinds else None)
         if kinds is None:
             return compared._replace(joint_cat=NAN, joint_noncat=NAN, right_cat=NAN, active_cat=NAN)
-        if 0 < kinds.cat < kinds.size:
-            return compared
-        # A service without slots of a kind takes no part in that kind's joint accuracy.
-        return compared._replace(
-            joint_cat=compared.joint_cat if kinds.cat else NAN,
-            joint_noncat=compared.joint_noncat if kinds.cat < kinds.size else NAN,
-        )
+        joints = compared.joint_cat * kinds.cat_part, compared.joint_noncat * kinds.noncat_part
+        return compared._replace(joint_cat=joints[0], joint_noncat=joints[1])
 
     def _slot_by_slot(self, gold: Values, pred: Values, service: str, typed: Mapping[str, bool] | None) -> Compared:
         """Only slots that one side has can be wrong, so only they are looked at."""
@@ -114,7 +119,14 @@ class Comparer:
         scores: dict[str, float] = {}
         for slot, values in gold.items():
             categorical = self._kind(slot, service, typed, gold=True)
-            score = self._value(values, pred[slot], categorical) if slot in pred else 0.0
+            guess = pred.get(slot)
+            # Equal is right under every matcher; comparing sets takes more than the first value.
+            if guess is None:
+                score = 0.0
+            elif guess == values and values:
+                score = 1.0
+            else:
+                score = self._value(values, guess, categorical)
             scores[slot] = score
             right += score
             wrong += 1.0 - score
@@ -204,7 +216,7 @@ class Comparer:
                 what = f"slot '{slot}' is not in the schema of {service}"
                 if gold:
                     raise UserError(what, hint=hint)
-                raise PredictionError(what, hint=f"{hint} --unknown ignore leaves such slots out, as the public script")
+                raise PredictionError(what, hint=f"{hint}; --unknown ignore leaves such slots out")
             self.ignored_slots += 1
         return categorical
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -21,10 +21,14 @@ from numpy.typing import NDArray
 
 from troth.errors import PredictionError, UserError
 from troth.metrics.profiles import Profile
-from troth.metrics.states import EMPTY, NAN, Comparer, Values
+from troth.metrics.states import EMPTY, NAN, Comparer, Side, Values
 from troth.records import Dialogue, Frame, Schema, State, Turn
 
 INF = float("inf")
+LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
+NOTHING: Side = (EMPTY, None)
+ALL_RIGHT = (1.0,) * 8  # locally right, intent, requested slots, spans
+UNSCORED = (NAN,) * 7  # intent, requested slots and spans of a frame that has none to score
 
 
 class Column(IntEnum):
@@ -98,12 +102,17 @@ class Scorer:
         self.dialogues.append(gold.id)
         if pred is None:
             self._counts.missing_dialogues += 1
+        predicted = {} if pred is None else dict(_numbered(pred, PredictionError))
         if self.profile.match == "given":
-            self._add_correctness(index, gold, pred)
+            self._add_correctness(index, gold, predicted)
             return
-        predicted = {} if pred is None else dict(pred.user_turns())
+        if any(turn.correct is not None for turn in predicted.values()):
+            # Without values both states would be empty, and everything right.
+            raise PredictionError(
+                "has right or wrong per slot and no values", dialogue=gold.id, hint="--profile trippy"
+            )
         before: dict[str, tuple[Values, Values]] = {}
-        for number, turn in gold.user_turns():
+        for number, turn in _numbered(gold, UserError):
             guess = predicted.pop(number, None)
             if guess is None and pred is not None:
                 self._counts.missing_turns += 1
@@ -114,6 +123,34 @@ class Scorer:
         if predicted:
             hint = "do gold and prediction belong together?"
             raise PredictionError("gold has no such turn", dialogue=gold.id, turn=min(predicted), hint=hint)
+
+    def merge(self, other: Scorer) -> None:
+        """Take in what another scorer of the same profile has gathered from other dialogues."""
+        for mine, theirs, numbered, kinds in (
+            (self._rows, other._rows, ((Column.SERVICE, self.services, other.services),), Column),
+            (
+                self._slot_rows,
+                other._slot_rows,
+                (
+                    (SlotColumn.SERVICE, self.services, other.services),
+                    (SlotColumn.SLOT, self.slots, other.slots),
+                ),
+                SlotColumn,
+            ),
+        ):
+            rows = np.array(theirs, dtype=np.float64).reshape(-1, len(kinds))
+            rows[:, 0] += len(self.dialogues)
+            for column, names, others in numbered:
+                codes = np.array([*(names.setdefault(name, len(names)) for name in others), -1], dtype=np.float64)
+                rows[:, column] = codes[rows[:, column].astype(np.int64)]
+            mine.frombytes(rows.tobytes())
+        self.dialogues += other.dialogues
+        self._spans_seen |= other._spans_seen
+        self._intents_seen |= other._intents_seen
+        self._requests_seen |= other._requests_seen
+        self.comparer.ignored_slots += other.comparer.ignored_slots
+        for name, count in vars(other._counts).items():
+            setattr(self._counts, name, getattr(self._counts, name) + count)
 
     def counts(self) -> Counts:
         self._counts.dialogues = len(self.dialogues)
@@ -131,35 +168,56 @@ class Scorer:
         turn's states are complete (`scope="state"`), the turn before is the history.
         """
         comparer, whole = self.comparer, self.profile.scope == "state"
-        golds = comparer.states(gold)
-        preds = {} if pred is None else comparer.states(pred)
-        if not whole and preds.keys() - golds.keys():
+        golds = comparer.sides(gold)
+        preds = {} if pred is None else comparer.sides(pred)
+        if not whole and preds.keys() != golds.keys():
             for service in preds.keys() - golds.keys():
                 comparer.check_service(service)
                 self._counts.ignored_frames += 1
         skip = self.profile.missing == "skip"
+        quick = self.profile.norm == "none" and not self.by_slot
         after = {} if whole else before
         services = dict.fromkeys((*golds, *preds)) if whole else golds
-        gold_frames = {comparer.service(frame.service): frame for frame in gold.frames}
-        pred_frames = {} if pred is None else {comparer.service(frame.service): frame for frame in pred.frames}
         for service in services:
             missing = pred is None or (not whole and service not in preds)
             if missing and pred is not None:
                 self._counts.missing_frames += 1
             if missing and skip:
                 continue
-            was = before.get(service, (EMPTY, EMPTY))
-            now = after[service] = (golds.get(service, EMPTY), preds.get(service, EMPTY))
-            self._add_states(dialogue, number, service, was, now, missing)
-            self._rows.extend(self._annotations(gold, gold_frames.get(service), pred_frames.get(service), missing))
+            mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
+            now = after[service] = (mine[0], theirs[0])
+            row = self._right(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
+            if row is not None:
+                self._rows.extend(row)
+                continue
+            states = self._states(dialogue, number, service, before.get(service, (EMPTY, EMPTY)), now, missing)
+            self._rows.extend((*states, *self._annotations(gold, mine[1], theirs[1], missing)))
         if whole and not services and not (pred is None and skip):
             # A turn in which nothing is asked for on either side is right, and counts.
             right = float(pred is not None)
             wrong = 0.0 if pred is not None else INF
-            self._rows.extend((dialogue, number, -1, right, NAN, NAN, 0.0, 0, 0.0, 0, wrong, 0, right, *[NAN] * 7))
+            self._rows.extend((dialogue, number, -1, right, NAN, NAN, 0.0, 0, 0.0, 0, wrong, 0, right, *UNSCORED))
         return after
 
-    def _add_states(
+    def _right(self, dialogue: int, number: int, frame: Frame | None) -> tuple[float, ...] | None:
+        """The row of a frame predicted just as gold has it, which most are; None if it takes a closer look."""
+        if frame is None or frame.state is None or frame.spans is None:
+            return None
+        state, kinds = frame.state, self.comparer.kinds(frame.service)
+        if kinds is None or state.active_intent is None or state.requested_slots is None:
+            return None
+        count, cat = len(state.slot_values), 0
+        for slot in state.slot_values:
+            kind = kinds.categorical.get(slot)
+            if kind is None:
+                return None
+            cat += kind
+        self._spans_seen = self._intents_seen = self._requests_seen = True
+        code = self.services.setdefault(frame.service, len(self.services))
+        joints = (1.0, kinds.cat_part, kinds.noncat_part)
+        return (dialogue, number, code, *joints, count, count, cat, cat, 0.0, kinds.size, *ALL_RIGHT)
+
+    def _states(
         self,
         dialogue: int,
         number: int,
@@ -167,9 +225,9 @@ class Scorer:
         was: tuple[Values, Values],
         now: tuple[Values, Values],
         missing: bool,
-    ) -> None:
+    ) -> tuple[float, ...]:
         """The first part of a frame's row: everything that has to do with states."""
-        compared = self.comparer.compare(*now, service)
+        compared = self.comparer.compare(now[0], now[1], service)
         kinds = self.comparer.kinds(service)
         if missing:
             compared = compared._replace(
@@ -177,24 +235,24 @@ class Scorer:
                 joint_cat=compared.joint_cat * 0.0,  # NaN stays NaN
                 joint_noncat=compared.joint_noncat * 0.0,
                 right=0.0,
-                right_cat=0.0,
+                right_cat=compared.right_cat * 0.0,
                 wrong=INF,
                 scores=dict.fromkeys(now[0], 0.0),
             )
         local = not missing and (compared.joint == 1.0 or self.comparer.local(was, now, compared.scores))
         code = self.services.setdefault(service, len(self.services))
-        self._rows.extend((dialogue, number, code, *compared[:8], kinds.size if kinds else 0, local))
         if self.by_slot:
             for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
                 name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
                 self._slot_rows.extend((dialogue, number, code, name, score, slot in now[0]))
+        return (dialogue, number, code, *compared[:8], kinds.size if kinds else 0, local)
 
     # -- intents, requested slots, spans -----------------------------------------------------------------------------
 
     def _annotations(self, turn: Turn, gold: Frame | None, pred: Frame | None, missing: bool) -> tuple[float, ...]:
         """The second part of a frame's row: the rest of the DSTC8 set."""
         if gold is None or gold.state is None:
-            return (NAN,) * 7
+            return UNSCORED
         guess = None if pred is None else pred.state
         intent = self._intent(gold.state, guess)
         return (intent, *self._requested(gold.state, guess), *self._tagging(turn, gold, pred, missing))
@@ -223,7 +281,7 @@ class Scorer:
         if pred is None or pred.spans is None:
             return (0.0, 0.0, 0.0) if missing else (NAN, NAN, NAN)
         self._spans_seen = True
-        if not gold.spans and not pred.spans:
+        if gold.spans == pred.spans:
             return (1.0, 1.0, 1.0)
         text = turn.text
         tags = [
@@ -234,13 +292,12 @@ class Scorer:
 
     # -- correctness files -------------------------------------------------------------------------------------------
 
-    def _add_correctness(self, dialogue: int, gold: Dialogue, pred: Dialogue | None) -> None:
+    def _add_correctness(self, dialogue: int, gold: Dialogue, predicted: Mapping[int, Turn]) -> None:
         """TripPy's files: a wrong turn is locally right iff its wrong slots are those of the last fresh error and the
         turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
-        predicted = {} if pred is None else dict(pred.user_turns())
         fresh: frozenset[str] | None = None
         before_right = True
-        for number, _ in gold.user_turns():
+        for number, _ in _numbered(gold, UserError):
             correct = _correctness(predicted.get(number), gold.id, number)
             wrong = frozenset(slot for slot, right in correct.items() if not right)
             local = not wrong or (not before_right and wrong == fresh)
@@ -248,7 +305,7 @@ class Scorer:
                 fresh = wrong
             before_right = not wrong
             states = (not wrong, NAN, NAN, NAN, NAN, NAN, NAN, len(wrong), len(correct), local)
-            self._rows.extend((dialogue, number, -1, *states, *[NAN] * 7))
+            self._rows.extend((dialogue, number, -1, *states, *UNSCORED))
             if self.by_slot:
                 for slot, right in correct.items():
                     name = self.slots.setdefault(slot, len(self.slots))
@@ -271,6 +328,17 @@ class Scorer:
     def slot_table(self) -> NDArray[np.float64]:
         """One row a slot that gold or prediction has, a `SlotColumn` each."""
         return np.frombuffer(self._slot_rows, dtype=np.float64).reshape(-1, len(SlotColumn)).copy()
+
+
+def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
+    """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
+    last = -1
+    for number, turn in dialogue.user_turns():
+        if not last < number <= LAST_TURN:
+            what = f"a user turn has the number {number}" + (f" after {last}" if last >= 0 else "")
+            raise kind(what, dialogue=dialogue.id, hint="numbers must rise, from 0 on")
+        last = number
+        yield number, turn
 
 
 def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:

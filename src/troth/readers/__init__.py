@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from troth.readers import source
 from troth.readers.decode import decode
 from troth.records import Dialogue, Pair, Schema, Service
 from troth.registry import Registry
+
+LAYOUT = "see docs/formats.md for the layout"
 
 FORMATS = Registry(
     "format",
@@ -56,16 +58,23 @@ def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:
         yield from items
 
 
-def batches(path: str, format: str | None = None) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
-    """The dialogues of one document after the other, with the document's name: what errors need to say where."""
-    reader: Any = None
-    for document in source.documents(path):
-        if reader is None:
+def batches(
+    path: str, format: str | None = None, *, states_only: bool = False, files: Sequence[str] | None = None
+) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+    """The dialogues of one document after the other, with the document's name: what errors need to say where.
+
+    `states_only`: acts and calls are not asked for, which a reader may make use of (`read_states`). `files`: only these
+    of a folder.
+    """
+    read: Any = None
+    for document in source.documents(path, files):
+        if read is None:
             reader = FORMATS.load(format or _recognise(document))
+            read = getattr(reader, "read_states", reader.read) if states_only else reader.read
         try:
-            yield document.name, list(reader.read(document))
+            yield document.name, list(read(document))
         except UserError as error:
-            raise error.at(file=document.name) from error
+            raise error.at(file=document.name, hint=LAYOUT) from error
 
 
 def gold(path: str, format: str | None = None) -> Iterator[Dialogue]:
@@ -128,7 +137,9 @@ def _writable(dialogues: Iterable[Dialogue | Pair], format: str, *, pairs: bool)
             )
         for side in (item.gold, item.pred) if isinstance(item, Pair) else (item,):
             if side is not None and any(turn.correct is not None for turn in side.turns):
-                raise UserError("has right or wrong per slot and no values: nothing to convert", dialogue=side.id)
+                what = "has right or wrong per slot and no values: nothing to convert"
+                hint = "TripPy's pred_res files have the values"
+                raise UserError(what, dialogue=side.id, hint=hint)
         yield item
 
 
@@ -142,7 +153,7 @@ def _schema(document: source.Document) -> Schema:
 
 
 def _recognise(document: source.Document) -> str:
-    for name in FORMATS:
+    for name in FORMATS.by_name():
         if FORMATS.load(name).detect(document):
             return name
     if not document.data.strip():

@@ -16,7 +16,7 @@ import msgspec
 from troth.errors import UserError
 from troth.normalize import dialogue_id
 from troth.readers.decode import lines, where
-from troth.readers.plain import PlainState, add, field, frames, services, sides, text, whole
+from troth.readers.plain import PlainState, add, field, frames, services, shown, sides, text, whole
 from troth.readers.source import Document
 from troth.records import Dialogue, Pair, Turn
 
@@ -115,7 +115,7 @@ def _row(line: int, row: dict[str, Any]) -> Row:
 def _coref(value: object) -> bool | None:
     if value == "" or isinstance(value, bool):
         return None if value == "" else bool(value)
-    raise UserError(f"'requires_coref' is {value!r}, not true, false or an empty text")
+    raise UserError(f"'requires_coref' is {shown(value)}, not true, false or an empty text")
 
 
 def _pair(name: str, rows: list[Row]) -> Pair:

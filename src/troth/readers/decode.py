@@ -65,7 +65,8 @@ def lines(document: Document) -> Iterator[tuple[int, Any]]:
 def place(document: Document, error: Exception, dialogue: str | None = None) -> UserError:
     """Turn a decoding error into one that says where: the slow path, taken once, when something is already wrong."""
     if isinstance(error, RecursionError):
-        return UserError("nested too deeply to be dialogue data", file=document.name, dialogue=dialogue)
+        hint = "is it the right file?"
+        return UserError("nested too deeply to be dialogue data", file=document.name, dialogue=dialogue, hint=hint)
     if isinstance(error, UnicodeDecodeError) or "utf-8" in str(error).lower():
         return UserError("not valid UTF-8", file=document.name, dialogue=dialogue, hint="save it as UTF-8")
     if not document.data.strip():

@@ -39,8 +39,10 @@ def text(value: object, what: str) -> str:
 def whole(value: object, what: str) -> int:
     """A number that counts: 0, 1, 2 … as a number or, since many scripts write it so, as digits."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value) if len(value) < 10 else _not_whole(value, what)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else _not_whole(value, what)
+        value = int(value) if len(value) < 10 else value
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return value
+    raise UserError(f"{what} is {shown(value)}, not 0, 1, 2 …")
 
 
 def field(row: Mapping[str, Any], key: str, what: str) -> Any:
@@ -135,10 +137,13 @@ def by_position(dialogue: Dialogue) -> None:
             )
 
 
+def shown(value: object) -> str:
+    """A value as an error names it: texts and numbers themselves, cut short, of anything else the kind."""
+    if isinstance(value, str):
+        return f"'{value[:40]}'"
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 10**18
+    return str(value) if number else _kind(value)
+
+
 def _kind(value: object) -> str:
     return "null" if value is None else _KINDS.get(type(value), type(value).__name__)
-
-
-def _not_whole(value: object, what: str) -> int:
-    shown = f"'{value}'" if isinstance(value, str) else _kind(value) if not isinstance(value, int | float) else value
-    raise UserError(f"{what} is {shown}, not 0, 1, 2 …")

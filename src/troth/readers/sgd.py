@@ -7,15 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, ClassVar, TypeVar, cast
 
 import msgspec
 
 from troth.errors import UserError
 from troth.readers.decode import decode
 from troth.readers.source import Document
-from troth.records import Dialogue
+from troth.records import Dialogue, Span, Speaker, State
 
 PER_FILE = 128  # dialogues a file, as in the public release
+
+
+class _Frame(msgspec.Struct, frozen=True, gc=False, rename={"spans": "slots"}):
+    """A frame without acts, calls and results: half of a file, which scoring states has no use for."""
+
+    service: str
+    state: State | None = None
+    spans: tuple[Span, ...] | None = None
+    acts: ClassVar[tuple[()]] = ()
+    service_call: ClassVar[None] = None
+    service_results: ClassVar[None] = None
+
+
+class _Turn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"}):
+    speaker: Speaker
+    text: str = ""
+    frames: tuple[_Frame, ...] = ()
+    number: ClassVar[None] = None
+    correct: ClassVar[None] = None
+    coref: ClassVar[None] = None
+
+
+class _Dialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
+    """A `Dialogue` to whoever reads states, decoded in half the time."""
+
+    id: str
+    turns: tuple[_Turn, ...]
+    services: tuple[str, ...] = ()
+    user_turns = Dialogue.user_turns
+
+
+D = TypeVar("D", Dialogue, _Dialogue)
 
 
 def detect(document: Document) -> bool:
@@ -23,14 +56,24 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue]:
+    return _read(document, Dialogue)
+
+
+def read_states(document: Document) -> Iterator[Dialogue]:
+    """The dialogues with states and spans only."""
+    return cast(Iterator[Dialogue], _read(document, _Dialogue))
+
+
+def _read(document: Document, kind: type[D]) -> Iterator[D]:
     if document.data.lstrip()[:1] == b"{":
         for key, raw in decode(document, dict[str, msgspec.Raw]).items():
-            dialogue = decode(document, Dialogue, data=raw, dialogue=key)
+            dialogue = decode(document, kind, data=raw, dialogue=key)
             if dialogue.id != key:
                 raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
             yield dialogue
     else:
-        yield from decode(document, list[Dialogue])
+        listed: Any = list[kind]  # type: ignore[valid-type]
+        yield from decode(document, listed)
 
 
 def write(dialogues: Iterable[Dialogue], out: Path) -> None:

@@ -9,7 +9,8 @@ import gzip
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -28,22 +29,25 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
-def documents(path: str) -> Iterator[Document]:
-    """Every document under a path: sorted by name, archives opened, schemas left out."""
+def files(path: str) -> list[Path]:
+    """The files of a folder that dialogues may be in, sorted by name; none if it is not a folder."""
+    place = Path(path)
+    with _readable(place):
+        if path == "-" or not place.is_dir():
+            return []
+        return [f for f in sorted(place.iterdir()) if f.name.endswith((*ENDINGS, ".zip")) and not _aside(f.name)]
+
+
+def documents(path: str, only: Sequence[str] | None = None) -> Iterator[Document]:
+    """Every document under a path (or `only` some files of a folder): sorted, archives opened, schemas left out."""
     if path == "-":
         yield _stdin()
         return
-    place = Path(path)
-    if place.is_dir():
-        files = [f for f in sorted(place.iterdir()) if f.name.endswith((*ENDINGS, ".zip")) and not _aside(f.name)]
-        if not files:
-            raise UserError("no .json, .jsonl, .gz or .zip file in this folder", file=path, hint="is it the right one?")
-        for file in files:
-            yield from _open(file)
-    elif place.exists():
-        yield from _open(place)
-    else:
-        raise UserError("no such file or folder", file=path, hint=_sibling(place))
+    found = files(path) if only is None else [Path(file) for file in only]
+    if not found and only is None:
+        found = [_file(path)]
+    for file in found:
+        yield from _open(file)
 
 
 def first(path: str) -> Document:
@@ -54,26 +58,69 @@ def first(path: str) -> Document:
 def beside(path: str, name: str) -> Document | None:
     """A file of that name in the same folder (or archive), if there is one."""
     place = Path(path)
-    if path == "-":
+    if path in ("", "-"):
         return None
-    if place.suffix == ".zip" and place.is_file():
-        return next(_unzip(place, lambda member: Path(member).name == name), None)
-    folder = place if place.is_dir() else place.parent
-    return next(_open(folder / name)) if (folder / name).is_file() else None
+    with _readable(place):
+        if place.suffix == ".zip" and place.is_file():
+            return next(_unzip(place, lambda member: Path(member).name == name), None)
+        folder = place if place.is_dir() else place.parent
+        return next(_open(folder / name)) if (folder / name).is_file() else None
 
 
 @cache
 def _stdin() -> Document:
     """Standard input can be read once, and is wanted twice: to tell the format, and to read it."""
-    return Document("<stdin>", sys.stdin.buffer.read())
+    if sys.stdin is None:  # closed before we were started
+        raise UserError("is closed", file="<stdin>", hint="send a file to it: troth dst - < FILE")
+    try:
+        return Document("<stdin>", sys.stdin.buffer.read())
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read: {error}", file="<stdin>", hint="send a file to it") from error
 
 
 def _aside(name: str) -> bool:
     return name.removesuffix(".gz") in NOT_DIALOGUES
 
 
-def _open(file: Path) -> Iterator[Document]:
+def missing(path: str) -> UserError:
+    """The error for a path at which nothing is; names what is there under a name like it."""
+    place = Path(path)
+    with _readable(place):
+        names = [other.name for other in place.parent.iterdir()] if place.parent.is_dir() else []
+    return UserError("no such file or folder", file=path, hint=near(place.name, names) or "check the path")
+
+
+def _file(path: str) -> Path:
+    """A path that is to be a file."""
+    if not path:  # Path("") is the folder we are in, which nobody means
+        raise UserError("a path is empty", hint="name a file or a folder, or - for standard input")
+    place = Path(path)
+    with _readable(place):
+        if place.is_dir():
+            raise UserError("no .json, .jsonl, .gz or .zip file in this folder", file=path, hint="is it the right one?")
+        if not place.exists():
+            raise missing(path)
+    return place
+
+
+@contextmanager
+def _readable(place: Path) -> Iterator[None]:
+    """What the system refuses is the user's to mend."""
     try:
+        yield
+        str(place).encode()  # results name files, and are UTF-8
+    except UnicodeEncodeError as error:
+        raise UserError("the name of the file is not UTF-8", file=str(place), hint="rename it") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "check the path" if error.errno is not None else "is the file whole?"
+        raise UserError(f"cannot be read: {reason}", file=str(place), hint=hint) from error
+    except (EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise UserError(f"cannot be read: {error}", file=str(place), hint="is the file whole?") from error
+
+
+def _open(file: Path) -> Iterator[Document]:
+    with _readable(file):
         if file.suffix == ".zip":
             members = _unzip(file, lambda member: member.endswith(ENDINGS) and not _aside(Path(member).name))
             document = next(members, None)
@@ -85,17 +132,14 @@ def _open(file: Path) -> Iterator[Document]:
             yield Document(str(file), gzip.decompress(file.read_bytes()))
         else:
             yield Document(str(file), file.read_bytes())
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise UserError(f"cannot be read: {error}", file=str(file), hint="is the file whole?") from error
 
 
 def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
     with zipfile.ZipFile(file) as archive:
         for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
+            member = archive.getinfo(name)
+            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                hint = "unpack the archive and name the folder"
+                raise UserError("locked, or packed in a way that is not read here", file=f"{file}/{name}", hint=hint)
             data = archive.read(name)
             yield Document(f"{file}/{name}", gzip.decompress(data) if name.endswith(".gz") else data)
-
-
-def _sibling(place: Path) -> str:
-    folder = place.parent
-    return (near(place.name, (p.name for p in folder.iterdir())) if folder.is_dir() else None) or "check the path"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from troth.errors import UserError
 from troth.readers.decode import where
-from troth.readers.plain import dialogues, in_order, mapping, sequence
+from troth.readers.plain import dialogues, in_order, mapping, sequence, shown
 from troth.readers.source import Document
 from troth.records import Dialogue, Pair, Turn
 
@@ -51,7 +51,7 @@ def read(document: Document) -> Iterator[Pair]:
 def _correct(marks: list[object]) -> dict[str, bool]:
     for mark in marks:
         if mark not in (0, 1):
-            raise UserError(f"{mark!r} stands where 0 or 1 should")
+            raise UserError(f"{shown(mark)} stands where 0 or 1 should")
     return {slot: mark == 1 for slot, mark in zip(_names(len(marks)), marks, strict=True)}
 
 

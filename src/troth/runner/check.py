@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from troth import readers, stats
+from troth import readers
 from troth.errors import UserError
 from troth.metrics import aggregate
 from troth.metrics.profiles import Profile
@@ -87,7 +87,7 @@ def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
 
 
 def _below(parts: aggregate.Parts, dialogues: list[str]) -> str:
-    lost = (parts.den > 0) & (stats.ratio(parts.num, parts.den) < 1.0)
+    lost = parts.num < parts.den
     first = int(lost.argmax())
     place = f"dialogue {dialogues[parts.dialogue[first]]}, turn {parts.turn[first]}"
     return f"{int(lost.sum())} units do not match themselves, the first in {place}: values that the matcher calls empty"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from troth import stats
 from troth.errors import UserError, near
 from troth.metrics import aggregate
+from troth.metrics.profiles import profile as find_profile
+from troth.readers import source
 from troth.records import Score
 from troth.runner import store
-from troth.runner.dst import dst
+from troth.runner.dst import dst, named
 
 Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -28,11 +30,12 @@ class Side:
     dialogues: tuple[str, ...]
     sums: dict[str, Sums]
     recipes: dict[str, str]  # signatures without what is the file's own: n and version
+    reasons: dict[str, str]  # why a metric has no value
 
     def pick(self, metric: str) -> Sums:
         if metric not in self.sums:
-            hint = near(metric, self.sums) or "it has: " + ", ".join(self.sums)
-            raise UserError(f"'{self.name}' has no metric '{metric}'", hint=hint)
+            hint = near(metric, self.sums) or "it has: " + (", ".join(self.sums) or "none")
+            raise UserError(f"'{self.name}' has no metric '{metric}'", hint=self.reasons.get(metric) or hint)
         return self.sums[metric]
 
 
@@ -58,21 +61,29 @@ def sides(
     paths: Sequence[str], metrics: Sequence[str], *, gold: str | None = None, profile: str | None = None
 ) -> list[Side]:
     """Systems from run folders, or from prediction files scored now against `gold`."""
-    runs = [path for path in paths if (Path(path) / "run.json").is_file()]
-    preds = [path for path in paths if path not in runs]
+    preds = [path for path in paths if not store.is_run(path)]
     if preds and gold is None:
-        if not Path(preds[0].partition("=")[2] or preds[0]).exists():
-            raise UserError("no such run or prediction", file=preds[0], hint="check the path")
-        raise UserError("is not a run of troth", file=preds[0], hint="score predictions against --gold GOLD")
-    found = [side for path in runs for side in _from_run(path)]
-    if preds and gold is not None:
-        result = dst(gold, *preds, profile=profile, metrics=metrics, resamples=1)
-        found.extend(_from_rows(result.rows().to_dict(as_series=False), result.scores))
-    names = [side.name for side in found]
+        raise _not_a_run(preds[0])
+    scored = iter(_scored(gold, preds, metrics, profile) if gold is not None and preds else ())
+    # In the order given: the first is what the others are held against.
+    found = [(path, side) for path in paths for side in ([next(scored)] if path in preds else _from_run(path))]
+    names = store.distinct([(path, side.name) for path, side in found])
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"two systems are called '{name}'", hint="give them names: first=PATH second=PATH")
-    return found
+            raise UserError(f"'{name}' is named twice", hint="name every run or prediction once")
+    return [replace(side, name=name) for name, (_, side) in zip(names, found, strict=True)]
+
+
+def _not_a_run(path: str) -> UserError:
+    if not os.path.exists(path) and not os.path.exists(named(path)[1]):
+        return source.missing(path)
+    return UserError("is not a run of troth", file=path, hint="score predictions against --gold GOLD")
+
+
+def _scored(gold: str, preds: Sequence[str], metrics: Sequence[str], profile: str | None) -> list[Side]:
+    chosen = None if profile is None else find_profile(profile)
+    result = dst(gold, *preds, profile=chosen, metrics=metrics, resamples=1)
+    return _from_rows(result.rows().to_dict(as_series=False), result.scores)
 
 
 def _from_run(path: str) -> list[Side]:
@@ -85,7 +96,10 @@ def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score]) -> list[S
     if any(column not in rows for column in wanted):
         raise UserError("rows.parquet is not of this layout", hint="make the run again")
     system, metric, dialogue = (np.array(rows[name], dtype=object) for name in wanted[:3])
-    num, den = (np.array(rows[name], dtype=np.float64) for name in wanted[3:])
+    try:
+        num, den = (np.array(rows[name], dtype=np.float64) for name in wanted[3:])
+    except (TypeError, ValueError):
+        raise UserError("rows.parquet holds what is no number", hint="make the run again") from None
     found = []
     for name in dict.fromkeys(score.system for score in scores):
         mine = system == name
@@ -97,7 +111,8 @@ def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score]) -> list[S
                 np.bincount(index[chosen], weights=part[mine][chosen], minlength=len(ids)) for part in (num, den)
             )
         recipes = {s.metric: _recipe(s.signature) for s in scores if s.system == name and s.group == "all"}
-        found.append(Side(name, tuple(ids.tolist()), sums, recipes))
+        reasons = {s.metric: s.reason for s in scores if s.system == name and s.value is None and s.reason}
+        found.append(Side(name, tuple(ids.tolist()), sums, recipes, reasons))
     return found
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from troth import readers
-from troth.errors import PredictionError, UserError, near
+from troth.errors import UserError, near
 from troth.metrics import aggregate
 from troth.metrics.profiles import PROFILES, Profile
 from troth.metrics.profiles import profile as find_profile
 from troth.metrics.tracking import Scorer
 from troth.records import Schema, Score
-from troth.runner.join import joined
+from troth.runner.pool import feed
 from troth.runner.scores import System, system, unit_rows
 from troth.runner.scores import scores as summed
 
@@ -71,25 +71,30 @@ def dst(
     unknown: str = "error",
     resamples: int = 1000,
     seed: int = 0,
+    workers: int = 1,
 ) -> Result:
     """Score predictions against gold.
 
     `preds`: paths, each optionally as `name=path`; none if `gold` holds both sides. `profile`: a name, a `Profile`, or
     several, each scored in the same pass. `train_schema` tells seen services from unseen. `by` adds groups: service,
-    domain, slot, turn. `formats`: of gold and of the predictions, where detection should not decide.
+    domain, slot, turn. `formats`: of gold and of the predictions, where detection should not decide. `workers`: how
+    many processes may read and score; they change no figure.
     """
     groups = _known_groups(by, train_schema)
     schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
     seen = frozenset(readers.schema(train_schema)) if train_schema else None
-    names = list(metrics) if metrics is not None else aggregate.names()
+    names = list(dict.fromkeys(metrics)) if metrics is not None else aggregate.names()
     for name in names:
         aggregate.metric(name)  # a misspelled metric is told before anything is read
     systems: list[System] = []
     for label, path in _labels(gold, preds):
         chosen = _profiles(profile, gold, path, schemas, formats)
         labels = [label] if len(chosen) == 1 else [f"{label}:{p.name}" for p in chosen]
-        scorers = [Scorer(p, schemas, by_slot="slot" in groups, strict=unknown == "error") for p in chosen]
-        feed(scorers, gold, path, formats)
+
+        def make(chosen: list[Profile] = chosen) -> list[Scorer]:
+            return [Scorer(p, schemas, by_slot="slot" in groups, strict=unknown == "error") for p in chosen]
+
+        scorers = feed(make, gold, path, formats, workers=workers)
         systems.extend(system(*pair, schemas) for pair in zip(labels, scorers, strict=True))
     scores = [
         score
@@ -97,20 +102,6 @@ def dst(
         for score in summed(system, names, groups, seen, schemas, resamples=resamples, seed=seed)
     ]
     return Result(scores, systems, names)
-
-
-def feed(scorers: Sequence[Scorer], gold: str, pred: str | None, formats: tuple[str | None, str | None]) -> None:
-    """One pass over the files for any number of scorers; errors get the file they belong to."""
-    for pair in joined(gold, pred, gold_format=formats[0], pred_format=formats[1]):
-        try:
-            for scorer in scorers:
-                scorer.add(pair.gold, pair.pred)
-        except PredictionError as error:
-            raise error.at(file=pair.pred_file) from error
-        except UserError as error:
-            raise error.at(file=pair.gold_file) from error
-    if not scorers[0].dialogues:
-        raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
 
 
 def applicable(schema: Schema | None, *, correctness: bool) -> list[Profile]:
@@ -154,12 +145,20 @@ def _labels(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
     """A short name for each system: its own, or as much of the path as tells it from the others."""
     if not preds:
         return [(_stem(gold, 1), None)]
-    paths = [(pred.partition("=") if "=" in pred.split("/")[0] else ("", "", pred)) for pred in preds]
+    if "-" in preds and gold == "-":
+        raise UserError("standard input is gold or prediction, not both", hint="name a file for one of them")
+    paths = [named(pred) for pred in preds]
     for depth in range(1, 10):
-        names = [name or _stem(path, depth) for name, _, path in paths]
+        names = [name or _stem(path, depth) for name, path in paths]
         if len(set(names)) == len(names):
-            return [(name, path) for name, (_, _, path) in zip(names, paths, strict=True)]
+            return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
     raise UserError("the same prediction is named twice", hint="give each a name: first=PATH second=PATH")
+
+
+def named(pred: str) -> tuple[str, str]:
+    """`name=path` in two; the name is empty where none is given."""
+    name, equals, path = pred.partition("=")
+    return (name, path) if equals and "/" not in name else ("", pred)
 
 
 def _stem(path: str, depth: int) -> str:

@@ -6,6 +6,7 @@ ends at the other's. `alone` is what a rule does by itself, which differs where 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from troth.errors import UserError
 from troth.metrics import aggregate
 from troth.metrics.profiles import RULES, Profile
 from troth.metrics.tracking import Scorer
-from troth.runner.dst import feed
+from troth.runner.pool import feed
 from troth.runner.scores import System, system
 
 Key = tuple[int, int, str]
@@ -69,8 +70,7 @@ def explain(
         path.append(_changed(path[-1], rule, end))
     profiles = [*path, *(_changed(start, rule, end) for rule in rules)]
     schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-    scorers = [Scorer(profile, schemas, strict=False) for profile in profiles]
-    feed(scorers, gold, pred, formats)
+    scorers = feed(lambda: [Scorer(profile, schemas, strict=False) for profile in profiles], gold, pred, formats)
     scored = [system(profile.name, scorer, schemas) for profile, scorer in zip(profiles, scorers, strict=True)]
     steps = []
     for index, rule in enumerate(rules):
@@ -88,7 +88,7 @@ def _step(rule: str, start: Profile, end: Profile, metric: str, scored: tuple[Sy
     before, after, first, alone = (_units(one, metric) for one in scored)
     old, new = str(getattr(start, rule)), str(getattr(end, rule))
     flips: list[Flip] | None = None
-    if rule != "unit":
+    if not _redrawn(before, after):
         flips = [
             Flip(scored[0].dialogues[key[0]], key[1], key[2] or None, before.get(key), after.get(key))
             for key in sorted(before.keys() | after.keys())
@@ -111,6 +111,12 @@ def _step(rule: str, start: Profile, end: Profile, metric: str, scored: tuple[Sy
     )
 
 
+def _redrawn(before: dict[Key, float], after: dict[Key, float]) -> bool:
+    """Whether units of one side are frames and those of the other turns, so that there is nothing to pair them by."""
+    kinds = [{bool(service) for *_, service in side} for side in (before, after)]
+    return True in kinds[0] ^ kinds[1]
+
+
 def _units(scored: System, metric: str) -> dict[Key, float]:
     """The metric's value of each unit that it applies to."""
     parts = aggregate.metric(metric)(scored.frames)
@@ -121,4 +127,4 @@ def _units(scored: System, metric: str) -> dict[Key, float]:
 
 
 def _mean(units: dict[Key, float]) -> float | None:
-    return sum(units.values()) / len(units) if units else None
+    return math.fsum(units.values()) / len(units) if units else None

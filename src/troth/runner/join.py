@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from troth import normalize, readers
+from troth import normalize
 from troth.errors import PredictionError, UserError, near
 from troth.records import Dialogue, Pair
 
 Batches = Iterator[tuple[str, list[Dialogue | Pair]]]
+Waiting = dict[str, tuple[Dialogue, str]]  # by the key that is joined by: the dialogue and its file
 
 
 class Joined(NamedTuple):
@@ -23,75 +24,91 @@ class Joined(NamedTuple):
     pred_file: str  # where the prediction is, or was looked for
 
 
-def joined(
-    gold: str, pred: str | None, *, gold_format: str | None = None, pred_format: str | None = None
-) -> Iterator[Joined]:
-    """Each gold dialogue with its prediction; `pred` None: one file that holds both."""
-    if pred is None:
-        return _together(readers.batches(gold, gold_format))
-    return _join(readers.batches(gold, gold_format), readers.batches(pred, pred_format), pred)
+class Join:
+    """One side's dialogues waiting for the other's; shares of a corpus can be joined apart and brought together."""
+
+    def __init__(self) -> None:
+        self.golds: Waiting = {}
+        self.preds: Waiting = {}
+        self.seen_gold: dict[str, str] = {}  # key to file, of everything that came
+        self.seen_pred: dict[str, str] = {}
+
+    def pairs(self, gold: Batches, pred: Batches) -> Iterator[Joined]:
+        """Every pair whose both sides come."""
+        more = True
+        while more:
+            gold_file, golds = next(gold, ("", None))
+            for item in golds or ():
+                dialogue = item.gold if isinstance(item, Pair) else item
+                key = _new(dialogue.id, self.seen_gold, gold_file)
+                found = self.preds.pop(key, None)
+                if found is None:
+                    self.golds[key] = (dialogue, gold_file)
+                else:
+                    yield _aligned(Joined(dialogue, found[0], gold_file, found[1]))
+            pred_file, preds = next(pred, ("", None))
+            for item in preds or ():
+                guess = item.pred if isinstance(item, Pair) else item
+                if guess is None:
+                    continue
+                key = _new(guess.id, self.seen_pred, pred_file)
+                waiting = self.golds.pop(key, None)
+                if waiting is None:
+                    self.preds[key] = (guess, pred_file)
+                else:
+                    yield _aligned(Joined(waiting[0], guess, waiting[1], pred_file))
+            more = golds is not None or preds is not None
+
+    def merge(self, other: Join) -> Iterator[Joined]:
+        """Take in another share: pairs whose sides came apart, then both shares' waiting ones together."""
+        for mine, theirs in ((self.seen_gold, other.seen_gold), (self.seen_pred, other.seen_pred)):
+            for key in theirs.keys() & mine.keys():
+                raise _twice(key, theirs[key])
+            mine.update(theirs)
+        self.golds.update(other.golds)
+        self.preds.update(other.preds)
+        for key in list(self.golds.keys() & self.preds.keys()):
+            (dialogue, gold_file), (guess, pred_file) = self.golds.pop(key), self.preds.pop(key)
+            yield _aligned(Joined(dialogue, guess, gold_file, pred_file))
+
+    def rest(self, pred_path: str) -> Iterator[Joined]:
+        """Gold that nothing was predicted for. A prediction that gold lacks is an error."""
+        for key, (stray, file) in self.preds.items():
+            hint = near(key, self.seen_gold) or "do gold and prediction belong together?"
+            raise PredictionError("predicted, but gold has no such dialogue", file=file, dialogue=stray.id, hint=hint)
+        for dialogue, file in self.golds.values():
+            yield Joined(dialogue, None, file, pred_path)
 
 
-def _together(batches: Batches) -> Iterator[Joined]:
-    seen: set[str] = set()
+def together(batches: Batches) -> Iterator[Joined]:
+    """The pairs of a file that holds both sides."""
+    seen: dict[str, str] = {}
     for name, items in batches:
         for item in items:
             if not isinstance(item, Pair):
                 hint = "name the prediction's file after it"
                 raise UserError("holds dialogues and no predictions", file=name, hint=hint)
-            _unique(item.gold.id, seen, name)
+            _new(item.gold.id, seen, name)
             yield Joined(item.gold, item.pred, name, name)
 
 
-def _join(gold: Batches, pred: Batches, pred_path: str) -> Iterator[Joined]:
-    golds: dict[str, tuple[Dialogue, str]] = {}  # waiting for their prediction
-    preds: dict[str, tuple[Dialogue, str]] = {}  # waiting for gold
-    seen_gold: set[str] = set()
-    seen_pred: set[str] = set()
-    more_gold = more_pred = True
-    while more_gold or more_pred:
-        name, items = next(gold, ("", None))
-        more_gold = items is not None
-        for item in items or ():
-            dialogue = item.gold if isinstance(item, Pair) else item
-            key = _unique(dialogue.id, seen_gold, name)
-            found = preds.pop(key, None)
-            if found is None:
-                golds[key] = (dialogue, name)
-            else:
-                yield _aligned(Joined(dialogue, found[0], name, found[1]))
-        name, items = next(pred, ("", None))
-        more_pred = items is not None
-        for item in items or ():
-            guess = item.pred if isinstance(item, Pair) else item
-            if guess is None:
-                continue
-            key = _unique(guess.id, seen_pred, name)
-            waiting = golds.pop(key, None)
-            if waiting is None:
-                preds[key] = (guess, name)
-            else:
-                yield _aligned(Joined(waiting[0], guess, waiting[1], name))
-    for stray, (_, name) in preds.items():
-        hint = near(stray, seen_gold) or "do gold and prediction belong together?"
-        raise PredictionError("predicted, but gold has no such dialogue", file=name, dialogue=stray, hint=hint)
-    for dialogue, name in golds.values():
-        yield Joined(dialogue, None, name, pred_path)
-
-
-def _unique(name: str, seen: set[str], file: str) -> str:
+def _new(name: str, seen: dict[str, str], file: str) -> str:
     """The key to join by: the id, with MultiWOZ's many spellings of its ids brought to one."""
     key = normalize.dialogue_id(name)
     if key in seen:
-        raise UserError("comes twice", file=file, dialogue=name, hint="ids must be unique; remove one")
-    seen.add(key)
+        raise _twice(name, file)
+    seen[key] = file
     return key
+
+
+def _twice(name: str, file: str) -> UserError:
+    return UserError("comes twice", file=file, dialogue=name, hint="ids must be unique; remove one")
 
 
 def _aligned(pair: Joined) -> Joined:
     """Turns without numbers are joined by position, which is safe only if speakers and texts agree."""
     gold, pred = pair.gold, pair.pred
-    if pred is None or any(turn.number is not None for turn in (*gold.turns[:1], *pred.turns[:1])):
+    if pred is None or _numbered(gold) or _numbered(pred):
         return pair
     ours, theirs = gold.turns, pred.turns
     if not any(turn.speaker == "SYSTEM" for turn in theirs):
@@ -106,6 +123,10 @@ def _aligned(pair: Joined) -> Joined:
         hint = "is a turn missing or doubled?"
         raise PredictionError(what, file=pair.pred_file, dialogue=gold.id, turn=position, hint=hint)
     return pair
+
+
+def _numbered(dialogue: Dialogue) -> bool:
+    return any(turn.number is not None for turn in dialogue.turns[:2])
 
 
 def _plain(text: str) -> str:

@@ -81,7 +81,8 @@ def scores(
         if n:
             # Exact sums: shards, merged or reordered, give the same bits as the whole.
             value = math.fsum(num[:, index].tolist()) / n
-            yield Score(system.name, name, group, value, float(low[index]), float(high[index]), n, recipe)
+            bounds = [None if np.isnan(bound[index]) else float(bound[index]) for bound in (low, high)]
+            yield Score(system.name, name, group, value, bounds[0], bounds[1], n, recipe)
         elif group == "all":
             reason = _reason(name, system, schema)
             yield Score(system.name, name, group, None, None, None, 0, recipe, reason)

@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from troth.records import Score
 if TYPE_CHECKING:
     import polars as pl
 
+FILES = ("run.json", "rows.parquet")
 LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
 
 
@@ -51,38 +53,67 @@ def save(
     counts: Mapping[str, dict[str, int]],
 ) -> None:
     """Write a run. A crash at any moment leaves the old folder or the new one."""
-    target = Path(out)
-    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / "run.json").is_file())):
-        raise UserError("exists and is not a run of troth", file=out, hint="choose another --out")
     run = Run(command, dict(arguments), versions(), dict(counts), scores)
     try:
+        target = Path(out).resolve()  # a link to a run stays one
+        foreign = _foreign(target)
+        if foreign is not None:
+            raise UserError(f"exists and is not a run of troth: {foreign}", file=out, hint="choose another --out")
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
+            rows.write_parquet(fresh / "rows.parquet")
+            fresh.chmod(0o755)
+            if target.exists():
+                _exchange(fresh, target)
+            else:
+                fresh.rename(target)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)  # what was not moved, or what was there before
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint="choose another --out") from error
-    try:
-        (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
-        rows.write_parquet(fresh / "rows.parquet")
-        fresh.chmod(0o755)
-        if target.exists():
-            _exchange(fresh, target)
-        else:
-            fresh.rename(target)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)  # what was not moved, or what was there before
+
+
+def _foreign(target: Path) -> str | None:
+    """What at the place of a run is not a run's, and would be lost."""
+    if not target.exists():
+        return None
+    if not target.is_dir():
+        return "it is a file"
+    other = sorted(path.name for path in target.iterdir() if path.name not in FILES)
+    return f"it holds '{other[0]}'" if other else None
 
 
 def load(path: str) -> Run:
-    file = Path(path) / "run.json" if Path(path).is_dir() else Path(path)
-    if not file.is_file():
-        raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
+    file = Path(path)
     try:
+        file = file / "run.json" if file.is_dir() else file
+        if not file.is_file():
+            raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
         run = msgspec.json.decode(file.read_bytes(), type=Run)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
     if run.layout > LAYOUT:
         raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
     return run
+
+
+def is_run(path: str) -> bool:
+    try:
+        return (Path(path) / "run.json").is_file()
+    except OSError:  # a name too long to be one
+        return False
+
+
+def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each (folder, system): the system's own, or its folder where systems of two runs have the same."""
+    folders = Counter(folder for folder, _ in set(systems))
+    names = Counter(name for _, name in set(systems))
+    return [
+        name if names[name] == 1 else folder.rstrip("/") + ("" if folders[folder] == 1 else f":{name}")
+        for folder, name in systems
+    ]
 
 
 def rows(path: str) -> pl.DataFrame:
