@@ -59,6 +59,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"t
     frames: tuple[Frame, ...] = ()
     number: int | None = None  # which user turn of the dialogue this is, where the file says so; else by position
     correct: dict[str, bool] | None = None  # right or wrong per slot, where a file has that in place of values (TripPy)
+    context: str | None = None  # all that was said up to this turn, where a file has it whole and the turns do not
     coref: bool | None = None  # whether the turn's state needs coreference to be resolved, where annotated
 
 

@@ -7,22 +7,24 @@ import io
 import os
 import sys
 
-import typer
+import click
 
-from troth.cli import data, runs, tracking
+from troth import __version__
+from troth.cli import data, runs, show, tracking
 from troth.errors import UserError
 
-app = typer.Typer(
-    name="troth",
-    help="Tells whether a dialogue system is true.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-tracking.register(app)
-runs.register(app)
-data.register(app)
+
+@click.group(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="troth")
+def app() -> None:
+    """Tells whether a dialogue system is true."""
+
+
+for _command in (
+    tracking.dst, tracking.explain, tracking.check, runs.compare, runs.gate, runs.table,
+    data.convert, data.ls, data.demo,
+):  # fmt: skip
+    app.add_command(_command)
 
 
 def main() -> None:
@@ -32,14 +34,29 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every console has a λ
     try:
-        app()
+        code = app.main(prog_name="troth", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code or 0)
     except UserError as error:
-        sys.stderr.write(f"troth: {error}\n")
+        _fail(str(error))
+    except click.exceptions.NoArgsIsHelpError as help:
+        sys.stderr.write(help.format_message() + "\n")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("troth: interrupted; the same command goes on from here\n")
+    except click.UsageError as error:
+        _fail(
+            str(
+                UserError(error.format_message(), hint=f"see {error.ctx.command_path if error.ctx else 'troth'} --help")
+            )
+        )
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("troth: interrupted\n")
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): not an error, but Python must not try to flush again.
+    except (show.GoneError, BrokenPipeError):
+        # Not an error, but Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def _fail(line: str) -> None:
+    sys.stderr.write(f"troth: {line}\n")
+    sys.exit(2)

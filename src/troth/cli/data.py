@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from troth.cli import show
-from troth.cli.tracking import Format, Json
+from troth.cli import options, show
 from troth.errors import UserError, near
 from troth.report import tables
 
 
-def register(app: typer.Typer) -> None:
-    app.command(no_args_is_help=True)(convert)
-    app.command()(ls)
-    app.command()(demo)
-
-
-def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="Dialogues in any format that is read.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="A path that does not exist yet.")],
-    to: Annotated[str, typer.Option("--to", help="sgd, checkdst, mwzeval or jsonl.")],
-    format: Format = None,
-    side: Annotated[str, typer.Option("--side", help="Of a file that holds both: both, gold or pred.")] = "both",
-) -> None:
+@click.command(no_args_is_help=True)
+@click.argument("source", metavar="IN")
+@click.argument("out", metavar="OUT")
+@click.option("--to", metavar="NAME", required=True, help="sgd, checkdst, mwzeval or jsonl.")
+@click.option("--format", metavar="NAME", help="Of IN, if it should not be detected.")
+@click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", help="Of a file that holds both.")
+def convert(source: str, out: str, to: str, format: str | None, side: str) -> None:
     """From one format to another."""
     from troth import readers
 
     sides = {"both": readers.read, "gold": readers.gold, "pred": readers.predictions}
-    if side not in sides:
-        raise UserError(f"--side '{side}' is not known", hint="one of: " + ", ".join(sides))
     readers.write(sides[side](source, format), out, to)
     show.note(f"written: {out}")
 
 
-def ls(
-    what: Annotated[str | None, typer.Argument(metavar="[KIND]", help="metrics, profiles or formats.")] = None,
-    json: Json = False,
-) -> None:
+@click.command()
+@click.argument("what", required=False, metavar="[KIND]")
+@options.JSON
+def ls(what: str | None, json: bool) -> None:
     """What there is: metrics, profiles, formats, each in a line."""
     from troth import readers
     from troth.metrics import aggregate
@@ -60,6 +49,7 @@ def ls(
         show.text("")
 
 
+@click.command()
 def demo() -> None:
     """The state-tracking part on bundled dialogues: two trackers with different faults."""
     from troth.cli.demo import run

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+import click
 import msgspec
-import typer
 
-from troth.cli import show
-from troth.cli.tracking import Json, ProfileName
+from troth.cli import options, show
 from troth.errors import UserError
 from troth.report import tables
 
-GoldOption = Annotated[str | None, typer.Option("--gold", help="Score prediction files against this gold first.")]
-Resamples = Annotated[int, typer.Option("--resamples", min=100)]
-Seed = Annotated[int, typer.Option("--seed", min=0)]
 
-
-def register(app: typer.Typer) -> None:
-    app.command(no_args_is_help=True)(compare)
-    app.command(no_args_is_help=True)(gate)
-    app.command(no_args_is_help=True)(table)
-
-
+@click.command(no_args_is_help=True)
+@click.argument("systems", nargs=-1, required=True, metavar="BASE OTHER...")
+@click.option("--metrics", metavar="NAMES", default="jga", show_default=True, help="With commas.")
+@options.GOLD_OPTION
+@options.PROFILE
+@options.resamples(10_000, 100)
+@options.SEED
+@options.JSON
 def compare(
-    systems: Annotated[
-        list[str], typer.Argument(metavar="BASE OTHER...", help="Run folders; or predictions with --gold.")
-    ],
-    metrics: Annotated[str, typer.Option("--metrics", help="With commas.")] = "jga",
-    gold: GoldOption = None,
-    profile: ProfileName = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-    json: Json = False,
+    systems: tuple[str, ...],
+    metrics: str,
+    gold: str | None,
+    profile: str | None,
+    resamples: int,
+    seed: int,
+    json: bool,
 ) -> None:
-    """Is the difference beyond noise? Paired bootstrap, approximate randomisation, Holm's correction."""
+    """Is the difference beyond noise? Paired bootstrap, approximate randomisation, Holm's correction.
+
+    BASE and OTHER are run folders, or predictions with --gold.
+    """
     from troth.runner import compare as runner
 
     names = metrics.split(",")
@@ -67,17 +63,28 @@ def compare(
     show.note(f"{made[0].dialogues} dialogues, {resamples} resamples")
 
 
+@click.command(no_args_is_help=True)
+@click.argument("base", metavar="BASE")
+@click.argument("new", metavar="NEW")
+@click.option("--metric", metavar="NAME", required=True, help="For example jga, fga@0.5.")
+@click.option("--margin", type=click.FloatRange(min=0), required=True, help="How many points worse is still fine.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Between 0.5 and 1.")
+@options.GOLD_OPTION
+@options.PROFILE
+@options.resamples(10_000, 100)
+@options.SEED
+@options.JSON
 def gate(
-    base: Annotated[str, typer.Argument(metavar="BASE", help="The run to hold against; or a prediction with --gold.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The run that must not be worse.")],
-    metric: Annotated[str, typer.Option("--metric", help="For example jga, fga@0.5.")],
-    margin: Annotated[float, typer.Option("--margin", min=0.0, help="How many points worse is still fine, e.g. 0.5.")],
-    confidence: Annotated[float, typer.Option("--confidence", help="Between 0.5 and 1.")] = 0.95,
-    gold: GoldOption = None,
-    profile: ProfileName = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-    json: Json = False,
+    base: str,
+    new: str,
+    metric: str,
+    margin: float,
+    confidence: float,
+    gold: str | None,
+    profile: str | None,
+    resamples: int,
+    seed: int,
+    json: bool,
 ) -> None:
     """Exit 1 if NEW is worse than BASE by more than the margin, with confidence; else 0, and say how sure that is."""
     from dataclasses import asdict
@@ -99,18 +106,16 @@ def gate(
             needed = f"about {result.needed} dialogues would decide" if result.needed else result.reason
             show.text(f"too few dialogues to tell: {needed}")
     if result.verdict == "worse":
-        raise typer.Exit(1)
+        click.get_current_context().exit(1)
 
 
-def table(
-    paths: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders, side by side.")],
-    to: Annotated[str, typer.Option("--to", help="plain, markdown, latex, csv or json.")] = "plain",
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas.")] = None,
-    groups: Annotated[
-        str | None, typer.Option("--groups", help="Only these, with commas: all, seen, service:…")
-    ] = None,
-    intervals: Annotated[bool, typer.Option(help="Show the half-width of the interval.")] = True,
-) -> None:
+@click.command(no_args_is_help=True)
+@click.argument("paths", nargs=-1, required=True, metavar="RUN...")
+@click.option("--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex, csv or json.")
+@click.option("--metrics", metavar="NAMES", help="Only these, with commas.")
+@click.option("--groups", metavar="NAMES", help="Only these, with commas: all, seen, service:…")
+@click.option("--intervals/--no-intervals", default=True, help="The half-width of the interval behind each number.")
+def table(paths: tuple[str, ...], to: str, metrics: str | None, groups: str | None, intervals: bool) -> None:
     """Runs as one table for a paper: best in bold, with what ties with it by its interval."""
     from troth.runner import store
 

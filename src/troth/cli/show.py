@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -37,11 +38,26 @@ def tables(made: Iterable[Table]) -> None:
 
 def json(value: Any) -> None:
     """One JSON value; NaN cannot come here, since numbers that do not exist are None with a reason."""
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+    with _reader():
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
 def text(line: str) -> None:
-    sys.stdout.write(printable(line) + "\n")
+    with _reader():
+        sys.stdout.write(printable(line) + "\n")
+
+
+class GoneError(Exception):
+    """Whoever read our output has gone (`| head`)."""
+
+
+@contextmanager
+def _reader() -> Iterator[None]:
+    """click takes a broken pipe for a failure and exits with 1, which is a gate's verdict."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise GoneError from error
 
 
 def note(line: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from troth.cli import show
+from troth.cli import options, show
 from troth.errors import UserError
 from troth.report import tables
 
@@ -17,76 +17,66 @@ if TYPE_CHECKING:
     from troth.runner.dst import Result
     from troth.runner.explain import Step
 
-Gold = Annotated[
-    str, typer.Argument(metavar="GOLD", help="Gold dialogues: a file, a folder, an archive, or - for stdin.")
-]
-ProfileName = Annotated[str | None, typer.Option("--profile", help="Scoring recipe; see `troth ls profiles`.")]
-SchemaFile = Annotated[str | None, typer.Option("--schema", help="Services' schema, if not beside gold.")]
-Format = Annotated[str | None, typer.Option("--format", help="Gold's format, if it should not be detected.")]
-PredFormat = Annotated[str | None, typer.Option("--pred-format", help="The predictions' format, likewise.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-
-def register(app: typer.Typer) -> None:
-    app.command(no_args_is_help=True)(dst)
-    app.command(no_args_is_help=True)(explain)
-    app.command(no_args_is_help=True)(check)
-
-
+@click.command(no_args_is_help=True)
+@options.GOLD
+@click.argument("pred", nargs=-1, metavar="[PRED]...")
+@options.PROFILE
+@click.option("--profiles", metavar="NAMES", help="Several recipes side by side: all, or names with commas.")
+@click.option("--match", metavar="NAME", help="fuzzy-indel, fuzzy-difflib or exact.")
+@click.option("--unit", metavar="NAME", help="frame or turn.")
+@options.SCHEMA
+@click.option("--train-schema", metavar="FILE", help="The training services: tells seen from unseen.")
+@click.option("--lambda", "rates", metavar="LIST", help="FGA's λ, with commas.  [default: 0.25,0.5,0.75,1]")
+@click.option("--forget", metavar="T,P", help="Also FGA's λ by which a mistake is forgotten to the share P in T turns.")
+@click.option("--fga", metavar="RULE", help="code (the published numbers) or paper (algorithm 1).")
+@click.option("--missing", metavar="RULE", help="zero, or skip as the public script does.")
+@click.option("--unknown", type=click.Choice(["error", "ignore"]), default="error", help="Slots outside the schema.")
+@click.option("--metrics", metavar="NAMES", help="Only these, with commas.")
+@click.option("--by", metavar="NAMES", help="Also by service, domain, slot, turn; with commas.")
+@options.FORMAT
+@options.PRED_FORMAT
+@options.resamples(1000, 1)
+@options.SEED
+@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure.")
+@click.option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
+@options.JSON
 def dst(
-    gold: Gold,
-    pred: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PRED]...", help="Predictions, each PATH or NAME=PATH; none if GOLD holds both."),
-    ] = None,
-    profile: ProfileName = None,
-    profiles: Annotated[
-        str | None, typer.Option("--profiles", help="Several recipes side by side: all, or names with commas.")
-    ] = None,
-    match: Annotated[str | None, typer.Option("--match", help="fuzzy-indel, fuzzy-difflib or exact.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="frame or turn.")] = None,
-    schema: SchemaFile = None,
-    train_schema: Annotated[
-        str | None, typer.Option("--train-schema", help="The training services: tells seen from unseen.")
-    ] = None,
-    rates: Annotated[
-        str | None, typer.Option("--lambda", help="FGA's λ, with commas [default: 0.25,0.5,0.75,1].")
-    ] = None,
-    forget: Annotated[
-        str | None,
-        typer.Option(
-            "--forget", metavar="T,P", help="Add FGA's λ by which a mistake is forgotten to the share P after T turns."
-        ),
-    ] = None,
-    fga: Annotated[
-        str | None, typer.Option("--fga", help="code (the published numbers) or paper (algorithm 1).")
-    ] = None,
-    missing: Annotated[str | None, typer.Option("--missing", help="zero, or skip as the public script does.")] = None,
-    unknown: Annotated[
-        str, typer.Option("--unknown", help="Predicted slots outside the schema: error or ignore.")
-    ] = "error",
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Also by service, domain, slot, turn; with commas.")] = None,
-    format: Format = None,
-    pred_format: PredFormat = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Of the dialogues, for the intervals.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0: one a core. Changes no figure.")] = 0,
-    out: Annotated[
-        str | None, typer.Option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
-    ] = None,
-    json: Json = False,
+    gold: str,
+    pred: tuple[str, ...],
+    profile: str | None,
+    profiles: str | None,
+    match: str | None,
+    unit: str | None,
+    schema: str | None,
+    train_schema: str | None,
+    rates: str | None,
+    forget: str | None,
+    fga: str | None,
+    missing: str | None,
+    unknown: str,
+    metrics: str | None,
+    by: str | None,
+    format: str | None,
+    pred_format: str | None,
+    resamples: int,
+    seed: int,
+    workers: int,
+    out: str | None,
+    json: bool,
 ) -> None:
-    """State tracking: every metric of the field, with intervals, for one system or several."""
+    """State tracking: every metric of the field, with intervals, for one system or several.
+
+    GOLD is a file, a folder, an archive, or - for standard input; each PRED a path, or NAME=PATH. Without PRED, GOLD
+    holds both.
+    """
     from troth.runner import dst as runner
 
-    if unknown not in ("error", "ignore"):
-        raise UserError(f"--unknown '{unknown}' is not known", hint="one of: error, ignore")
-    options = {"unit": unit, "match": match, "missing": missing, "fga": fga}
-    chosen = _chosen(profile, profiles, options, gold, pred or [], schema, (format, pred_format))
+    rules = {"unit": unit, "match": match, "missing": missing, "fga": fga}
+    chosen = _chosen(profile, profiles, rules, gold, pred, schema, (format, pred_format))
     result = runner.dst(
         gold,
-        *(pred or []),
+        *pred,
         profile=chosen,
         schema=schema,
         train_schema=train_schema,
@@ -99,20 +89,21 @@ def dst(
         workers=workers or os.cpu_count() or 1,
     )
     if out is not None:
-        arguments = {"gold": gold, "pred": pred or [], "by": by, "resamples": resamples, "seed": seed, **options}
+        arguments = {"gold": gold, "pred": list(pred), "by": by, "resamples": resamples, "seed": seed, **rules}
         _save(out, result, {**arguments, "schema": schema, "train_schema": train_schema})
     if json:
         show.json(result.scores)
     else:
-        _print(result)
+        show.tables(tables.of_scores(result.scores))
+    _note(result)
 
 
 def _chosen(
     profile: str | None,
     profiles: str | None,
-    options: dict[str, str | None],
+    rules: dict[str, str | None],
     gold: str,
-    pred: list[str],
+    pred: tuple[str, ...],
     schema: str | None,
     formats: tuple[str | None, str | None],
 ) -> Any:
@@ -132,7 +123,7 @@ def _chosen(
     else:
         schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
         names = [choose(gold, named(pred[0])[1] if pred else None, schemas, formats)]
-    return [name.with_options(**options) for name in names]
+    return [name.with_options(**rules) for name in names]
 
 
 def _metrics(metrics: str | None, rates: str | None, forget: str | None) -> list[str] | None:
@@ -171,8 +162,8 @@ def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
     show.note(f"written: {out}/run.json, {out}/rows.parquet")
 
 
-def _print(result: Result) -> None:
-    show.tables(tables.of_scores(result.scores))
+def _note(result: Result) -> None:
+    """What has no score and why, and what was missing or left aside: told whatever form the scores have."""
     for reason in dict.fromkeys(score.reason for score in result.scores if score.reason):
         names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
         show.note(f"not scored: {', '.join(names)}: {reason}")
@@ -182,17 +173,28 @@ def _print(result: Result) -> None:
         show.note(f"{system.name}: {', '.join(lacking)}; {first.signature}")
 
 
+@click.command(no_args_is_help=True)
+@options.GOLD
+@click.argument("pred", required=False, metavar="[PRED]")
+@click.option("--from", "start", metavar="NAME", default="sgd", show_default=True, help="The profile to start at.")
+@click.option("--to", "end", metavar="NAME", default="trade", show_default=True, help="The profile to end at.")
+@click.option("--metric", metavar="NAME", default="jga", show_default=True, help="Whose change is explained.")
+@click.option("--examples", type=click.IntRange(min=0), default=3, help="Units shown of those that a rule flips.")
+@options.SCHEMA
+@options.FORMAT
+@options.PRED_FORMAT
+@options.JSON
 def explain(
-    gold: Gold,
-    pred: Annotated[str | None, typer.Argument(metavar="[PRED]", help="Predictions; none if GOLD holds both.")] = None,
-    start: Annotated[str, typer.Option("--from", help="The profile to start at.")] = "sgd",
-    end: Annotated[str, typer.Option("--to", help="The profile to end at.")] = "trade",
-    metric: Annotated[str, typer.Option("--metric", help="Whose change is explained.")] = "jga",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="Units shown of those that a rule flips.")] = 3,
-    schema: SchemaFile = None,
-    format: Format = None,
-    pred_format: PredFormat = None,
-    json: Json = False,
+    gold: str,
+    pred: str | None,
+    start: str,
+    end: str,
+    metric: str,
+    examples: int,
+    schema: str | None,
+    format: str | None,
+    pred_format: str | None,
+    json: bool,
 ) -> None:
     """Which rule moves the score by how much between two recipes, and which units it flips."""
     from troth.metrics.profiles import profile as find
@@ -225,14 +227,14 @@ def _step_row(step: Step) -> tuple[str, ...]:
     return (step.rule, step.old, step.new, *scores, *signed, *flips, str(step.units_after))
 
 
-def check(
-    gold: Gold,
-    profile: ProfileName = None,
-    schema: SchemaFile = None,
-    format: Format = None,
-    places: Annotated[int, typer.Option("--places", min=0, help="How many places to show of each finding.")] = 3,
-    json: Json = False,
-) -> None:
+@click.command(no_args_is_help=True)
+@options.GOLD
+@options.PROFILE
+@options.SCHEMA
+@options.FORMAT
+@click.option("--places", type=click.IntRange(min=0), default=3, help="How many places to show of each finding.")
+@options.JSON
+def check(gold: str, profile: str | None, schema: str | None, format: str | None, places: int, json: bool) -> None:
     """Gold scored against itself, and what is odd in its annotation."""
     from troth.metrics.profiles import profile as find
     from troth.runner.check import check as run

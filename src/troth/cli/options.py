@@ -1,0 +1,24 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+GOLD = click.argument("gold", metavar="GOLD")
+PROFILE = click.option("--profile", metavar="NAME", help="Scoring recipe; see `troth ls profiles`.")
+SCHEMA = click.option("--schema", metavar="FILE", help="Services' schema, if it is not beside gold.")
+FORMAT = click.option("--format", metavar="NAME", help="Gold's format, if it should not be detected.")
+PRED_FORMAT = click.option("--pred-format", metavar="NAME", help="The predictions' format, likewise.")
+GOLD_OPTION = click.option("--gold", metavar="GOLD", help="Score prediction files against this gold first.")
+JSON = click.option("--json", is_flag=True, help="Print JSON.")
+SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
+
+
+def resamples(default: int, least: int) -> Callable[[F], F]:
+    kind = click.IntRange(min=least)
+    return click.option("--resamples", type=kind, default=default, show_default=True, help="Of the dialogues.")

@@ -1,0 +1,89 @@
+"""Perturbations: the same dialogue said otherwise, with annotations that still fit.
+
+A family is a module (or any object) with
+
+    Options                 a frozen msgspec Struct: every choice with its default; recorded in perturbation.json
+    perturb(dialogue, rng, inventory, options) -> Changed
+                            pure: the same dialogue and generator give the same result, the input stays as it is
+
+and a docstring whose first line `troth ls` shows. Families of others plug in through the entry point group
+`troth.perturbations`. The generator is derived from seed, family and dialogue id, so that neither the order of the
+dialogues nor the number of workers moves a letter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from troth.records import Dialogue, Schema
+from troth.registry import Registry
+
+FAMILIES = Registry(
+    "perturbation",
+    "troth.perturbations",
+    {
+        "disfluency": "troth.perturb.disfluency",
+        "entities": "troth.perturb.entities",
+        "paraphrase": "troth.perturb.paraphrase",
+        "format": "troth.perturb.format",
+    },
+)
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """A perturbed dialogue, and what became of its turns."""
+
+    dialogue: Dialogue
+    turns: tuple[int, ...]  # indices of the turns whose text changed
+    refused: dict[str, int] = {}  # reason to number of turns left as they were
+    figures: dict[str, float] = {}  # what a family counts besides, summed over dialogues
+
+
+class Inventory(msgspec.Struct, frozen=True):
+    """What a family may need to know of the whole corpus; gathered once, the same in any order."""
+
+    values: dict[str, tuple[str, ...]]  # "service.slot" to every value that occurs, sorted
+    categorical: frozenset[str]  # "service.slot" of the slots with a closed list of values
+    known: frozenset[str]  # every value and every word of every text, in lower case
+
+
+def inventory(dialogues: Iterable[Dialogue], schema: Schema | None) -> Inventory:
+    values: dict[str, set[str]] = {}
+    known: set[str] = set()
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            known.update(turn.text.lower().split())
+            for frame in turn.frames:
+                pairs = list(frame.state.slot_values.items()) if frame.state is not None else []
+                pairs += [(act.slot, act.values) for act in frame.acts if act.slot and act.slot != "intent"]
+                for slot, found in pairs:
+                    values.setdefault(f"{frame.service}.{slot}", set()).update(found)
+    categorical = set()
+    for service in (schema or {}).values():
+        for listed in service.slots:
+            if listed.is_categorical:
+                categorical.add(f"{service.name}.{listed.name}")
+                values.setdefault(f"{service.name}.{listed.name}", set()).update(listed.possible_values)
+    for found_values in values.values():
+        known.update(value.lower() for value in found_values)
+    every = {key: tuple(sorted(found_values)) for key, found_values in sorted(values.items())}
+    return Inventory(every, frozenset(categorical), frozenset(known))
+
+
+def generator(seed: int, family: str, dialogue: str) -> random.Random:
+    """Randomness as an argument: its own stream for each dialogue and family."""
+    key = hashlib.sha256(f"{seed}\n{family}\n{dialogue}".encode()).digest()
+    return random.Random(int.from_bytes(key, "big"))  # noqa: S311 (nothing here is secret)
+
+
+def apply(dialogue: Dialogue, family: str, *, seed: int, known: Inventory, options: Any = None) -> Changed:
+    """One family on one dialogue."""
+    module = FAMILIES.load(family)
+    chosen = module.Options() if options is None else options
+    changed: Changed = module.perturb(dialogue, generator(seed, family, dialogue.id), known, chosen)
+    return changed
