@@ -35,6 +35,86 @@ def multiwoz_slot(domain: str, slot: str) -> str:
     return _ALIASES.get(name, name) or slot.lower()
 
 
+# Slots whose values are names of things, by which CheckDST tells copying from remembering: those of its authors for
+# MultiWOZ, and for SGD the slots of the public schemas that hold the name of a place, a work or a person.
+MULTIWOZ_NAMED = frozenset(
+    f"{domain}.{slot}"
+    for slots, domains in (
+        (("name",), ("attraction", "hotel", "restaurant")),
+        (("departure", "destination"), ("bus", "taxi", "train")),
+    )
+    for slot in slots
+    for domain in domains
+)
+
+SGD_NAMED = frozenset(
+    (
+        "actors",
+        "album",
+        "artist",
+        "attraction_name",
+        "car_name",
+        "cast",
+        "city",
+        "city_of_event",
+        "contact_name",
+        "dentist_name",
+        "destination",
+        "destination_airport_name",
+        "destination_city",
+        "destination_station_name",
+        "directed_by",
+        "director",
+        "doctor_name",
+        "event_location",
+        "event_name",
+        "from",
+        "from_city",
+        "from_location",
+        "from_station",
+        "hotel_name",
+        "location",
+        "movie_name",
+        "movie_title",
+        "origin",
+        "origin_airport_name",
+        "origin_city",
+        "origin_station_name",
+        "pickup_city",
+        "pickup_location",
+        "place_name",
+        "property_name",
+        "receiver",
+        "recipient_account_name",
+        "recipient_name",
+        "restaurant_name",
+        "song_name",
+        "starring",
+        "stylist_name",
+        "theater_name",
+        "therapist_name",
+        "title",
+        "to",
+        "to_city",
+        "to_location",
+        "to_station",
+        "track",
+        "venue",
+        "where_to",
+    )
+)
+
+
+def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None) -> bool:
+    """Whether a slot holds a named entity: by the list given ("slot" or "service.slot"), else by the usual ones."""
+    if slots is not None:
+        return slot in slots or f"{service}.{slot}" in slots
+    domain = service.lower()
+    if domain in MULTIWOZ_DOMAINS:
+        return f"{domain}.{multiwoz_slot(domain, slot)}" in MULTIWOZ_NAMED
+    return slot in SGD_NAMED
+
+
 def is_empty(value: str) -> bool:
     """How MultiWOZ and TRADE write that a slot has no value."""
     return value in ("", "none", "not mentioned")

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 
@@ -35,10 +35,10 @@ Troth = Callable[..., Result]
 def troth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Troth]:
     """`troth("dst", gold, pred, "--json")` as a shell would run it; `stdin` is what it reads from `-`."""
 
-    def call(*arguments: str, stdin: bytes = b"") -> Result:
+    def call(*arguments: str, stdin: bytes | BinaryIO = b"") -> Result:
         source._stdin.cache_clear()
         monkeypatch.setattr(sys, "argv", ["troth", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin) if isinstance(stdin, bytes) else stdin))
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             cli.main()

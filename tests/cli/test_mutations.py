@@ -20,11 +20,8 @@ from troth.runner.check import check
 from troth.runner.dst import dst
 
 DIALOGUES = ("figure_1", "demo_12", "demo_07")  # two services, alternatives of a value, a state that shrinks
-import os
-
-X = int(os.environ.get("X", "1"))
-TIMES = X * 130  # mutants of each of SGD's files, of each kind
-TIMES_OTHER = X * 30  # likewise for each file of the other formats
+TIMES = 130  # mutants of each of SGD's files, of each kind
+TIMES_OTHER = 40  # likewise for each file of the other formats
 
 TRADE = {
     "MUL0001.json": {
@@ -160,19 +157,11 @@ def _change(holder: Any, key: Any, chance: random.Random) -> None:
             holder[key] = copy.deepcopy(chance.choice(ODD))
 
 
-OPTIONAL = (
-    "number",
-    "correct",
-    "coref",
-    "state",
-    "slots",
-    "metadata",
-    "turn_num",
-    "possible_values",
-)  # keys read if there
+OPTIONAL = ("number", "correct", "coref", "state", "slots", "metadata", "turn_num", "possible_values")
 ODD: tuple[Any, ...] = (
-    None, True, 0, -1, 6, 2.5, 1e308, 10**19, 10**400, "", " ", "none", "dontcare", "\x00", "é\u202e\n\x1b[2J", "y" * 50_000,
-    [], {}, [[]], [None], [""], ["none"], {"a": 6}, {"": ""}, DEEP, DEEP, "USER", "SYSTEM", "-", "7", "§§none",
+    None, True, 0, -1, 6, 2.5, 1e308, 10**19, 10**400, "", " ", "none", "dontcare", "\x00", "é\u202e\n\x1b[2J",
+    "y" * 50_000, "USER", "SYSTEM", "-", "7", "§§none", [], {}, [[]], [None], [""], ["none"], {"a": 6}, {"": ""},
+    DEEP, DEEP,
 )  # fmt: skip
 
 
@@ -200,15 +189,17 @@ def garbled(data: bytes, chance: random.Random) -> bytes:
 # -- what may come out -------------------------------------------------------------------------------------------------
 
 
-def attempt(gold: Path, preds: list[Path], chance: random.Random, **options: Any) -> None:
-    """Score and check; anything but numbers in their range or a line is an error."""
+def attempt(gold: Path, preds: list[Path], chance: random.Random, **options: Any) -> bool:
+    """Score and check: numbers in their range, or an error of one line. Says whether there were numbers."""
     formats = options.pop("formats", (None, None))
     groups = chance.choice(((), ("service", "domain", "slot", "turn")))
+    scored = False
     try:
         result = dst(str(gold), *map(str, preds), by=groups, resamples=3, formats=formats, **options)
     except UserError as error:
         one_line(error)
     else:
+        scored = True
         for score in result.scores:
             in_range(score)
         rows = result.rows()
@@ -221,6 +212,7 @@ def attempt(gold: Path, preds: list[Path], chance: random.Random, **options: Any
     else:
         for score in checked.ceiling:
             in_range(score)
+    return scored
 
 
 def one_line(error: UserError) -> None:
@@ -250,6 +242,14 @@ def cut(name: str) -> list[Any]:
     return [dialogue for dialogue in load(name) if dialogue["dialogue_id"] in DIALOGUES]
 
 
+FILES: dict[str, Any] = {
+    "gold": cut("gold"),
+    "pred": cut("hasty"),
+    "schema": load("gold", "schema.json"),
+    "train": load("gold", "schema.json")[:1],
+}
+
+
 def profiles(chance: random.Random) -> str | list[Profile] | None:
     chosen = chance.choice([None, "all", *PROFILES])
     if chosen is None or chosen in ("all", "trippy"):
@@ -263,33 +263,48 @@ def profiles(chance: random.Random) -> str | list[Profile] | None:
     return [PROFILES[chosen].with_options(**options)]
 
 
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Path]:
+    """A small corpus on disk, by what may be spoiled of it."""
+    made = {name: tmp_path / name / "dialogues_001.json" for name in ("gold", "pred")}
+    made |= {"schema": tmp_path / "gold" / "schema.json", "train": tmp_path / "train.json"}
+    for name, place in made.items():
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(json.dumps(FILES[name]))
+    assert attempt(made["gold"].parent, [made["pred"].parent], random.Random(0))
+    return made
+
+
 @pytest.mark.parametrize("kind", ["structure", "bytes"])
 @pytest.mark.parametrize("spoiled", ["gold", "pred", "schema"])
-def test_sgd(tmp_path: Path, spoiled: str, kind: str) -> None:
-    files = {"gold": cut("gold"), "pred": cut("hasty"), "schema": load("gold", "schema.json")}
-    places = {name: tmp_path / name / "dialogues_001.json" for name in ("gold", "pred")}
-    places["schema"] = tmp_path / "gold" / "schema.json"
-    train = tmp_path / "train.json"
-    train.write_text(json.dumps(files["schema"][:1]))
-    whole = {}
-    for name, place in places.items():
-        place.parent.mkdir(exist_ok=True)
-        whole[name] = json.dumps(files[name]).encode()
-        place.write_bytes(whole[name])
-    attempt(tmp_path / "gold", [tmp_path / "pred"], random.Random(0))
+def test_sgd(places: dict[str, Path], spoiled: str, kind: str) -> None:
+    whole = places[spoiled].read_bytes()
+    scored = 0
     for number in range(TIMES):
         chance = random.Random(f"{spoiled} {kind} {number}")
-        if kind == "structure":
-            data = dumped(restructured(files[spoiled], chance), chance)
-        else:
-            data = garbled(whole[spoiled], chance)
+        structure = kind == "structure"
+        data = dumped(restructured(FILES[spoiled], chance), chance) if structure else garbled(whole, chance)
         places[spoiled].write_bytes(data)
         options = {
             "profile": profiles(chance),
             "unknown": chance.choice(("error", "ignore")),
-            "train_schema": chance.choice((None, str(train))),
+            "train_schema": chance.choice((None, str(places["train"]))),
         }
-        attempt(tmp_path / "gold", [tmp_path / "pred"], chance, **options)
+        scored += attempt(places["gold"].parent, [places["pred"].parent], chance, **options)
+    assert 0 < scored < TIMES, "some mutants can be scored and some cannot"
+
+
+@pytest.mark.parametrize("key", ["number", "correct", "speaker"])
+@pytest.mark.parametrize("sides", [("gold",), ("pred",), ("gold", "pred")])
+def test_every_odd_value(places: dict[str, Path], sides: tuple[str, ...], key: str) -> None:
+    """Each in turn in a place where chance rarely puts it."""
+    for index, odd in enumerate(ODD):
+        for side in sides:
+            items = copy.deepcopy(FILES[side])
+            items[1]["turns"][2][key] = odd
+            places[side].write_bytes(dumped(items, random.Random(index)))
+        profile = ("sgd", "trade")[index % 2]
+        attempt(places["gold"].parent, [places["pred"].parent], random.Random(index), profile=profile)
 
 
 # -- the other formats -------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from troth import readers
@@ -104,7 +105,17 @@ def test_round_trip(read: Read, samples: dict[str, bytes], tmp_path: Path, name:
     out = str(tmp_path / "out.jsonl")
     readers.write(items, out, "jsonl")
     assert readers.detect(out) == "jsonl"
-    assert list(readers.read(out)) == items
+    assert list(readers.read(out)) == [_without_context(item) for item in items]
+
+
+def _without_context(item: Dialogue | Pair) -> Dialogue | Pair:
+    """CheckDST repeats what was said before with every turn; here the turns themselves say it."""
+    if isinstance(item, Pair):
+        gold = _without_context(item.gold)
+        assert isinstance(gold, Dialogue)
+        return Pair(gold, item.pred)
+    turns = tuple(msgspec.structs.replace(turn, context=None) for turn in item.turns)
+    return msgspec.structs.replace(item, turns=turns)
 
 
 def test_real_round_trip(shared: Path, tmp_path: Path) -> None:

@@ -18,6 +18,11 @@ GOLD_OPTION = click.option("--gold", metavar="GOLD", help="Score prediction file
 JSON = click.option("--json", is_flag=True, help="Print JSON.")
 SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
 
+WORKERS = click.option(
+    "--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure."
+)
+OUT = click.option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
+
 
 def resamples(default: int, least: int) -> Callable[[F], F]:
     kind = click.IntRange(min=least)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 @options.PRED_FORMAT
 @options.resamples(1000, 1)
 @options.SEED
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure.")
-@click.option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
+@options.WORKERS
+@options.OUT
 @options.JSON
 def dst(
     gold: str,

@@ -34,7 +34,7 @@ class Parts(NamedTuple):
     turn: NDArray[np.int64]
     service: NDArray[np.int64]  # -1 for a unit that is a turn
 
-    def take(self, mask: Mask) -> Parts:
+    def take(self, mask: Mask | NDArray[np.int64]) -> Parts:
         return Parts(self.num[mask], self.den[mask], self.dialogue[mask], self.turn[mask], self.service[mask])
 
 

@@ -119,7 +119,7 @@ class Scorer:
             try:
                 before = self._add_turn(index, number, turn, guess, before)
             except UserError as error:
-                raise error.at(dialogue=gold.id, turn=number) from error
+                raise error.at(dialogue=gold.id, turn=_place(gold, turn)) from error
         if predicted:
             hint = "do gold and prediction belong together?"
             raise PredictionError("gold has no such turn", dialogue=gold.id, turn=min(predicted), hint=hint)
@@ -339,6 +339,13 @@ def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, 
             raise kind(what, dialogue=dialogue.id, hint="numbers must rise, from 0 on")
         last = number
         yield number, turn
+
+
+def _place(dialogue: Dialogue, turn: Turn) -> int:
+    """What a turn is called in errors: its number where the file gives one, else its index among all turns."""
+    if turn.number is not None:
+        return turn.number
+    return next(index for index, one in enumerate(dialogue.turns) if one is turn)
 
 
 def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:

@@ -98,28 +98,30 @@ def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str) -> None:
         able = ", ".join(sorted(name for name in FORMATS if hasattr(FORMATS.load(name), "write")))
         raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
     place = Path(out)
-    if place.exists() or place.is_symlink():
-        raise UserError("is there already", file=out, hint="name a new file or folder")
-    if not place.parent.is_dir():
-        raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    part = place.parent / f".{place.name}.{os.getpid()}.part"
     try:
-        writer.write(_writable(dialogues, format, pairs=getattr(writer, "PAIRS", False)), part)
-        part.rename(place)
+        if place.exists() or place.is_symlink():
+            raise UserError("is there already", file=out, hint="name a new file or folder")
+        if not place.parent.is_dir():
+            raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
+        try:
+            writer.write(_writable(dialogues, format, pairs=getattr(writer, "PAIRS", False)), part)
+            part.rename(place)
+        finally:
+            if part.is_dir():
+                shutil.rmtree(part)
+            else:
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
             f"cannot be written: {error.strerror}", file=out, hint="is there room, and the right to?"
         ) from error
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part)
-        else:
-            part.unlink(missing_ok=True)
 
 
 def schema(path: str) -> Schema:
-    """A schema file in SGD's layout: a list of services."""
-    return _schema(source.first(path))
+    """A schema file in SGD's layout, a list of services; or the folder that it lies in."""
+    document = source.beside(path, "schema.json") if source.files(path) else None
+    return _schema(document or source.first(path))
 
 
 def schema_beside(path: str) -> Schema | None:

@@ -126,7 +126,9 @@ def _pair(name: str, rows: list[Row]) -> Pair:
         if before is not None:
             gold.append(Turn(speaker="SYSTEM", text=before))
         state = frames(parse(row.gold))
-        gold.append(Turn(speaker="USER", text=said, frames=state, number=row.number, coref=row.coref))
+        gold.append(
+            Turn(speaker="USER", text=said, frames=state, number=row.number, context=row.context, coref=row.coref)
+        )
         if row.pred is not None:
             pred.append(Turn(speaker="USER", frames=frames(parse(row.pred)), number=row.number))
     return Pair(
@@ -158,7 +160,7 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
         number = next(numbers)
         with where(dialogue=gold.id, turn=number):
             row = {
-                "context": " ".join(context),
+                "context": " ".join(context) if turn.context is None else turn.context,
                 "dial_id": f"{gold.id}-{number}",
                 "aug_type": "Not found",  # as the authors' own converter writes where it does not know
                 "gold": _flat(turn),

@@ -88,9 +88,14 @@ def place(document: Document, error: Exception, dialogue: str | None = None) -> 
 
 def _plain(what: str) -> str:
     """msgspec's wording with the words of JSON's users."""
-    for python, plain in (("`object`", "an object"), ("`array`", "a list"), ("`str`", "text"), ("`int`", "a number"),
-                          ("`float`", "a number"), ("`null`", "null"), ("`bool`", "true or false")):  # fmt: skip
-        what = what.replace(python, plain)
+    words = {"object": "an object", "array": "a list", "str": "text", "int": "a number", "float": "a number",
+             "null": "null", "bool": "true or false"}  # fmt: skip
+
+    def said(kinds: re.Match[str]) -> str:
+        parts = kinds[1].split(" | ")
+        return " or ".join(words[part] for part in parts) if words.keys() >= set(parts) else kinds[0]
+
+    what = re.sub("`([^`]+)`", said, what)
     return what[:1].lower() + what[1:]
 
 

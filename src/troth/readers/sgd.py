@@ -34,7 +34,7 @@ class _Turn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"})
     speaker: Speaker
     text: str = ""
     frames: tuple[_Frame, ...] = ()
-    number: ClassVar[None] = None
+    number: int | None = None
     correct: ClassVar[None] = None
     coref: ClassVar[None] = None
 

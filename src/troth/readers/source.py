@@ -5,6 +5,7 @@ A folder streams, so that memory grows with its largest file and not with the co
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import sys
 import zipfile
@@ -61,6 +62,8 @@ def beside(path: str, name: str) -> Document | None:
     if path in ("", "-"):
         return None
     with _readable(place):
+        if not place.exists():  # told before anything is said of a schema that is missing, too
+            raise missing(path)
         if place.suffix == ".zip" and place.is_file():
             return next(_unzip(place, lambda member: Path(member).name == name), None)
         folder = place if place.is_dir() else place.parent
@@ -115,7 +118,7 @@ def _readable(place: Path) -> Iterator[None]:
         reason = error.strerror or str(error)
         hint = "check the path" if error.errno is not None else "is the file whole?"
         raise UserError(f"cannot be read: {reason}", file=str(place), hint=hint) from error
-    except (EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise UserError(f"cannot be read: {error}", file=str(place), hint="is the file whole?") from error
 
 
@@ -129,9 +132,14 @@ def _open(file: Path) -> Iterator[Document]:
             yield document
             yield from members
         elif file.suffix == ".gz":
-            yield Document(str(file), gzip.decompress(file.read_bytes()))
+            yield _document(str(file), gzip.decompress(file.read_bytes()))
         else:
-            yield Document(str(file), file.read_bytes())
+            yield _document(str(file), file.read_bytes())
+
+
+def _document(name: str, data: bytes) -> Document:
+    """Editors on Windows put a byte order mark first, which is no part of JSON."""
+    return Document(name, data.removeprefix(codecs.BOM_UTF8))
 
 
 def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
@@ -142,4 +150,4 @@ def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
                 hint = "unpack the archive and name the folder"
                 raise UserError("locked, or packed in a way that is not read here", file=f"{file}/{name}", hint=hint)
             data = archive.read(name)
-            yield Document(f"{file}/{name}", gzip.decompress(data) if name.endswith(".gz") else data)
+            yield _document(f"{file}/{name}", gzip.decompress(data) if name.endswith(".gz") else data)

@@ -49,6 +49,8 @@ def read(document: Document) -> Iterator[Pair]:
 
 
 def _correct(marks: list[object]) -> dict[str, bool]:
+    if not marks:  # nothing wrong, but nothing right either
+        raise UserError("the turn's list is empty")
     for mark in marks:
         if mark not in (0, 1):
             raise UserError(f"{shown(mark)} stands where 0 or 1 should")

@@ -84,7 +84,7 @@ def percent(value: float | None, digits: int = 2) -> str:
 HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")  # what a table by service, slot or turn shows
 
 
-def of_scores(scores: Sequence[Score], *, intervals: bool = True) -> list[Table]:
+def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = HEADLINE) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
     Percentages with the half-width of the interval. With several systems the ones are marked that no other beats
@@ -95,8 +95,8 @@ def of_scores(scores: Sequence[Score], *, intervals: bool = True) -> list[Table]
     kinds = dict.fromkeys(s.group.partition(":")[0] for s in scores if ":" in s.group)
     for kind in kinds:
         chosen = [s for s in scores if s.group.startswith(f"{kind}:")]
-        if len({s.metric for s in chosen}) > len(HEADLINE):
-            chosen = [s for s in chosen if s.metric in HEADLINE]
+        if headline and len({s.metric for s in chosen}) > len(headline):
+            chosen = [s for s in chosen if s.metric in headline]
         made.append(_long(chosen, kind, intervals))
     return made
 

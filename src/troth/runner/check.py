@@ -22,7 +22,7 @@ ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
 class Place(msgspec.Struct, frozen=True):
     file: str
     dialogue: str
-    turn: int | None  # index into the dialogue's turns
+    turn: int | None  # index into the dialogue's turns, or the number that the file gives the turn
     what: str
 
 

@@ -11,42 +11,84 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from troth import readers
 from troth.errors import PredictionError, UserError
-from troth.metrics.tracking import Scorer
 from troth.readers import source
-from troth.runner.join import Join, Joined, together
+from troth.records import Dialogue, Pair
+from troth.runner.join import Batches, Join, Joined, together
 
 Formats = tuple[str | None, str | None]
+Files = tuple[list[str] | None, list[str] | None]  # of gold and of the predictions; None: all
 WORTH_IT = 4_000_000  # bytes below which another process costs more than it saves
+
+
+class Gathers(Protocol):
+    """What takes pairs one at a time, and can take in what another of its kind has gathered."""
+
+    dialogues: list[str]
+
+    def add(self, gold: Dialogue, pred: Dialogue | None) -> None: ...
+
+    def merge(self, other: Any) -> None: ...
+
+
+S = TypeVar("S", bound=Sequence[Gathers])
+Make = Callable[[], Sequence[Gathers]]
 
 
 class Share(NamedTuple):
     """What one process makes of its files: the scorers, and what it could not match; or what was wrong."""
 
-    scorers: list[Scorer]
+    scorers: Sequence[Gathers]
     join: Join
     error: UserError | None
 
 
+@dataclass(frozen=True)
+class Task:
+    """What is scored: by whom, against what, and how predictions are to be read."""
+
+    make: Make
+    gold: str
+    pred: str
+    formats: Formats
+    translate: Callable[[Dialogue], Dialogue] | None
+
+    def sides(self, files: Files) -> Iterator[Batches]:
+        yield readers.batches(self.gold, self.formats[0], states_only=True, files=files[0])
+        # Translating makes new records, which takes whole ones.
+        preds = readers.batches(self.pred, self.formats[1], states_only=self.translate is None, files=files[1])
+        yield preds if self.translate is None else _translated(preds, self.translate)
+
+
 def feed(
-    make: Callable[[], list[Scorer]], gold: str, pred: str | None, formats: Formats = (None, None), *, workers: int = 1
-) -> list[Scorer]:
-    """Score every gold dialogue; returns the scorers, one for each that `make` makes."""
+    make: Callable[[], S],
+    gold: str,
+    pred: str | None,
+    formats: Formats = (None, None),
+    *,
+    workers: int = 1,
+    translate: Callable[[Dialogue], Dialogue] | None = None,
+) -> S:
+    """Score every gold dialogue; returns what `make` makes, with everything gathered.
+
+    `translate` is applied to each prediction before it is joined with gold.
+    """
     if pred is None:
-        scorers = make()
+        scorers: Sequence[Gathers] = make()
         _add(scorers, together(readers.batches(gold, formats[0], states_only=True)))
     else:
+        task = Task(make, gold, pred, formats, translate)
         shares = _shares(gold, pred, workers)
-        parts = _in_processes(make, gold, pred, formats, shares) if len(shares) > 1 else []
-        share = parts[0] if parts else _score(make, gold, pred, formats, (None, None))
-        scorers, join = share.scorers, share.join
-        for error in (part.error for part in (share, *parts[1:])):
-            if error is not None:
-                raise error
+        parts = _in_processes(task, shares) if len(shares) > 1 else [_score(task, (None, None))]
+        for part in parts:
+            if part.error is not None:
+                raise part.error
+        scorers, join = parts[0].scorers, parts[0].join
         for part in parts[1:]:
             for scorer, other in zip(scorers, part.scorers, strict=True):
                 scorer.merge(other)
@@ -54,10 +96,20 @@ def feed(
         _add(scorers, join.rest(pred))
     if not scorers[0].dialogues:
         raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
-    return scorers
+    return cast(S, scorers)
 
 
-def _add(scorers: Sequence[Scorer], pairs: Iterator[Joined]) -> None:
+def _translated(batches: Batches, translate: Callable[[Dialogue], Dialogue]) -> Batches:
+    for name, items in batches:
+        yield name, [translate(guess) for item in items for guess in _predicted(item)]
+
+
+def _predicted(item: Dialogue | Pair) -> list[Dialogue]:
+    guess = item.pred if isinstance(item, Pair) else item
+    return [] if guess is None else [guess]
+
+
+def _add(scorers: Sequence[Gathers], pairs: Iterator[Joined]) -> None:
     """Errors get the file of the side that they are on."""
     for pair in pairs:
         try:
@@ -69,17 +121,10 @@ def _add(scorers: Sequence[Scorer], pairs: Iterator[Joined]) -> None:
             raise error.at(file=pair.gold_file) from error
 
 
-Files = tuple[list[str] | None, list[str] | None]  # of gold and of the predictions; None: all
-
-
-def _score(make: Callable[[], list[Scorer]], gold: str, pred: str, formats: Formats, files: Files) -> Share:
-    scorers, join = make(), Join()
-    sides = (
-        readers.batches(path, format, states_only=True, files=only)
-        for path, format, only in zip((gold, pred), formats, files, strict=True)
-    )
+def _score(task: Task, files: Files) -> Share:
+    scorers, join = task.make(), Join()
     try:
-        _add(scorers, join.pairs(*sides))
+        _add(scorers, join.pairs(*task.sides(files)))
     except UserError as error:
         return Share([], join, error)
     return Share(scorers, join, None)
@@ -107,19 +152,17 @@ def _shares(gold: str, pred: str, workers: int) -> list[Files]:
     return shares
 
 
-def _in_processes(
-    make: Callable[[], list[Scorer]], gold: str, pred: str, formats: Formats, shares: Sequence[Files]
-) -> list[Share]:
+def _in_processes(task: Task, shares: Sequence[Files]) -> list[Share]:
     """The first share here, the others in children; results in the order of the files."""
     context = multiprocessing.get_context("fork")
     children = []
     for files in shares[1:]:
         receive, send = context.Pipe(duplex=False)
-        child = context.Process(target=_child, args=(send, make, gold, pred, formats, files), daemon=True)
+        child = context.Process(target=_child, args=(send, task, files), daemon=True)
         child.start()
         send.close()
         children.append((child, receive))
-    parts = [_score(make, gold, pred, formats, shares[0])]
+    parts = [_score(task, shares[0])]
     for child, receive in children:
         try:
             parts.append(receive.recv())
@@ -129,9 +172,7 @@ def _in_processes(
     return parts
 
 
-def _child(
-    send: Connection, make: Callable[[], list[Scorer]], gold: str, pred: str, formats: Formats, files: Files
-) -> None:
-    send.send(_score(make, gold, pred, formats, files))
+def _child(send: Connection, task: Task, files: Files) -> None:
+    send.send(_score(task, files))
     send.close()
     os._exit(0)  # the parent's buffers and handlers are not ours to flush and run

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ def system(label: str, scorer: Scorer, schema: Schema | None) -> System:
 def scores(
     system: System,
     names: Sequence[str],
-    groups: Sequence[str],
+    by: Sequence[str],
     seen: frozenset[str] | None,
     schema: Schema | None,
     *,
@@ -57,38 +57,61 @@ def scores(
 ) -> Iterator[Score]:
     """Every metric for every group, with intervals from one resampling of the dialogues."""
     cells: list[tuple[str, str, Parts]] = []
-    for group, frames in _groups(system, groups, seen):
+    for group, frames in groups(system, by, seen):
         cells.extend((name, group, aggregate.metric(name)(frames)) for name in names)
-    if "turn" in groups:
+    if "turn" in by:
         # Cut after the metric is made: FGA looks back at turns that are not in the group.
         whole = cells[: len(names)]
         for position in np.unique(system.frames.column(Column.TURN).astype(np.int64)).tolist():
             cells.extend((name, f"turn:{position}", parts.take(parts.turn == position)) for name, _, parts in whole)
-    if "slot" in groups:
+    if "slot" in by:
         cells.extend(_slot_cells(system, names))
-    # By id, so that the order of the dialogues in the files moves no interval.
-    rank = np.empty(len(system.dialogues), dtype=np.int64)
-    rank[np.argsort(np.array(system.dialogues))] = np.arange(len(system.dialogues))
-    num, den = (
-        np.stack([np.bincount(rank[p.dialogue], weights=w, minlength=len(rank)) for *_, p in cells for w in (p[i],)], 1)
-        for i in (0, 1)
-    )
-    low, high = stats.interval(stats.bootstrap(num, den, resamples=resamples, seed=seed))
     trained = f"|train:{_fingerprint(seen)}" if seen is not None else ""
-    for index, (name, group, parts) in enumerate(cells):
-        n = int(parts.den.sum())
-        recipe = signature(name, system.frames, n, group + (trained if group in ("seen", "unseen") else ""))
-        if n:
-            # Exact sums: shards, merged or reordered, give the same bits as the whole.
-            value = math.fsum(num[:, index].tolist()) / n
-            bounds = [None if np.isnan(bound[index]) else float(bound[index]) for bound in (low, high)]
-            yield Score(system.name, name, group, value, bounds[0], bounds[1], n, recipe)
-        elif group == "all":
-            reason = _reason(name, system, schema)
-            yield Score(system.name, name, group, None, None, None, 0, recipe, reason)
+    found = ratios([parts for *_, parts in cells], system.dialogues, resamples=resamples, seed=seed)
+    for (name, group, _), ratio in zip(cells, found, strict=True):
+        recipe = signature(name, system.frames, ratio.n, group + (trained if group in ("seen", "unseen") else ""))
+        reason = _reason(name, system, schema) if ratio.value is None else None
+        if group == "all" or ratio.n:
+            yield Score(system.name, name, group, ratio.value, ratio.low, ratio.high, ratio.n, recipe, reason)
 
 
-def _groups(system: System, groups: Sequence[str], seen: frozenset[str] | None) -> Iterator[tuple[str, Frames]]:
+class Ratio(NamedTuple):
+    value: float | None  # None: nothing to divide by
+    low: float | None
+    high: float | None
+    n: int  # sum of the denominators
+
+
+def ratios(cells: Sequence[Parts], dialogues: Sequence[str], *, resamples: int, seed: int) -> list[Ratio]:
+    """Each cell's ratio of sums, with its interval from one resampling of the dialogues for all of them."""
+    num, den = by_dialogue(cells, dialogues)
+    low, high = stats.interval(stats.bootstrap(num, den, resamples=resamples, seed=seed))
+    made = []
+    for index in range(len(cells)):
+        # Exact sums: shards, merged or reordered, give the same bits as the whole.
+        top, bottom = math.fsum(num[:, index].tolist()), math.fsum(den[:, index].tolist())
+        bounds = [None if math.isnan(bound[index]) else float(bound[index]) for bound in (low, high)]
+        made.append(Ratio(top / bottom if bottom else None, bounds[0], bounds[1], round(bottom)))
+    return made
+
+
+def by_dialogue(cells: Sequence[Parts], dialogues: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numerators and denominators summed per dialogue, a column a cell.
+
+    Dialogues are sorted by id, so that their order in the files moves no interval.
+    """
+    rank = np.empty(len(dialogues), dtype=np.int64)
+    rank[sorted(range(len(dialogues)), key=dialogues.__getitem__)] = np.arange(len(dialogues))
+
+    def summed(side: int) -> NDArray[np.float64]:
+        columns = [np.bincount(rank[p.dialogue], weights=p[side], minlength=len(rank)) for p in cells]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    return summed(0), summed(1)
+
+
+def groups(system: System, by: Sequence[str], seen: frozenset[str] | None) -> Iterator[tuple[str, Frames]]:
+    """All frames, and those of each group that is asked for."""
     frames = system.frames
     yield "all", frames
     service = frames.column(Column.SERVICE).astype(np.int64)
@@ -97,10 +120,10 @@ def _groups(system: System, groups: Sequence[str], seen: frozenset[str] | None) 
         known = np.array([name in seen for name in names])[service]
         yield "seen", frames.take(known & (service >= 0))
         yield "unseen", frames.take(~known & (service >= 0))
-    if "service" in groups:
+    if "service" in by:
         for code, name in sorted(enumerate(system.services), key=lambda item: item[1]):
             yield f"service:{name}", frames.take(service == code)
-    if "domain" in groups:
+    if "domain" in by:
         domains = np.array([name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name for name in names])
         for domain in sorted(set(domains[:-1])):
             yield f"domain:{domain}", frames.take((domains == domain)[service] & (service >= 0))

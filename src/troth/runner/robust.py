@@ -1,0 +1,186 @@
+"""CheckDST over files: one system on the original set and on perturbed ones, joined by dialogue and turn."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from troth import __version__, readers
+from troth.errors import UserError
+from troth.metrics import aggregate, consistency
+from troth.metrics.aggregate import Mask, Parts
+from troth.metrics.profiles import Profile
+from troth.metrics.tracking import Scorer
+from troth.records import Schema, Score
+from troth.runner.dst import choose
+from troth.runner.pool import feed
+from troth.runner.scores import Ratio, System, ratios, system
+
+Key = tuple[str, int, str]
+
+
+class Flip(msgspec.Struct, frozen=True):
+    """A unit that is right in the one set and wrong in the other, with the words that differ."""
+
+    perturbation: str
+    dialogue: str
+    turn: int
+    service: str | None
+    right: str  # "before" or "after": where it is right
+    text: str
+    twin: str
+    changed: list[str]  # words that only the one or the other has: "-london", "+mbadgceir"
+
+
+@dataclass(frozen=True)
+class Set:
+    """One test set with a system's predictions for it."""
+
+    name: str
+    scored: System
+    notes: consistency.Notes
+    jga: Parts
+    keys: list[Key]
+
+
+@dataclass(frozen=True)
+class Robustness:
+    scores: list[Score]
+    flips: list[Flip]
+    unpaired: dict[str, tuple[int, int]]  # per perturbation: units of the original without a twin, twins without one
+    sets: list[Set]
+
+
+def checkdst(
+    original: str,
+    perturbed: Mapping[str, str],
+    *,
+    name: str = "system",
+    profile: str | Profile | None = None,
+    schema: str | None = None,
+    nohf: consistency.NohfRule = "default",
+    coref: consistency.CorefRule = "annotated",
+    slots: frozenset[str] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    workers: int = 1,
+) -> Robustness:
+    """Score a system on its test set and on perturbed twins of it.
+
+    Each path is a file that holds gold and prediction together, or `GOLD,PRED`. `perturbed` maps a name (NED, PI, …)
+    to a path. `slots`: which hold named entities, for NoHF.
+    """
+    if not perturbed:
+        raise UserError("no perturbed set is named", hint="for example NED=PATH")
+    sets = []
+    for label, path in {"": original, **perturbed}.items():
+        gold, _, pred = path.partition(",")
+        schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
+        chosen = _profile(profile, gold, pred or None, schemas)
+
+        def make(chosen: Profile = chosen, schemas: Schema | None = schemas) -> tuple[Scorer, consistency.Notes]:
+            return Scorer(chosen, schemas), consistency.Notes(nohf=nohf, coref=coref, slots=slots)
+
+        scorer, notes = feed(make, gold, pred or None, workers=workers)
+        sets.append(_set(label, system(name, scorer, schemas), notes))
+    return _compare(sets, name, nohf, coref, resamples=resamples, seed=seed)
+
+
+def _profile(given: str | Profile | None, gold: str, pred: str | None, schema: Schema | None) -> Profile:
+    from troth.metrics.profiles import profile as find
+
+    if given is None:
+        return choose(gold, pred, schema, (None, None))
+    return find(given) if isinstance(given, str) else given
+
+
+def _set(label: str, scored: System, notes: consistency.Notes) -> Set:
+    parts = aggregate.metric("jga")(scored.frames)
+    # A unit is right or wrong: under fuzzy matching, right is a joint score of 1.
+    exact = parts._replace(num=(parts.num == 1.0).astype(np.float64))
+    services = [*scored.services, ""]
+    keys = [
+        (scored.dialogues[dialogue], turn, services[service])
+        for dialogue, turn, service in zip(
+            parts.dialogue.tolist(), parts.turn.tolist(), parts.service.tolist(), strict=True
+        )
+    ]
+    return Set(label, scored, notes, exact, keys)
+
+
+def _compare(sets: Sequence[Set], name: str, nohf: str, coref: str, *, resamples: int, seed: int) -> Robustness:
+    first = sets[0]
+    dialogues = sorted({dialogue for one in sets for dialogue in one.scored.dialogues})
+    index = {dialogue: position for position, dialogue in enumerate(dialogues)}
+    cells: list[tuple[str, Parts, str]] = []  # metric, parts, what belongs into its signature
+    flips: list[Flip] = []
+    unpaired: dict[str, tuple[int, int]] = {}
+    for one in sets:
+        suffix = f":{one.name}" if one.name else ""
+        recipe = one.scored.frames.profile.signature()
+        cells.append((f"jga{suffix}", _placed(one.jga, one, index), recipe))
+        if one.name:
+            pairs = consistency.paired(first.keys, one.keys)
+            unpaired[one.name] = (pairs.only_first, pairs.only_second)
+            right, twin = (side.jga.num[at] == 1.0 for side, at in ((first, pairs.first), (one, pairs.second)))
+            both, either = consistency.conditional(right, twin)
+            at = _placed(first.jga.take(pairs.first), first, index)
+            cells.append((f"cjga{suffix}", at._replace(num=both, den=either), recipe))
+            cells.append((f"cjga_all{suffix}", at._replace(num=both, den=np.ones(len(both))), recipe))
+            flips += _flips(first, one, pairs, right, twin)
+        cells.append((f"nohf{suffix}", _placed(one.notes.hallucination(), one, index), f"nohf:{nohf}"))
+        if not one.name:
+            pointing = one.notes.pointing()
+            chosen = _pointing(one, pointing)
+            cells.append(("coref_jga", _placed(chosen, one, index), f"{recipe}|coref:{coref}"))
+    found = ratios([parts for _, parts, _ in cells], dialogues, resamples=resamples, seed=seed)
+    scores = [_score(name, metric, ratio, recipe) for (metric, _, recipe), ratio in zip(cells, found, strict=True)]
+    return Robustness(scores, flips, unpaired, list(sets))
+
+
+def _placed(parts: Parts, one: Set, index: Mapping[str, int]) -> Parts:
+    """The same parts with dialogues numbered over all sets together."""
+    numbers = np.array([index[dialogue] for dialogue in one.scored.dialogues], dtype=np.int64)
+    return parts._replace(dialogue=numbers[parts.dialogue])
+
+
+def _pointing(one: Set, pointing: Mapping[tuple[int, int], bool] | None) -> Parts:
+    keys = zip(one.jga.dialogue.tolist(), one.jga.turn.tolist(), strict=True)
+    chosen = np.array([bool(pointing and pointing.get(key)) for key in keys], dtype=bool)
+    return one.jga.take(chosen)
+
+
+def _score(name: str, metric: str, ratio: Ratio, recipe: str) -> Score:
+    reason = None
+    if ratio.value is None:
+        reason = {
+            "coref_jga": "no turn is annotated for coreference; --coref patterns looks for it",
+            "nohf": "no named entity is predicted",
+        }.get(metric.partition(":")[0], "no unit to score")
+    signature = f"{metric.upper()}|{recipe}|n:{ratio.n}|v:{__version__}"
+    return Score(name, metric, "all", ratio.value, ratio.low, ratio.high, ratio.n, signature, reason)
+
+
+def _flips(first: Set, other: Set, pairs: consistency.Pairs, right: Mask, twin: Mask) -> list[Flip]:
+    """Both directions, with the words that changed in the turn itself."""
+    texts, twins = (one.notes.said() for one in (first, other))
+    made = []
+    for position in np.flatnonzero(right != twin):
+        at, other_at = int(pairs.first[position]), int(pairs.second[position])
+        dialogue, turn, service = first.keys[at]
+        text = texts.get((int(first.jga.dialogue[at]), turn), "")
+        changed = twins.get((int(other.jga.dialogue[other_at]), turn), "")
+        where = "before" if right[position] else "after"
+        words = changed_words(text, changed)
+        made.append(Flip(other.name, dialogue, turn, service or None, where, text, changed, words))
+    return made
+
+
+def changed_words(text: str, twin: str) -> list[str]:
+    """Words that one text has and the other has not, in order, marked with - and +."""
+    found = difflib.ndiff(text.split(), twin.split())
+    return [line[0] + line[2:] for line in found if line[0] in "+-"]

@@ -1,0 +1,400 @@
+"""`troth dst`: what it prints, in which form, and what it writes."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Troth
+from troth import __version__
+
+KEYS = ["system", "metric", "group", "value", "low", "high", "n", "signature"]
+NAMES = [
+    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "sa",
+    "fga@0.25", "fga@0.5", "fga@0.75", "fga@1", "turn_match", "intent_accuracy",
+    "requested_f1", "requested_precision", "requested_recall",
+    "tagging_f1", "tagging_precision", "tagging_recall",
+]  # fmt: skip
+
+PLAIN = """\
+metric                      hasty       sturdy
+jga                  49.49 ±13.67  66.15 ±2.46
+jga_cat              80.43 ±13.56  80.43 ±3.95
+jga_noncat           69.05 ±12.65  85.17 ±3.68
+aga                   89.20 ±3.53  96.01 ±1.12
+aga_cat               93.31 ±5.06  94.26 ±2.63
+aga_noncat            85.64 ±5.63  96.12 ±1.81
+sa                    95.21 ±1.34  96.87 ±0.24
+fga@0.25              66.50 ±8.70  68.07 ±2.55
+fga@0.5               74.44 ±6.91  69.52 ±2.69
+fga@0.75              78.76 ±5.82  70.64 ±2.83
+fga@1                 81.39 ±5.12  71.49 ±2.93
+turn_match            87.55 ±3.50  74.40 ±3.43
+intent_accuracy       95.11 ±3.48  98.37 ±1.73
+requested_f1          96.38 ±2.38  98.01 ±1.71
+requested_precision  100.00 ±0.00  99.73 ±0.42
+requested_recall      96.20 ±2.42  98.10 ±1.75
+tagging_f1            97.01 ±1.91  97.69 ±2.02
+tagging_precision     97.74 ±1.75  98.78 ±1.51
+tagging_recall        96.92 ±1.95  97.69 ±2.02
+"""
+BY = """\
+metric         hasty
+jga     49.49 ±13.67
+aga      89.20 ±3.53
+
+service    n           jga          aga
+Sights_1  46  50.00 ±24.11  90.64 ±5.83
+Stays_1   80  48.46 ±22.01  86.57 ±6.46
+Trains_1  58  50.50 ±23.54  91.73 ±5.79
+"""
+TRADE = """\
+metric             hasty       sturdy
+jga         33.33 ±12.72  55.37 ±4.19
+aga          82.28 ±4.60  91.94 ±2.10
+sa           97.40 ±0.59  98.32 ±0.30
+turn_match   77.40 ±4.89  58.76 ±5.47
+"""
+
+
+def values(result: Any, group: str = "all") -> dict[str, float]:
+    return {score["metric"]: score["value"] for score in result.json() if score["group"] == group}
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def test_table(fine: Troth) -> None:
+    result = fine("dst", GOLD, HASTY, STURDY)
+    assert result.out == PLAIN
+    rest = f"22 dialogues; JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}"
+    assert result.err == f"hasty: {rest}\nsturdy: {rest}\n"
+
+
+def test_table_by_turn_of_multiwoz_fashion(fine: Troth) -> None:
+    result = fine("dst", GOLD, HASTY, STURDY, "--profile", "trade", "--metrics", "jga,aga,sa,turn_match")
+    assert result.out == TRADE
+
+
+def test_table_by_group(fine: Troth) -> None:
+    assert fine("dst", GOLD, HASTY, "--metrics", "jga,aga", "--by", "service").out == BY
+
+
+def test_same_twice(fine: Troth) -> None:
+    command = ("dst", GOLD, HASTY, "--by", "service,domain,slot,turn", "--json")
+    assert fine(*command) == fine(*command)
+    assert fine(*command).out != fine(*command, "--seed", "1").out
+
+
+def test_module(tmp_path: Path) -> None:
+    """As a process, from another folder, on a console without Greek letters."""
+    command = [sys.executable, "-m", "troth", "dst", GOLD, HASTY, STURDY]
+    for encoding in ("utf-8", "ascii"):
+        done = subprocess.run(
+            command, capture_output=True, cwd=tmp_path, check=True, env={**os.environ, "PYTHONIOENCODING": encoding}
+        )
+        text = done.stdout.decode()
+        assert (text if encoding == "utf-8" else text.replace(r"\xb1", "±")) == PLAIN
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_is_light() -> None:
+    code = (
+        "import sys\nfrom troth.cli import main\nsys.argv = ['troth', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        "    heavy = {'numpy', 'polars', 'rapidfuzz', 'rich'} & set(sys.modules)\n"
+        "    sys.exit(str(heavy) if heavy or end.code else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: troth [OPTIONS] COMMAND [ARGS]...\n")
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def test_json(fine: Troth) -> None:
+    result = fine("dst", GOLD, HASTY, "mine=" + STURDY, "--json")
+    scores = result.json()
+    assert [score["metric"] for score in scores] == NAMES * 2
+    assert [score["system"] for score in scores] == ["hasty"] * len(NAMES) + ["mine"] * len(NAMES)
+    for score in scores:
+        assert list(score) == KEYS
+        assert score["group"] == "all"
+        assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
+        assert score["signature"].startswith(score["metric"].upper() + "|profile:sgd|unit:frame|")
+        assert score["signature"].endswith(f"|n:{score['n']}|v:{__version__}")
+    assert scores[0] == {
+        "system": "hasty",
+        "metric": "jga",
+        "group": "all",
+        "value": pytest.approx(0.4948913043478261),
+        "low": pytest.approx(0.36, abs=0.02),
+        "high": pytest.approx(0.63, abs=0.02),
+        "n": 184,
+        "signature": f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}",
+    }
+    assert "hasty: 22 dialogues; " in result.err, "notes are told with JSON as well"
+
+
+def test_no_value_has_a_reason(fine: Troth, corpus: Corpus) -> None:
+    corpus.schema.unlink()
+    result = fine("dst", str(corpus.gold), str(corpus.pred), "--json")
+    lacking = {score["metric"]: score for score in result.json() if score["value"] is None}
+    assert lacking.keys() >= {"jga_cat", "aga_noncat", "sa", "tagging_f1"}
+    for score in lacking.values():
+        assert list(score) == [*KEYS, "reason"]
+        assert (score["low"], score["high"], score["n"]) == (None, None, 0)
+        assert score["reason"].endswith("; give --schema")
+    assert "not scored: sa: the number of slots is not known; give --schema\n" in result.err
+    assert "sa " not in fine("dst", str(corpus.gold), str(corpus.pred)).out
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def test_profiles_side_by_side(fine: Troth) -> None:
+    scores = fine("dst", GOLD, HASTY, "--profiles", "all", "--json").json()
+    names = ["sgd", "sgd-exact", "nemo", "trade", "mwzeval", "checkdst"]
+    assert list(dict.fromkeys(score["system"] for score in scores)) == [f"hasty:{name}" for name in names]
+    for name in names:
+        alone = fine("dst", GOLD, HASTY, "--profile", name, "--json").json()
+        both = [{**score, "system": "hasty"} for score in scores if score["system"] == f"hasty:{name}"]
+        assert alone == both
+    head = fine("dst", GOLD, HASTY, "--profiles", "trade,sgd", "--metrics", "jga").out.splitlines()[0].split()
+    assert head == ["metric", "trade", "sgd"]
+
+
+@pytest.mark.parametrize(
+    ("options", "marks", "moved"),
+    [
+        (["--match", "exact"], "|match:exact|", {"jga": 0.3478, "fga@0.5": 0.6828}),
+        (["--match", "fuzzy-difflib"], "|match:fuzzy-difflib|", {}),
+        (["--unit", "turn"], "|unit:turn|", {"jga": 0.4923, "fga@0.5": 0.7717}),
+        (["--fga", "paper"], "|fga:paper|", {"fga@0.5": 0.9257}),
+        (["--missing", "skip"], "|missing:skip|", {}),
+    ],
+)
+def test_rules(fine: Troth, options: list[str], marks: str, moved: dict[str, float]) -> None:
+    """Each rule moves what it should, and nothing else; the signature says so."""
+    result = fine("dst", GOLD, HASTY, "--metrics", "jga,aga,fga@0.5", *options, "--json")
+    usual = {"jga": 0.4949, "aga": 0.8920, "fga@0.5": 0.7444}
+    if marks == "|match:exact|":
+        moved = {**moved, "aga": 0.8518}
+    assert values(result) == pytest.approx({**usual, **moved}, abs=5e-5)
+    assert marks in result.json()[2]["signature"]
+
+
+def test_rates(fine: Troth) -> None:
+    found = values(fine("dst", GOLD, HASTY, "--lambda", "0,0.5,1e-7,1e7", "--json"))
+    assert [name for name in found if name.startswith("fga")] == ["fga@0", "fga@0.5", "fga@1e-07", "fga@1e+07"]
+    assert found["fga@0"] == pytest.approx(found["jga"])
+    assert found["fga@1e-07"] == pytest.approx(found["jga"], abs=1e-5)
+    assert found["fga@1e+07"] == pytest.approx(found["turn_match"])
+
+
+def test_forget(fine: Troth) -> None:
+    """Forgotten to 95 % after six turns: λ = 0.4993."""
+    found = values(fine("dst", GOLD, HASTY, "--forget", "6,0.95", "--json"))
+    assert [name for name in found if name.startswith("fga")] == [*NAMES[7:11], "fga@0.499289"]
+    assert found["fga@0.25"] < found["fga@0.499289"] < found["fga@0.5"]
+    assert found["fga@0.499289"] == pytest.approx(found["fga@0.5"], abs=1e-3)
+
+
+def test_a_metric_named_twice_comes_once(fine: Troth) -> None:
+    assert list(values(fine("dst", GOLD, HASTY, "--metrics", "jga, aga,jga", "--json"))) == ["jga", "aga"]
+    assert fine("dst", GOLD, HASTY, "--lambda", "0.5,0.50", "--metrics", "fga@0.5,fga@0.5").out.count("fga@0.5") == 1
+
+
+def test_groups(fine: Troth) -> None:
+    result = fine("dst", GOLD, HASTY, "--by", "service,domain,slot,turn", "--json")
+    groups = dict.fromkeys(score["group"] for score in result.json())
+    assert {group.partition(":")[0] for group in groups} == {"all", "service", "domain", "slot", "turn"}
+    assert [g for g in groups if g.startswith("service:")] == [
+        "service:Sights_1",
+        "service:Stays_1",
+        "service:Trains_1",
+    ]
+    assert [g for g in groups if g.startswith("domain:")] == ["domain:Sights", "domain:Stays", "domain:Trains"]
+    assert [g for g in groups if g.startswith("turn:")] == [f"turn:{n}" for n in range(12)]
+    assert "slot:Stays_1.area" in groups
+    scores = {(score["metric"], score["group"]): score for score in result.json()}
+    for kind in ("service", "domain", "turn"):
+        parts = [scores["jga", group] for group in groups if group.startswith(f"{kind}:")]
+        assert sum(part["n"] for part in parts) == 184
+        whole = sum(part["value"] * part["n"] for part in parts) / 184
+        assert whole == pytest.approx(scores["jga", "all"]["value"])
+    assert "|group:service:Stays_1|n:80|" in scores["jga", "service:Stays_1"]["signature"]
+
+
+def test_seen_and_unseen(fine: Troth, tmp_path: Path) -> None:
+    train = tmp_path / "train.json"
+    train.write_text('[{"service_name": "Stays_1"}]')
+    command = ("dst", GOLD, HASTY, "--train-schema", str(train))
+    result = fine(*command, "--json")
+    scores = {(score["metric"], score["group"]): score for score in result.json()}
+    assert {group for _, group in scores} == {"all", "seen", "unseen"}
+    assert scores["jga", "seen"]["n"] + scores["jga", "unseen"]["n"] == scores["jga", "all"]["n"] == 184
+    by_service = fine("dst", GOLD, HASTY, "--by", "service", "--json")
+    assert scores["jga", "seen"]["value"] == values(by_service, "service:Stays_1")["jga"]
+    assert fine(*command, "--metrics", "jga").out.split()[:4] == ["metric", "all", "seen", "unseen"]
+    assert "|group:seen|train:" in scores["jga", "seen"]["signature"]
+
+
+def test_schema_elsewhere(fine: Troth, corpus: Corpus) -> None:
+    pair = (str(corpus.gold), str(corpus.pred))
+    beside = fine("dst", *pair, "--json")
+    corpus.schema.rename(corpus.folder / "other.json")
+    assert fine("dst", *pair, "--schema", str(corpus.folder / "other.json"), "--json") == beside
+    assert values(fine("dst", *pair, "--json")) != values(beside), "without a schema, another recipe"
+
+
+# -- where dialogues come from -----------------------------------------------------------------------------------------
+
+
+def test_inputs(fine: Troth, tmp_path: Path) -> None:
+    """A folder, a file, gzip, zip and standard input hold the same dialogues."""
+    expected = values(fine("dst", GOLD, HASTY, "--json"))
+    gold, pred = (Path(folder) / "dialogues_001.json" for folder in (GOLD, HASTY))
+    packed = tmp_path / "gold.json.gz"
+    packed.write_bytes(gzip.compress(gold.read_bytes()))
+    archive = tmp_path / "gold.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.write(gold, "test/dialogues_001.json")
+        file.write(SCHEMA, "test/schema.json")
+        file.writestr("__MACOSX/test/._dialogues_001.json", b"\x00")
+    both = tmp_path / "packed"
+    both.mkdir()
+    (both / "a.json.gz").write_bytes(gzip.compress(pred.read_bytes()))
+    for sides in (
+        (str(gold), str(pred)),
+        (str(packed), HASTY, "--schema", SCHEMA),
+        (str(archive), str(both)),
+    ):
+        assert values(fine("dst", *sides, "--json")) == expected
+    assert values(fine("dst", GOLD, "-", "--json", stdin=pred.read_bytes())) == expected
+    read = fine("dst", "-", HASTY, "--schema", SCHEMA, "--json", stdin=gold.read_bytes())
+    assert values(read) == expected
+
+
+def test_names_of_systems(fine: Troth, tmp_path: Path) -> None:
+    """As much of the path as tells one from the other."""
+
+    def systems(*preds: str) -> list[str]:
+        scores = fine("dst", GOLD, *preds, "--metrics", "jga", "--json").json()
+        return [score["system"] for score in scores]
+
+    for name in ("a/run.json", "b/run.json"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes((Path(HASTY) / "dialogues_001.json").read_bytes())
+    assert systems(f"{tmp_path}/a/run.json") == ["run"]
+    assert systems(f"{tmp_path}/a/run.json", f"{tmp_path}/b/run.json") == ["a/run", "b/run"]
+    assert systems(f"first={HASTY}", f"second={HASTY}") == ["first", "second"]
+
+
+def test_order_of_dialogues_moves_nothing(fine: Troth, corpus: Corpus) -> None:
+    pair = (str(corpus.gold), str(corpus.pred), "--json")
+    before = fine("dst", *pair)
+    corpus.write("gold", corpus.read("gold")[::-1])
+    assert fine("dst", *pair) == before
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def test_run(fine: Troth, tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "first"
+    result = fine("dst", GOLD, HASTY, STURDY, "--by", "service", "--out", str(out), "--json")
+    assert f"written: {out}/run.json, {out}/rows.parquet\n" in result.err
+    assert sorted(path.name for path in out.iterdir()) == ["rows.parquet", "run.json"]
+    assert [path.name for path in out.parent.iterdir()] == ["first"]
+    assert fine("table", str(out), "--to", "json").out == result.out
+    rows = pl.read_parquet(out / "rows.parquet")
+    assert rows.columns == ["system", "metric", "dialogue", "turn", "service", "num", "den"]
+    sums = {
+        (system, metric): (math.fsum(part["num"]), math.fsum(part["den"]))
+        for (system, metric), part in rows.group_by("system", "metric")
+    }
+    scores = {(s["system"], s["metric"]): s for s in result.json() if s["group"] == "all"}
+    assert sums.keys() == scores.keys()
+    for key, (num, den) in sums.items():
+        assert den == scores[key]["n"]
+        assert num / den == pytest.approx(scores[key]["value"], rel=1e-12)
+    stays = rows.filter(pl.col("service") == "Stays_1", pl.col("system") == "hasty", pl.col("metric") == "jga")
+    found = next(s for s in result.json() if (s["metric"], s["group"]) == ("jga", "service:Stays_1"))
+    assert math.fsum(stays["num"]) / math.fsum(stays["den"]) == pytest.approx(found["value"])
+
+
+def test_run_says_what_was_run(fine: Troth, tmp_path: Path) -> None:
+    fine("dst", GOLD, HASTY, "--match", "exact", "--out", str(tmp_path / "run"))
+    text = (tmp_path / "run" / "run.json").read_text()
+    for part in (
+        '"command": "dst"',
+        f'"gold": "{GOLD}"',
+        '"match": "exact"',
+        '"dialogues": 22',
+        f'"troth": "{__version__}"',
+    ):
+        assert part in text
+
+
+def test_overwrite_a_run(fine: Troth, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    fine("dst", GOLD, HASTY, "--out", str(out))
+    second = fine("dst", GOLD, STURDY, "--out", str(out), "--json")
+    assert fine("table", str(out), "--to", "json").out == second.out
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    link = tmp_path / "latest"
+    link.symlink_to("run")
+    third = fine("dst", GOLD, HASTY, "--out", str(link), "--json")
+    assert link.is_symlink()
+    assert fine("table", str(out), "--to", "json").out == third.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "run"]
+
+
+def test_an_empty_folder_becomes_a_run(fine: Troth, tmp_path: Path) -> None:
+    fine("dst", GOLD, HASTY, "--out", str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet", "run.json"]
+
+
+def test_failure_leaves_the_run(troth: Troth, fine: Troth, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    fine("dst", GOLD, HASTY, "--out", str(out))
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert troth("dst", GOLD, HASTY, "--metrics", "jgaa", "--out", str(out)).code == 2
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+# -- text from files is shown, not obeyed ------------------------------------------------------------------------------
+
+
+def test_terminal_escapes(fine: Troth, corpus: Corpus) -> None:
+    for file in (*corpus.files.values(), corpus.schema):
+        file.write_bytes(file.read_bytes().replace(b"Stays_1", rb"Stays\u001b[2J_1"))
+    result = fine("dst", str(corpus.gold), str(corpus.pred), "--by", "service")
+    assert r"Stays\x1b[2J_1" in result.out
+    assert "\x1b" not in result.out + result.err
+
+
+def test_the_reader_has_gone() -> None:
+    """`| head`: no traceback, and not the exit code of a gate."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "troth", "dst", GOLD, HASTY, "--by", "slot,turn", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode == 141

@@ -1,0 +1,251 @@
+"""`troth compare`, `troth gate`, `troth table`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import GOLD, HASTY, STURDY, Corpus, Troth
+from tests.cli.test_bad_input import told
+
+COMPARED = """\
+system  against  metric   value   base  difference    95% interval  p (boot)  p (rand)  p (Holm)
+sturdy  hasty    jga      66.15  49.49      +16.66  +2.45 … +29.94    0.0246    0.0368    0.0736
+sturdy  hasty    fga@0.5  69.52  74.44       -4.92  -12.86 … +2.25    0.1950    0.2020    0.2020
+"""
+DIFFERENCE = [
+    "base", "system", "metric", "base_value", "value", "difference", "low", "high",
+    "p_bootstrap", "p_randomization", "p_holm", "dialogues", "signature",
+]  # fmt: skip
+
+
+@pytest.fixture
+def runs(fine: Troth, tmp_path: Path) -> tuple[str, str]:
+    made = (tmp_path / "hasty", tmp_path / "sturdy")
+    for out, pred in zip(made, (HASTY, STURDY), strict=True):
+        fine("dst", GOLD, pred, "--out", str(out))
+    return str(made[0]), str(made[1])
+
+
+# -- compare -----------------------------------------------------------------------------------------------------------
+
+
+def test_compare(fine: Troth, runs: tuple[str, str]) -> None:
+    result = fine("compare", *runs, "--metrics", "jga,fga@0.5")
+    assert result.out == COMPARED
+    assert result.err == "22 dialogues, 10000 resamples\n"
+
+
+def test_compare_predictions(fine: Troth, runs: tuple[str, str]) -> None:
+    """Runs, predictions, and one of each say the same, and the first is always the base."""
+    expected = fine("compare", *runs, "--metrics", "jga,aga", "--json")
+    for pair in ((HASTY, STURDY), (HASTY, runs[1]), (runs[0], STURDY)):
+        assert fine("compare", *pair, "--gold", GOLD, "--metrics", "jga,aga", "--json") == expected
+    assert [list(made) for made in expected.json()] == [DIFFERENCE, DIFFERENCE]
+    back = fine("compare", *reversed(runs), "--metrics", "jga,aga", "--json").json()
+    for there, here in zip(back, expected.json(), strict=True):
+        assert (there["base"], there["system"]) == ("sturdy", "hasty")
+        assert there["difference"] == pytest.approx(-here["difference"])
+
+
+@pytest.mark.parametrize("metric", ["jga", "fga@0.5", "requested_f1"])
+def test_compare_with_itself(fine: Troth, metric: str) -> None:
+    pair = (f"a={HASTY}", f"b={HASTY}")
+    made = fine("compare", *pair, "--gold", GOLD, "--metrics", metric, "--json").json()[0]
+    assert (made["difference"], made["low"], made["high"]) == (0, 0, 0)
+    assert (made["p_bootstrap"], made["p_randomization"], made["p_holm"]) == (1, 1, 1)
+    assert made["value"] == made["base_value"]
+
+
+def test_three_systems(fine: Troth, runs: tuple[str, str]) -> None:
+    made = fine("compare", *runs, f"again={STURDY}", "--gold", GOLD, "--json").json()
+    assert [(d["base"], d["system"]) for d in made] == [("hasty", "sturdy"), ("hasty", "again")]
+    assert made[0]["p_randomization"] == made[1]["p_randomization"]
+    assert made[0]["p_holm"] == pytest.approx(2 * made[0]["p_randomization"])
+
+
+def test_runs_of_one_name(fine: Troth, troth: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    """A system scored twice, as in every nightly build: the folders tell the runs apart."""
+    fine("dst", GOLD, f"hasty={STURDY}", "--out", str(tmp_path / "new"))
+    made = fine("compare", runs[0], str(tmp_path / "new"), "--json").json()[0]
+    assert (made["base"], made["system"]) == (runs[0], str(tmp_path / "new"))
+    assert fine("gate", runs[0], str(tmp_path / "new"), "--metric", "jga", "--margin", "1").out.startswith(
+        "not worse: "
+    )
+    told(troth("compare", runs[0], runs[0]), "'hasty' is named twice (name every run or prediction once)")
+
+
+def test_different_recipes(troth: Troth, fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    for option in (["--match", "exact"], ["--unit", "turn"], ["--profile", "nemo"], ["--missing", "skip"]):
+        fine("dst", GOLD, STURDY, *option, "--out", str(tmp_path / "other"))
+        for command in (["compare"], ["gate", "--metric", "jga", "--margin", "1"]):
+            result = troth(*command, runs[0], str(tmp_path / "other"))
+            told(result, "'hasty' and 'sturdy' are scored by different recipes: JGA|profile:sgd|", "(score both alike)")
+
+
+def test_different_dialogues(troth: Troth, fine: Troth, runs: tuple[str, str], corpus: Corpus, tmp_path: Path) -> None:
+    fine("dst", str(corpus.gold), f"other={corpus.pred}", "--out", str(tmp_path / "other"))
+    for command in (["compare"], ["gate", "--metric", "jga", "--margin", "1"]):
+        result = troth(*command, runs[0], str(tmp_path / "other"))
+        told(result, "dialogue demo_01: 'hasty' and 'other' are scored on different dialogues: 19 are in one only")
+
+
+def test_metric_that_a_run_lacks(troth: Troth, runs: tuple[str, str], corpus: Corpus) -> None:
+    told(troth("compare", *runs, "--metrics", "fga@0.6"), "'hasty' has no metric 'fga@0.6' (did you mean 'fga@")
+    corpus.schema.unlink()
+    pair = (str(corpus.pred), f"b={corpus.pred}")
+    told(troth("compare", *pair, "--gold", str(corpus.gold), "--metrics", "jga_cat"), "has no metric 'jga_cat' (which ")
+
+
+@pytest.mark.parametrize("command", [["compare"], ["gate", "--metric", "jga", "--margin", "1"]])
+def test_broken_runs(troth: Troth, runs: tuple[str, str], command: list[str]) -> None:
+    run, rows = (Path(runs[1]) / name for name in ("run.json", "rows.parquet"))
+    whole = run.read_bytes()
+    for data in (b"", b"{", b"[]", b"\xff", b"[" * 100_000, whole.replace(b'"layout": 1', b'"layout": 9')):
+        run.write_bytes(data)
+        told(troth(*command, *runs), f"{run}: ")
+    run.write_bytes(whole)
+    for table in (
+        pl.DataFrame({"a": [1]}),
+        pl.read_parquet(rows).with_columns(num=pl.lit("x")),
+    ):
+        table.write_parquet(rows)
+        told(troth(*command, *runs), "rows.parquet ", "(make the run again)")
+    for data in (b"", b"PAR1", b"x" * 100):
+        rows.write_bytes(data)
+        told(troth(*command, *runs), f"{rows}: cannot be read: ", "(make the run again)")
+    rows.unlink()
+    told(troth(*command, *runs), f"{rows}: cannot be read: ", "(make the run again)")
+
+
+# -- gate --------------------------------------------------------------------------------------------------------------
+
+
+def test_gate_worse(troth: Troth, runs: tuple[str, str]) -> None:
+    result = troth("gate", *reversed(runs), "--metric", "jga", "--margin", "1")
+    assert result.code == 1
+    assert result.out == "worse: jga -16.66 (-29.94 … -2.45) over 22 dialogues, margin 1\n"
+    assert result.err == ""
+    made = troth("gate", *reversed(runs), "--metric", "jga", "--margin", "1", "--json")
+    assert made.code == 1
+    assert list(made.json()) == [
+        "metric", "base", "new", "verdict", "difference", "low", "high", "margin", "dialogues", "needed", "reason",
+    ]  # fmt: skip
+    assert (made.json()["verdict"], made.json()["margin"], made.json()["base"]) == ("worse", 0.01, "sturdy")
+
+
+def test_gate_not_worse(fine: Troth, runs: tuple[str, str]) -> None:
+    result = fine("gate", *runs, "--metric", "jga", "--margin", "1")
+    assert result.out == "not worse: jga +16.66 (+2.45 … +29.94) over 22 dialogues, margin 1\n"
+    same = fine("gate", f"a={HASTY}", f"b={HASTY}", "--gold", GOLD, "--metric", "jga", "--margin", "0")
+    assert same.out == "not worse: jga +0.00 (+0.00 … +0.00) over 22 dialogues, margin 0\n"
+
+
+def test_gate_undecided(fine: Troth, runs: tuple[str, str]) -> None:
+    result = fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1")
+    assert result.out == (
+        "undecided: fga@0.5 -4.92 (-12.86 … +2.25) over 22 dialogues, margin 1\n"
+        "too few dialogues to tell: about 58 dialogues would decide\n"
+    )
+    assert fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1", "--json").json()["needed"] == 58
+
+
+def test_gate_process(runs: tuple[str, str]) -> None:
+    """The exit code as a build sees it."""
+    command = [sys.executable, "-m", "troth", "gate", "--metric", "jga", "--margin", "0.5"]
+    for pair, code in ((runs, 0), (runs[::-1], 1), ((runs[0], "nowhere"), 2)):
+        done = subprocess.run([*command, *pair], capture_output=True, check=False)
+        assert done.returncode == code
+
+
+def test_gate_takes_two(troth: Troth, fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    fine("dst", GOLD, f"c={HASTY}", f"d={STURDY}", "--out", str(tmp_path / "both"))
+    result = troth("gate", runs[0], str(tmp_path / "both"), "--metric", "jga", "--margin", "1")
+    told(result, "a gate takes two systems, and these runs hold 3 (one system a run)")
+
+
+def test_gate_of_one_dialogue(troth: Troth, corpus: Corpus) -> None:
+    for side in ("gold", "pred"):
+        corpus.write(side, corpus.read(side)[:1])
+    pair = (f"a={corpus.pred}", f"b={corpus.pred}", "--gold", str(corpus.gold))
+    told(troth("gate", *pair, "--metric", "jga", "--margin", "1"), "a gate needs two or more dialogues")
+
+
+# -- table -------------------------------------------------------------------------------------------------------------
+
+MARKDOWN = """\
+| metric | hasty | sturdy |
+| --- | ---: | ---: |
+| jga | 49.49 ±13.67 | **66.15 ±2.46** |
+| fga@0.5 | **74.44 ±6.91** | 69.52 ±2.69 |
+"""
+LATEX = r"""\begin{tabular}{lrr}
+\toprule
+metric & a\_b\%\&\#\$ & sturdy \\
+\midrule
+jga\_cat & \textbf{80.43 ±13.56} & \textbf{80.43 ±3.95} \\
+fga@1 & \textbf{81.39 ±5.12} & 71.49 ±2.93 \\
+\bottomrule
+\end{tabular}
+"""
+
+
+def test_markdown(fine: Troth, runs: tuple[str, str]) -> None:
+    assert fine("table", *runs, "--metrics", "jga,fga@0.5", "--to", "markdown").out == MARKDOWN
+
+
+def test_latex(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    fine("dst", GOLD, f"a_b%&#$={HASTY}", "--out", str(tmp_path / "odd"))
+    made = fine("table", str(tmp_path / "odd"), runs[1], "--metrics", "jga_cat,fga@1", "--to", "latex")
+    assert made.out == LATEX
+
+
+def test_csv(fine: Troth, runs: tuple[str, str]) -> None:
+    made = fine("table", *runs, "--metrics", "jga,fga@0.5", "--to", "csv", "--no-intervals")
+    assert list(csv.reader(io.StringIO(made.out))) == [
+        ["metric", "hasty", "sturdy"],
+        ["jga", "49.49", "66.15"],
+        ["fga@0.5", "74.44", "69.52"],
+    ]
+
+
+def test_json_and_plain(fine: Troth, runs: tuple[str, str]) -> None:
+    scores = fine("table", *runs, "--to", "json").json()
+    assert scores == [score for run in runs for score in json.loads((Path(run) / "run.json").read_text())["scores"]]
+    plain = fine("dst", GOLD, HASTY, STURDY).out
+    assert fine("table", *runs).out == plain
+    assert fine("table", f"{runs[0]}/run.json", runs[1]).out == plain
+
+
+def test_groups(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    fine("dst", GOLD, HASTY, "--by", "service", "--out", str(tmp_path / "run"))
+    made = fine("table", str(tmp_path / "run"), "--groups", "service:Stays_1", "--metrics", "jga", "--to", "csv")
+    assert made.out == "service,n,jga\nStays_1,80,48.46 ±22.01\n"
+    told(
+        troth("table", str(tmp_path / "run"), "--groups", "service:X"), "nothing is left to show (check --metrics and "
+    )
+    told(troth("table", str(tmp_path / "run"), "--to", "html"), "no table is written as 'html' (one of: plain, ")
+
+
+def test_systems_of_one_name(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    fine("dst", GOLD, HASTY, STURDY, "--metrics", "jga", "--out", str(tmp_path / "both"))
+    made = fine("table", *runs, str(tmp_path / "both"), "--metrics", "jga", "--to", "csv", "--no-intervals").out
+    assert made.splitlines() == [
+        f"metric,{runs[0]},{runs[1]},{tmp_path}/both:hasty,{tmp_path}/both:sturdy",
+        "jga,49.49,66.15,49.49,66.15",
+    ]
+
+
+def test_a_folder_that_is_no_run(troth: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    told(troth("table", GOLD), f"{GOLD}: not a run: no run.json in it (make one with troth dst … --out RUN)")
+    shutil.copytree(runs[0], tmp_path / "copy")
+    (tmp_path / "copy" / "run.json").write_text('{"scores": []}')
+    told(troth("table", str(tmp_path / "copy")), "run.json: not a run: ")
