@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from troth import demo
 from troth.cli import show
 from troth.report import tables
@@ -20,12 +22,14 @@ def run() -> None:
         for metric in ("jga", "fga@0.5")
     )
     ahead, behind = sorted(jga, key=lambda name: -jga[name])
-    show.text(
-        f"\nJoint goal accuracy prefers {ahead}, by {100 * (jga[ahead] - jga[behind]):.1f} points: it counts a turn as "
-        f"wrong for\nas long as an old mistake is carried on. Flexible goal accuracy forgives what is inherited, and "
-        f"{'prefers ' + behind if flexible[behind] > flexible[ahead] else 'agrees'}:\n"
+    verdict = f"prefers {behind}" if flexible[behind] > flexible[ahead] else "agrees"
+    told = (
+        f"Joint goal accuracy prefers {ahead}, by {100 * (jga[ahead] - jga[behind]):.1f} points: it counts a turn as "
+        f"wrong for as long as an old mistake is carried on. Flexible goal accuracy forgives what is inherited, and "
+        f"{verdict}: "
         f"{100 * flexible[behind]:.1f} to {100 * flexible[ahead]:.1f} (λ = 0.5)."
     )
+    show.text("\n" + textwrap.fill(told, 100))
     show.text("\nThe same predictions by the public SGD script and others:\n")
     every = dst(gold, f"hasty={hasty}", profile="all", metrics=["jga", "aga", "fga@0.5"])
     show.tables(tables.of_scores(every.scores, intervals=False))

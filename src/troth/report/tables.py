@@ -117,7 +117,8 @@ def _wide(scores: Sequence[Score], intervals: bool) -> Table:
         cells = [found.get((metric, *head)) for head in heads]
         if all(cell is None or cell.value is None for cell in cells):
             continue
-        for group in {group for _, group in heads}:
+        # One system under several recipes is no contest.
+        for group in {group for _, group in heads} if systems == [system for system, _ in heads] else ():
             mine = [i for i, head in enumerate(heads) if head[1] == group]
             best |= {(len(rows), 1 + mine[i]) for i in _best([cells[i] for i in mine])}
         rows.append((metric, *(_cell(cell, intervals) for cell in cells)))
