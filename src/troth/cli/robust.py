@@ -167,6 +167,7 @@ def sgdx(
     json: bool,
 ) -> None:
     """Sensitivity to the wording of the schema (SGD-X): the average over variants, and how much units waver."""
+    from troth import readers
     from troth.report import charts
     from troth.runner.sgdx import sgdx as run
 
@@ -193,7 +194,8 @@ def sgdx(
         arguments = {"gold": gold, "variants": list(variants), "metrics": metrics, "ss": rule, "seed": seed}
         _save(out, "robust sgdx", arguments, result.scores, result.systems)
     if chart is not None or chart_variants is not None:
-        _draw(result.scores, metrics.split(",", maxsplit=1)[0], chart, chart_variants)
+        seen = frozenset(readers.schema(train_schema)) if train_schema else None
+        _draw(result.scores, metrics.split(",", maxsplit=1)[0], seen, chart, chart_variants)
     if json:
         show.json(result.scores)
     else:
@@ -215,24 +217,23 @@ def _print_sgdx(result: Sensitivity, units: int) -> None:
     show.note(next(s.signature for s in result.scores if s.metric.startswith("ss_")))
 
 
-def _draw(scores: Sequence[Score], metric: str, chart: str | None, chart_variants: str | None) -> None:
+def _draw(
+    scores: Sequence[Score], metric: str, seen: frozenset[str] | None, chart: str | None, chart_variants: str | None
+) -> None:
     from troth.report import charts
 
     value = {(s.metric, s.group): s.value for s in scores}
     average = next(s.metric for s in scores if s.metric.startswith(f"{metric}_v1-"))
     if chart is not None:
-        rows = [
-            {
-                "service": s.group.partition(":")[2],
-                average: value[average, s.group],
-                s.metric: s.value,
-                "group": "service",
-            }
-            for s in scores
-            if s.metric == f"ss_{metric}" and s.group.startswith("service:")
-        ]
+        rows: list[dict[str, Any]] = []
+        for score in scores:
+            if score.metric == f"ss_{metric}" and score.group.startswith("service:"):
+                service = score.group.partition(":")[2]
+                kind = "all" if seen is None else "seen" if service in seen else "unseen"
+                point = {average: value[average, score.group], score.metric: score.value}
+                rows.append({"service": service, "services": kind, **point})
         title = "Sensitivity against accuracy, by service"
-        charts.scatter(rows, x=average, y=f"ss_{metric}", label="service", colour="group", path=chart, title=title)
+        charts.scatter(rows, x=average, y=f"ss_{metric}", label="service", colour="services", path=chart, title=title)
         show.note(f"written: {chart}")
     if chart_variants is not None:
         rows = [

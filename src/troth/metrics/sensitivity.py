@@ -22,7 +22,7 @@ def variation(values: Floats, rule: SsRule = "zero") -> Floats:
     if values.shape[0] < 2:
         raise ValueError("the variation of one variant is not defined")
     mean = values.mean(axis=0)
-    spread = values.std(axis=0, ddof=1)
+    spread = np.where(np.ptp(values, axis=0) == 0.0, 0.0, values.std(axis=0, ddof=1))  # no noise where all are equal
     wrong = mean == 0.0
     covered: Floats = np.divide(spread, mean, out=np.zeros(values.shape[1]), where=~wrong)
     if rule == "skip":

@@ -78,7 +78,8 @@ class Table:
 
 
 def percent(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{100 * value:.{digits}f}"
+    # Rounded first: a zero has no sign.
+    return "–" if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f}"
 
 
 HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")  # what a table by service, slot or turn shows

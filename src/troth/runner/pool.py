@@ -60,8 +60,7 @@ class Task:
 
     def sides(self, files: Files) -> Iterator[Batches]:
         yield readers.batches(self.gold, self.formats[0], states_only=True, files=files[0])
-        # Translating makes new records, which takes whole ones.
-        preds = readers.batches(self.pred, self.formats[1], states_only=self.translate is None, files=files[1])
+        preds = readers.batches(self.pred, self.formats[1], states_only=True, files=files[1])
         yield preds if self.translate is None else _translated(preds, self.translate)
 
 

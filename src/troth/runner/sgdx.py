@@ -1,0 +1,207 @@
+"""SGD-X over files: one system's predictions under several wordings of the schema, and how much they waver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from troth import __version__, readers, stats
+from troth.errors import UserError
+from troth.metrics import aggregate, sensitivity
+from troth.metrics.aggregate import Frames, Parts
+from troth.metrics.profiles import PROFILES, Profile
+from troth.metrics.tracking import Scorer
+from troth.perturb.schema import Renaming, renamed
+from troth.records import Dialogue, Schema, Score
+from troth.runner.pool import feed
+from troth.runner.scores import System, by_dialogue, groups, ratios, system
+
+Floats = NDArray[np.float64]
+
+
+class Wavering(msgspec.Struct, frozen=True):
+    """A unit whose score depends on the wording of the schema."""
+
+    dialogue: str
+    turn: int
+    service: str | None
+    values: dict[str, float]  # variant to score
+    variation: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    scores: list[Score]
+    wavering: list[Wavering]  # most first
+    systems: dict[str, System]
+
+
+def sgdx(
+    gold: str,
+    variants: Mapping[str, str],
+    *,
+    original_pred: str | None = None,
+    schemas: str | None = None,
+    name: str = "system",
+    profile: str | Profile = "sgd",
+    metrics: Sequence[str] = ("jga",),
+    train_schema: str | None = None,
+    by: Sequence[str] = (),
+    rule: sensitivity.SsRule = "zero",
+    resamples: int = 1000,
+    seed: int = 0,
+    workers: int = 1,
+) -> Sensitivity:
+    """Score predictions made under variant schemas against gold under the original one.
+
+    `variants` maps a variant's name (v1, …) to predictions. `schemas`: a folder of the variants' schemas, by which
+    names are mapped back; without it the predictions must have the original names already.
+    """
+    if len(variants) < 2:
+        raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
+    schema = readers.schema_beside(gold)
+    if schema is None:
+        raise UserError("no schema.json beside it", file=gold, hint="SGD-X is about schemas: put gold's beside gold")
+    chosen = PROFILES[profile] if isinstance(profile, str) else profile
+    scored: dict[str, System] = {}
+    for label, path in {**variants, **({"orig": original_pred} if original_pred else {})}.items():
+        back = _mapping_back(schema, schemas, label) if schemas and label != "orig" else None
+        (scorer,) = feed(lambda: (Scorer(chosen, schema),), gold, path, workers=workers, translate=back)
+        scored[label] = system(name, scorer, schema)
+    seen = frozenset(readers.schema(train_schema)) if train_schema else None
+    scores = [
+        score
+        for metric in metrics
+        for group, frames in _by_group(scored, by, seen)
+        for score in _scores(name, metric, group, frames, scored, rule, resamples=resamples, seed=seed)
+    ]
+    return Sensitivity(scores, _wavering(scored, metrics[0], rule), scored)
+
+
+def _mapping_back(schema: Schema, folder: str, variant: str) -> Callable[[Dialogue], Dialogue]:
+    """A function from a prediction under a variant's names to one under the original's."""
+    found = find_schema(folder, variant, schema)
+    back = Renaming.between(schema, found).back()
+    return lambda dialogue: renamed(dialogue, back)
+
+
+def find_schema(folder: str, variant: str, like: Schema) -> Schema:
+    """The variant's schema that has as many services as the original, wherever SGD-X's layout puts it."""
+    places = [Path(folder) / part / variant for part in ("", "data")]
+    files = [file for place in places for file in (*place.glob("schema.json"), *place.glob("*/schema.json"))]
+    for file in sorted(files):
+        found = readers.schema(str(file))
+        if _aligned(like, found):
+            return found
+    raise UserError(
+        f"no schema of variant '{variant}' fits gold's services", file=folder, hint="give SGD-X's folder with --from"
+    )
+
+
+def _aligned(like: Schema, found: Schema) -> bool:
+    shapes = [[(len(s.slots), len(s.intents)) for s in schema.values()] for schema in (like, found)]
+    starts = all(new.startswith(old) for old, new in zip(like, found, strict=False))
+    return shapes[0] == shapes[1] and starts
+
+
+def _by_group(
+    scored: Mapping[str, System], by: Sequence[str], seen: frozenset[str] | None
+) -> Iterator[tuple[str, dict[str, Frames]]]:
+    """Each group with every variant's frames of it."""
+    parts = {label: dict(groups(one, by, seen)) for label, one in scored.items()}
+    first = next(iter(parts.values()))
+    for group in first:
+        yield group, {label: found[group] for label, found in parts.items()}
+
+
+def _scores(
+    name: str,
+    metric: str,
+    group: str,
+    frames: Mapping[str, Frames],
+    scored: Mapping[str, System],
+    rule: sensitivity.SsRule,
+    *,
+    resamples: int,
+    seed: int,
+) -> Iterator[Score]:
+    parts = {label: aggregate.metric(metric)(one) for label, one in frames.items()}
+    cells = _cells(metric, parts, rule)
+    count = len(parts) - ("orig" in parts)
+    system = next(iter(scored.values()))
+    recipe = system.frames.profile.signature() + f"|variants:{count}" + (f"|group:{group}" if group != "all" else "")
+    found = ratios(list(cells.values()), system.dialogues, resamples=resamples, seed=seed)
+    average = f"{metric}_v1-{count}"
+    for label, ratio in zip(cells, found, strict=True):
+        n = ratio.n // count if label == average else ratio.n
+        convention = f"|ss:{rule}" if label.startswith("ss_") else ""
+        signature = f"{label.upper()}|{recipe}{convention}|n:{n}|v:{__version__}"
+        reason = None if ratio.value is not None else "no unit to score"
+        yield Score(name, label, group, ratio.value, ratio.low, ratio.high, n, signature, reason)
+    if "orig" in parts:
+        pair = [cells[f"{metric}_orig"], cells[average]]
+        yield _drop(name, metric, group, pair, system, recipe, resamples=resamples, seed=seed)
+
+
+def _cells(metric: str, parts: Mapping[str, Parts], rule: sensitivity.SsRule) -> dict[str, Parts]:
+    """Every score of a group as parts of a ratio. The original schema takes no part in the average and in SS."""
+    labels = [label for label in parts if label != "orig"]
+    scored = np.all([parts[label].den > 0 for label in labels], axis=0)
+    at = parts[labels[0]].take(scored)
+    values = np.stack([parts[label].num for label in labels])[:, scored]
+    units = np.ones(values.shape[1])
+    wavering = sensitivity.variation(values, rule)
+    return {
+        **({f"{metric}_orig": parts["orig"]} if "orig" in parts else {}),
+        f"{metric}_v1-{len(labels)}": at._replace(num=values.sum(axis=0), den=units * len(labels)),
+        f"ss_{metric}": at._replace(num=np.nan_to_num(wavering), den=(~np.isnan(wavering)).astype(np.float64)),
+        f"all_wrong_{metric}": at._replace(num=(values.sum(axis=0) == 0).astype(np.float64), den=units),
+        **{f"{metric}:{label}": parts[label] for label in labels},
+    }
+
+
+def _drop(
+    name: str,
+    metric: str,
+    group: str,
+    pair: Sequence[Parts],
+    system: System,
+    recipe: str,
+    *,
+    resamples: int,
+    seed: int,
+) -> Score:
+    """Diff_rel of table 2: how much of the original's score is lost, as a fraction of it."""
+    num, den = by_dialogue(pair, system.dialogues)
+    value = stats.ratio(num, den)
+    drawn = stats.bootstrap(num, den, resamples=resamples, seed=seed)
+    signature = f"{metric.upper()}_DROP|{recipe}|n:{int(den[:, 0].sum())}|v:{__version__}"
+    n = int(den[:, 0].sum())
+    if not value[0] > 0:
+        return Score(name, f"{metric}_drop", group, None, None, None, n, signature, "the original's score is 0")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = stats.interval(np.where(drawn[:, 0] > 0, (drawn[:, 1] - drawn[:, 0]) / drawn[:, 0], np.nan))
+    change = float((value[1] - value[0]) / value[0])
+    return Score(name, f"{metric}_drop", group, change, float(low[0]), float(high[0]), n, signature)
+
+
+def _wavering(scored: Mapping[str, System], metric: str, rule: sensitivity.SsRule) -> list[Wavering]:
+    """Every unit that wavers, most first."""
+    labels = [label for label in scored if label != "orig"]
+    parts = [aggregate.metric(metric)(scored[label].frames) for label in labels]
+    variation = sensitivity.variation(np.stack([one.num for one in parts]), rule)
+    one = scored[labels[0]]
+    services = [*one.services, None]
+    found = [
+        Wavering(
+            one.dialogues[parts[0].dialogue[i]], int(parts[0].turn[i]), services[parts[0].service[i]],
+            {label: float(part.num[i]) for label, part in zip(labels, parts, strict=True)}, float(variation[i]),
+        )
+        for i in np.flatnonzero(variation > 0)
+    ]  # fmt: skip
+    return sorted(found, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))

@@ -1,0 +1,109 @@
+"""`troth robust`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Troth
+from troth import demo
+
+GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
+
+
+def test_checkdst_prints_table_2_and_the_flips(fine: Troth) -> None:
+    result = fine(
+        "robust", "checkdst", f"{GOLD},{HASTY}", f"NED={GOLD},{STURDY}", "--profile", "trade", "--name", "mine",
+        "--coref", "patterns", "--flips", "2",
+    )  # fmt: skip
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["system", "jga", "coref_jga", "cjga:NED", "nohf", "nohf:NED"]
+    assert lines[1].startswith("mine")
+    assert lines[3].split() == ["set", "jga", "cjga", "cjga_all", "nohf"]
+    assert sum(line.startswith("NED: right ") for line in lines) == 2
+    assert "NED: " in result.err
+    assert "the other way; without a twin: 0 of the original, 0 perturbed" in result.err
+
+
+def test_checkdst_json(fine: Troth) -> None:
+    result = fine("robust", "checkdst", f"{GOLD},{HASTY}", f"PI={GOLD},{HASTY}", "--profile", "trade", "--json")
+    scores = {score["metric"]: score for score in json.loads(result.out)}
+    assert list(scores) == ["jga", "nohf", "coref_jga", "jga:PI", "cjga:PI", "cjga_all:PI", "nohf:PI"]
+    assert scores["cjga:PI"]["value"] == 1.0
+    assert scores["coref_jga"]["value"] is None
+    assert scores["coref_jga"]["reason"]
+    assert scores["cjga:PI"]["signature"].startswith("CJGA:PI|profile:trade|unit:turn|")
+
+
+def test_runs_and_checkpoints(fine: Troth, tmp_path: Path) -> None:
+    for step, twin in ((1, HASTY), (2, STURDY)):
+        fine(
+            "robust", "checkdst", f"{GOLD},{HASTY}", f"NED={GOLD},{twin}", "--profile", "trade",
+            "--out", str(tmp_path / f"step{step}"),
+        )  # fmt: skip
+    paths = [str(tmp_path / f"step{step}") for step in (1, 2)]
+    medians = fine("robust", "runs", *paths).out.splitlines()
+    assert medians[0].split() == ["system", "jga", "cjga:NED", "nohf", "nohf:NED"]
+    assert "33.3 ± 0.0" in medians[1]
+    assert fine("robust", "runs", *paths, "--to", "latex").out.startswith("\\begin{tabular}")
+    picked = fine("robust", "checkpoints", *paths, "--pick")
+    assert picked.out == f"{paths[0]}\n"  # the same JGA, and consistent with itself
+    chart = tmp_path / "curves.svg"
+    told = fine("robust", "checkpoints", *paths, "--chart", str(chart))
+    assert "least average slack: " in told.out
+    assert "best JGA minus the first checkpoint: jga +0.0" in told.out
+    assert chart.read_text().startswith("<svg")
+    both = json.loads(fine("robust", "checkpoints", *paths, "--json").out)
+    assert both["checkpoints"][0]["slack"] <= both["checkpoints"][1]["slack"]
+
+
+def test_sgdx(fine: Troth, tmp_path: Path) -> None:
+    scatter, variants = tmp_path / "services.svg", tmp_path / "variants.html"
+    result = fine(
+        "robust", "sgdx", GOLD, f"v1={HASTY}", f"v2={STURDY}", f"orig={GOLD}", "--metrics", "jga,aga",
+        "--chart", str(scatter), "--chart-variants", str(variants), "--out", str(tmp_path / "run"),
+    )  # fmt: skip
+    metrics = [line.split()[0] for line in result.out.splitlines()[1:13]]
+    assert metrics[:6] == ["jga_orig", "jga_v1-2", "ss_jga", "all_wrong_jga", "jga:v1", "jga:v2"]
+    assert "ss_aga" in metrics
+    assert "wavers: " in result.out
+    assert "units are wrong under every variant" in result.err
+    assert "Trains_1" in scatter.read_text()
+    page = variants.read_text()
+    assert "<script" in page
+    assert 'src="http' not in page  # its renderer is inside
+    assert (tmp_path / "run" / "rows.parquet").is_file()
+    table = fine("table", str(tmp_path / "run"), "--metrics", "ss_jga,jga_v1-2")
+    assert "ss_jga" in table.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("checkdst", f"{GOLD},{HASTY}", "nameless"), "'nameless' has no name (write it as NAME=PATH)"),
+        (("checkdst", f"{GOLD},{HASTY}", "A=x", "A=y"), "'A' is named twice"),
+        (("checkdst", f"{GOLD},{HASTY}", "A=nowhere"), "nowhere: no such file or folder"),
+        (("checkdst", GOLD, f"A={GOLD},{HASTY}"), "holds dialogues and no predictions"),
+        (("sgdx", GOLD, f"v1={HASTY}"), "sensitivity takes two variants or more"),
+        (("sgdx", HASTY, f"v1={HASTY}", f"v2={HASTY}"), "no schema.json beside it"),
+        (
+            ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--chart", "x.gif"),
+            "x.gif: a chart cannot be written under this",
+        ),
+        (
+            ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--from", GOLD),
+            "no schema of variant 'v1' fits gold's services",
+        ),
+        (("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--metrics", "jag"), "no metric is called 'jag'"),
+        (("runs", "nowhere"), "nowhere: not a run"),
+        (("checkpoints", GOLD), "not a run"),
+    ],
+)
+def test_bad_input(troth: Troth, arguments: tuple[str, ...], told: str) -> None:
+    result = troth("robust", *arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert told in result.err
+    assert result.err.count("\n") == 1
