@@ -1,4 +1,5 @@
-from benchmarks import timing, tracking
+from benchmarks import perturbing, timing, tracking
 
 print(timing.cpu())
 tracking.main()
+perturbing.main()

@@ -10,7 +10,7 @@ import sys
 import click
 
 from troth import __version__
-from troth.cli import data, robust, runs, show, tracking
+from troth.cli import data, perturb, robust, runs, show, tracking
 from troth.errors import UserError
 
 
@@ -21,7 +21,7 @@ def app() -> None:
 
 
 for _command in (
-    tracking.dst, tracking.explain, tracking.check, robust.robust, runs.compare, runs.gate, runs.table,
+    tracking.dst, tracking.explain, tracking.check, perturb.perturb, robust.robust, runs.compare, runs.gate, runs.table,
     data.convert, data.ls, data.demo,
 ):  # fmt: skip
     app.add_command(_command)

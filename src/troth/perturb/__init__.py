@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import random
+import string
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from troth.perturb.values import Held, told
 from troth.records import Dialogue, Schema
 from troth.registry import Registry
 
@@ -53,25 +55,38 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 def inventory(dialogues: Iterable[Dialogue], schema: Schema | None) -> Inventory:
-    values: dict[str, set[str]] = {}
+    held: set[Held] = set()
     known: set[str] = set()
     for dialogue in dialogues:
-        for turn in dialogue.turns:
-            known.update(turn.text.lower().split())
-            for frame in turn.frames:
-                pairs = list(frame.state.slot_values.items()) if frame.state is not None else []
-                pairs += [(act.slot, act.values) for act in frame.acts if act.slot and act.slot != "intent"]
-                for slot, found in pairs:
-                    values.setdefault(f"{frame.service}.{slot}", set()).update(found)
+        known.update(" ".join([turn.text for turn in dialogue.turns]).lower().split())
+        held.update(*told(dialogue))
+    known.update([word.strip(string.punctuation) for word in known])
+    values: dict[str, set[str]] = {}
+    for service, (slot, alternatives) in held:
+        values.setdefault(f"{service}.{slot}", set()).update(alternatives)
     categorical = set()
-    for service in (schema or {}).values():
-        for listed in service.slots:
+    for defined in (schema or {}).values():
+        for listed in defined.slots:
             if listed.is_categorical:
-                categorical.add(f"{service.name}.{listed.name}")
-                values.setdefault(f"{service.name}.{listed.name}", set()).update(listed.possible_values)
+                categorical.add(f"{defined.name}.{listed.name}")
+                values.setdefault(f"{defined.name}.{listed.name}", set()).update(listed.possible_values)
     for found_values in values.values():
         known.update(value.lower() for value in found_values)
     every = {key: tuple(sorted(found_values)) for key, found_values in sorted(values.items())}
+    return Inventory(every, frozenset(categorical), frozenset(known))
+
+
+def united(parts: Iterable[Inventory]) -> Inventory:
+    """One inventory of several shares' ones."""
+    values: dict[str, set[str]] = {}
+    categorical: set[str] = set()
+    known: set[str] = set()
+    for part in parts:
+        for key, found in part.values.items():
+            values.setdefault(key, set()).update(found)
+        categorical |= part.categorical
+        known |= part.known
+    every = {key: tuple(sorted(found)) for key, found in sorted(values.items())}
     return Inventory(every, frozenset(categorical), frozenset(known))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from troth.records import Frame, Span, Turn
+from troth.records import Dialogue, Frame, Span, Turn
 
 
 class Edit(NamedTuple):
@@ -33,7 +33,9 @@ def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
         pieces += [turn.text[at : edit.start], edit.text]
         at = edit.end
     text = "".join([*pieces, turn.text[at:]])
-    frames = tuple(_moved(frame, ordered) for frame in turn.frames)
+    if all(len(edit.text) == edit.end - edit.start for edit in ordered):  # nothing moves
+        return msgspec.structs.replace(turn, text=text)
+    frames = tuple([_moved(frame, ordered) for frame in turn.frames])
     return msgspec.structs.replace(turn, text=text, frames=frames)
 
 
@@ -61,3 +63,25 @@ def _span(span: Span, edits: Sequence[Edit]) -> Span:
 def spans(turn: Turn) -> list[tuple[int, int]]:
     """Where values stand in the text: what edits must leave whole."""
     return sorted((span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or ())
+
+
+def with_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
+    """Where turns carry all that was said before them (CheckDST's files), the new words stand there, too."""
+    if all(turn.context is None for turn in after.turns):
+        return after
+    said: list[tuple[str, str]] = []
+    turns = []
+    for old, new in zip(before.turns, after.turns, strict=True):
+        said.append((old.text, new.text))
+        turns.append(new if new.context is None else msgspec.structs.replace(new, context=_said(new.context, said)))
+    return msgspec.structs.replace(after, turns=tuple(turns))
+
+
+def _said(context: str, said: Sequence[tuple[str, str]]) -> str:
+    at = 0
+    for old, new in said:
+        found = context.find(old, at)
+        if found >= 0:
+            context = context[:found] + new + context[found + len(old) :]
+            at = found + len(new)
+    return context

@@ -36,6 +36,7 @@ class _Turn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"})
     frames: tuple[_Frame, ...] = ()
     number: int | None = None
     correct: ClassVar[None] = None
+    context: ClassVar[None] = None
     coref: ClassVar[None] = None
 
 

@@ -1,0 +1,195 @@
+"""Translation there and back: the same said in other words, by way of another language.
+
+A translator has `there_and_back(texts)`, one text out for each in; and `name`, which goes into perturbation.json.
+Apertium is a program of Debian's that translates by rules, offline, thousands of texts a second; Marian models are
+neural and need transformers. `Translate` makes either of them an engine for paraphrases.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from troth.errors import UserError
+from troth.perturb.engine import Failed, Request
+
+APERTIUM = "apertium"
+FENCE = "Hello."  # stands before and after a batch, so that its first and last text are treated like the others
+
+
+class Translator(Protocol):
+    """What makes a text over by way of another language."""
+
+    @property
+    def name(self) -> str: ...
+
+    def there_and_back(self, texts: Sequence[str]) -> list[str]:
+        """One text for each. The same batch gives the same result; a text may come out otherwise in another batch."""
+        ...
+
+
+class Apertium(msgspec.Struct, frozen=True):
+    """Debian's apertium: `pair` is the direction there, such as eng-spa or eng-cat.
+
+    Its tagger carries a memory from text to text: about one text in a hundred comes out otherwise if others stood
+    before it. So whoever needs the same result in any order and on any number of workers gives what belongs together
+    (one dialogue, one schema) in one call.
+    """
+
+    pair: str = "eng-spa"
+
+    @property
+    def name(self) -> str:
+        return f"{APERTIUM}:{self.pair}"
+
+    def there_and_back(self, texts: Sequence[str]) -> list[str]:
+        there, _, back = self.pair.partition("-")
+        if not texts:
+            return []
+        self.ready()
+        plain = [" ".join(text.split()) for text in texts]
+        foreign = _translated(plain, f"{there}-{back}")
+        home = _translated(foreign, f"{back}-{there}")
+        return [_cased(new, old) if old else "" for new, old in zip(home, plain, strict=True)]
+
+    def ready(self) -> None:
+        """Fails with what to install where the program or the pair is missing."""
+        package = f"apertium apertium-{self.pair}"
+        if shutil.which(APERTIUM) is None:
+            raise UserError("apertium is not installed", hint=f"apt-get install {package}")
+        there, _, back = self.pair.partition("-")
+        known = _run(["-l"], "").split()
+        for direction in (f"{there}-{back}", f"{back}-{there}"):
+            if not back or direction not in known:
+                raise UserError(
+                    f"apertium does not know the direction '{direction}'", hint=f"apt-get install {package}"
+                )
+
+
+def _translated(texts: Sequence[str], direction: str) -> list[str]:
+    """A batch in one process. Texts stand apart by an empty line, the only mark that apertium moves no word across."""
+    given = [FENCE, *(text or FENCE for text in texts), FENCE]
+    out = _run(["-u", direction], "\n\n".join(given) + "\n")
+    parts = [" ".join(part.split()) for part in out.rstrip("\n").split("\n\n")]
+    if len(parts) != len(given):
+        raise UserError(f"apertium {direction} gave {len(parts)} texts for {len(given)}", hint="is it up to date?")
+    return parts[1:-1]
+
+
+def _run(arguments: Sequence[str], text: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 (a fixed program, arguments without a shell)
+            [APERTIUM, *arguments], input=text.encode(), capture_output=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        raise UserError(
+            f"apertium failed: {said.decode(errors='replace').strip()}", hint="does it run alone?"
+        ) from error
+    return done.stdout.decode(errors="replace")
+
+
+def _cased(new: str, old: str) -> str:
+    """Apertium takes each text for a sentence and writes its first letter large: as it was before."""
+    new = re.sub(r"\s+([,.!?;:])", r"\1", new)
+    first = new[:1].upper() if old[:1].isupper() else new[:1].lower() if old[:1].islower() else new[:1]
+    return first + new[1:]
+
+
+class Marian:
+    """Two Marian models of transformers, there and back: folders, or names of the hub (Helsinki-NLP/opus-mt-en-de)."""
+
+    def __init__(self, model_there: str, model_back: str, *, batch: int = 32) -> None:
+        self.models, self.batch = (model_there, model_back), batch
+        self._loaded: list[tuple[Any, Any]] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"marian:{self.models[0]},{self.models[1]}"
+
+    def there_and_back(self, texts: Sequence[str]) -> list[str]:
+        if self._loaded is None:
+            self._loaded = [_marian(model) for model in self.models]
+        listed = list(texts)
+        for tokenizer, model in self._loaded:
+            listed = [
+                out
+                for i in range(0, len(listed), self.batch)
+                for out in _generated(tokenizer, model, listed[i : i + self.batch])
+            ]
+        return listed
+
+
+def _marian(name: str) -> tuple[Any, Any]:
+    try:
+        from transformers import MarianMTModel, MarianTokenizer
+    except ImportError as error:
+        raise UserError("Marian models need transformers and torch", hint='pip install "troth[neural]"') from error
+    try:
+        # Safetensors only: the older format runs whatever code its author put in.
+        model = MarianMTModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
+        return MarianTokenizer.from_pretrained(name), model.eval()
+    except (OSError, ImportError, ValueError) as error:
+        what = str(error).strip().split("\n")[0]
+        raise UserError(
+            f"the model '{name}' cannot be loaded: {what}", hint="a folder with model.safetensors?"
+        ) from error
+
+
+def _generated(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
+    import torch
+
+    with torch.no_grad():
+        asked = tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True)
+        made = model.generate(**asked, do_sample=False)  # beams and no chance: the same batch, the same result
+    return [str(text) for text in tokenizer.batch_decode(made, skip_special_tokens=True)]
+
+
+class Translate:
+    """The engine over translators: values travel as words that no dictionary has, and come back as they were."""
+
+    def __init__(self, translators: Sequence[Translator]) -> None:
+        self.translators = tuple(translators)
+        self.varies = len(self.translators) > 1
+
+    def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
+        out: list[str | Failed] = [Failed("engine: no answer")] * len(requests)
+        for number, translator in enumerate(self.translators):
+            own = [i for i, request in enumerate(requests) if request.seed % len(self.translators) == number]
+            made = translator.there_and_back([_veiled(requests[i]) for i in own])
+            for i, text in zip(own, made, strict=True):
+                out[i] = _unveiled(requests[i], text)
+        return out
+
+
+_VEIL = re.compile(r"\bxq([a-z]+)\b", re.IGNORECASE)
+
+
+def _veil(number: int) -> str:
+    return "Xq" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
+def _veiled(request: Request) -> str:
+    pieces, at = [], 0
+    for number, part in enumerate(request.kept):
+        value = request.text[part.start : part.end]
+        pieces += [request.text[at : part.start], value if value.isdecimal() else _veil(number)]  # "2 nights" agrees
+        at = part.end
+    return "".join([*pieces, request.text[at:]])
+
+
+def _unveiled(request: Request, text: str) -> str:
+    values = {_veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.kept)}
+    given = set(re.findall(r"\w+", request.text))
+
+    def small(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
+        word = match.group()
+        return word if word in given or word == "I" or _VEIL.fullmatch(word) else word.lower()
+
+    text = re.sub(r"(?<=[^\W_] )[A-Z]\w*", small, text)
+    return _VEIL.sub(lambda match: values.get(match.group().lower(), match.group()), text)

@@ -1,0 +1,134 @@
+"""Disfluency: nothing is lost, nothing of the annotation changes, rates are what they are called."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.perturb import conftest
+from tests.perturb.conftest import Corpus, Make, check, corpus_of
+from troth.perturb import apply
+from troth.perturb.disfluency import Options
+from troth.records import Dialogue
+
+
+def unchanged_but_for_text(before: Dialogue, after: Dialogue) -> None:
+    for old, new in zip(before.turns, after.turns, strict=True):
+        if old.speaker == "SYSTEM":
+            assert new == old
+        for frame, other in zip(old.frames, new.frames, strict=True):
+            assert (frame.state, frame.acts) == (other.state, other.acts)
+            cuts = [
+                [turn.text[span.start : span.exclusive_end] for span in marked or ()]
+                for turn, marked in ((old, frame.spans), (new, other.spans))
+            ]
+            assert cuts[0] == cuts[1]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[\w'’]+", text.lower())
+
+
+def is_subsequence(few: list[str], many: list[str]) -> bool:
+    rest = iter(many)
+    return all(word in rest for word in few)
+
+
+@pytest.mark.parametrize("scale", [1.0, 8.0])
+def test_laws_on_sgd(sgd: Corpus, scale: float) -> None:
+    for before, made in zip(sgd.dialogues, sgd.perturbed("disfluency", scale=scale), strict=True):
+        check(before, made.dialogue)
+        unchanged_but_for_text(before, made.dialogue)
+        for index, (old, new) in enumerate(zip(before.turns, made.dialogue.turns, strict=True)):
+            assert (old.text != new.text) == (index in made.turns)
+            assert is_subsequence(words(old.text), words(new.text))
+
+
+def test_laws_on_multiwoz(multiwoz: Corpus) -> None:
+    for before, made in zip(multiwoz.dialogues, multiwoz.perturbed("disfluency", scale=2.0), strict=True):
+        check(before, made.dialogue)
+        unchanged_but_for_text(before, made.dialogue)
+
+
+def test_laws_on_bundled(bundled: Corpus) -> None:
+    for before, made in zip(bundled.dialogues, bundled.perturbed("disfluency", scale=5.0), strict=True):
+        check(before, made.dialogue)
+
+
+def test_rates_are_kept(sgd: Corpus) -> None:
+    made = sgd.perturbed("disfluency")
+    total = {key: sum(m.figures[key] for m in made) for key in made[0].figures}
+    for kind in ("fillers", "repetitions", "restarts"):
+        assert total[kind] / total["words"] == pytest.approx(getattr(Options(), kind), rel=0.15)
+    tell = sum(any(f.spans for f in turn.frames) for d in sgd.dialogues for turn in d.turns if turn.speaker == "USER")
+    assert total["repairs"] / tell == pytest.approx(Options().repairs, rel=0.1)
+
+
+def test_nothing_at_rate_zero(bundled: Corpus) -> None:
+    made = bundled.perturbed("disfluency", scale=0.0)
+    assert [m.dialogue for m in made] == bundled.dialogues
+    assert all(m.turns == () for m in made)
+
+
+def test_a_repair_says_a_wrong_value_first_and_the_right_one_last(make: Make) -> None:
+    others = [make((f"Play {name}.", {"song": name}), name=name) for name in ("Hurt", "Hello", "Limbo Song", "Creep")]
+    before = make(("I want to hear Limbo now.", {"song": "Limbo"}))
+    known = corpus_of([before, *others]).known
+    options = Options(fillers=0, repetitions=0, restarts=0, repairs=1)
+    seen = set()
+    for seed in range(40):
+        made = apply(before, "disfluency", seed=seed, known=known, options=options)
+        text = made.dialogue.turns[0].text
+        found = re.fullmatch(r"I want to hear (\w+), (.+) Limbo now\.", text)
+        assert found, text
+        seen.add(found[1])
+        span = made.dialogue.turns[0].frames[0].spans[0]  # type: ignore[index]
+        assert text[span.start : span.exclusive_end] == "Limbo"
+    assert seen == {"Hurt", "Hello", "Creep"}  # "Limbo Song" could be taken for Limbo
+
+
+def test_no_repair_without_another_value(make: Make) -> None:
+    before = make(("I want to hear Limbo now.", {"song": "Limbo"}))
+    options = Options(fillers=0, repetitions=0, restarts=0, repairs=1)
+    made = apply(before, "disfluency", seed=0, known=corpus_of([before]).known, options=options)
+    assert made.dialogue == before
+    assert made.refused == {"no other value of the slot is known": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [("I want to hear Limbo now.", ","), ("i want to hear limbo now", None), ("I want to hear Limbo now .", " ,")],
+)
+def test_style_of_the_text_is_kept(make: Make, text: str, mark: str | None) -> None:
+    before = make((text, {}))
+    options = Options(fillers=1.0, repetitions=0, restarts=0, repairs=0)
+    made = apply(before, "disfluency", seed=1, known=corpus_of([before]).known, options=options)
+    new = made.dialogue.turns[0].text
+    assert made.figures["fillers"] >= 5
+    assert ("," in new) == (mark is not None)
+    assert (" ," in new) == (mark == " ,")
+    assert new.islower() == (mark is None)
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet=st.sampled_from("ab I.,?'é\t\n"), min_size=1, max_size=40), st.integers(0, 9))
+def test_any_text_keeps_its_words(text: str, seed: int) -> None:
+    before = conftest.dialogue((text, {}))
+    made = apply(before, "disfluency", seed=seed, known=corpus_of([before]).known, options=Options(scale=12.0)).dialogue
+    assert is_subsequence(text.lower().split(), re.sub(r"(?<=\w),", "", made.turns[0].text.lower()).split()) or (
+        is_subsequence(words(text), words(made.turns[0].text))
+    )
+
+
+def test_seed_decides(bundled: Corpus) -> None:
+    first, again, other = (bundled.perturbed("disfluency", seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_rates_must_be_rates() -> None:
+    with pytest.raises(ValueError, match="fillers"):
+        Options(fillers=-0.1)

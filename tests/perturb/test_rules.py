@@ -1,0 +1,113 @@
+"""The engine `rules`: meaning kept, English kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from troth import readers
+from troth.perturb import guard, phrasebook, questions, rules, templates
+from troth.records import Turn
+
+
+def ways(text: str) -> set[str]:
+    turn = Turn("USER", text)
+    return {rules.paraphrase(text, guard.protected(turn), Random(seed)) for seed in range(60)}
+
+
+@pytest.mark.parametrize(
+    ("text", "one"),
+    [
+        ("Yes.", "Yup."),
+        ("Thanks!", "Many thanks!"),
+        ("No, that's all.", "Nope, that would be everything."),
+        ("Can you find me a hotel in Paris?", "I'm searching for a hotel in Paris."),
+        ("I'm looking for a hotel in Paris.", "Can you find me a hotel in Paris?"),
+        ("I want a table for 2.", "I'd like a table for 2."),
+        ("What is the address?", "Which address is it?"),
+        ("Does it have wifi?", "Could you tell me if it has wifi?"),
+        ("Where is it and what does it cost?", "Do you know where it is and what it costs?"),
+        ("i want to buy 3 tickets", "I'd like to purchase 3 tickets"),
+        ("Yes, that works.", "Yeah, I'm happy with that."),
+        ("I'd also like a rental car.", "Could you find me a rental car as well?"),
+        ("Get me 2 tickets in Paris at 5:30.", "Would you get me 2 tickets at 5:30 in Paris?"),
+        ("At 5:30.", "At 5:30, please."),
+        ("I don't want to go.", "I would rather not go."),
+    ],
+)
+def test_one_of_the_ways(text: str, one: str) -> None:
+    assert one in ways(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "...",
+        "?!",
+        "Zxcvb qwerty",
+        "Four stars?",  # a question is not answered
+        "Sorry, change of plans.",  # a noun, not an imperative
+        "“Unfinished quote and a \ue000 private character",
+    ],
+)
+def test_what_no_rule_knows_keeps_its_words(text: str) -> None:
+    for way in ways(text):
+        assert not set(guard.words(text)) - set(guard.words(way)) - {"sorry"}
+
+
+@pytest.mark.parametrize(
+    ("direct", "indirect"),
+    [
+        ("what is the address", "the address"),
+        ("where are they located", "where they are located"),
+        ("how much does it cost", "how much it costs"),
+        ("does it have wifi", "if it has wifi"),
+        ("do they serve lunch", "if they serve lunch"),
+        ("is there a lift", "if there is a lift"),
+        ("what time does the bus leave", "what time the bus leaves"),
+        ("who is the director", "who the director is"),
+        ("do it", None),
+        ("what is up", None),
+    ],
+)
+def test_indirect_questions(direct: str, indirect: str | None) -> None:
+    assert questions.content(direct) == indirect
+
+
+def test_members_of_a_group_agree_in_negation_and_number() -> None:
+    groups = [*phrasebook.OPENERS, *(group for pair in phrasebook.SAME for group in pair)]
+    groups += [tuple(out for _, out in outs) for outs in vars(templates).values() if _is_outs(outs)]
+    for group in groups:
+        assert len({guard._negations(guard.words(phrase)) for phrase in group}) <= 1, group
+        assert not any(guard._numbers(phrase) for phrase in group), group
+    for pattern, options in templates.INLINE:
+        re.compile(pattern.replace("<M>", templates.MASK))
+        assert not any(guard._negations(guard.words(option)) for option in options)
+
+
+def _is_outs(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(v, tuple) and len(v[0]) == 1 for v in value)
+
+
+def test_english_on_real_turns(shared: Path) -> None:
+    """No word doubled, no small letter at the start, no quote left open; every value where it was."""
+    seen = 0
+    for number, dialogue in enumerate(readers.gold(str(shared / "data/sgd/dev/dialogues_001.json"))):
+        for turn in dialogue.turns:
+            if turn.speaker != "USER":
+                continue
+            kept = guard.protected(turn)
+            new = rules.paraphrase(turn.text, kept, Random(number))
+            seen += 1
+            assert guard.doubled(new) - guard.doubled(turn.text) == {}, (turn.text, new)
+            assert not (turn.text[:1].isupper() and new[:1].islower()), (turn.text, new)
+            assert guard._quotes(new) == guard._quotes(turn.text)
+            assert "  " not in new or "  " in turn.text
+            assert not re.search(r"[ ][.,?!](?:\s|$)", new) or re.search(r"[ ][.,?!](?:\s|$)", turn.text)
+            assert all(turn.text[part.start : part.end] in new for part in kept)
+    assert seen > 300

@@ -1,0 +1,223 @@
+"""Tools as schemas: exact round trips, what is refused and why, variants."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.errors import UserError
+from troth.perturb import tools
+from troth.perturb.variants import compose, corrupted
+
+WEATHER: dict[str, Any] = {
+    "name": "get_weather",
+    "description": "Current weather of a place",
+    "strict": True,
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "Name of the city"},
+            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"},
+            "days": {"enum": [1, 2, None]},
+            "hourly": {"type": ["boolean", "null"], "description": "Whether by the hour"},
+            "place": {
+                "type": "object",
+                "description": "Where exactly",
+                "properties": {"street": {"type": "string"}, "number": {"type": "integer", "minimum": 1}},
+                "required": ["street"],
+                "additionalProperties": False,
+            },
+            "people": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+            },
+            "tags": {"type": "array", "items": {"type": "string", "description": "kept"}, "maxItems": 3},
+            "colour": {"$ref": "#/$defs/Colour"},
+            "owner": {"anyOf": [{"$ref": "#/$defs/Owner"}, {"type": "null"}], "default": None},
+            "free": {"type": "object", "additionalProperties": {"type": "string"}, "default": {"a": 1}},
+        },
+        "required": ["city", "place", "owner"],
+        "additionalProperties": False,
+        "$defs": {
+            "Colour": {"enum": ["red", "blue"], "type": "string", "title": "Colour"},
+            "Owner": {
+                "type": "object",
+                "properties": {"id": {"type": "string", "description": "Who"}},
+                "required": ["id"],
+            },
+        },
+    },
+}
+FORMS: list[Any] = [
+    [{"type": "function", "function": WEATHER}],
+    [WEATHER],
+    [{"type": "function", **WEATHER}],
+    {"model": "m", "tools": [{"type": "web_search"}, {"type": "function", "function": WEATHER}]},
+    {"functions": [WEATHER]},
+    WEATHER,
+    [{"name": "ping", "description": "Nothing to say", "input_schema": {"type": "object", "properties": {}}}],
+    [{"type": "function", "function": {"name": "now"}}],
+]
+
+
+@pytest.mark.parametrize("document", FORMS)
+def test_round_trip(document: Any) -> None:
+    before = copy.deepcopy(document)
+    read = tools.read(document)
+    written = read.written(read.schema)
+    assert json.dumps(written) == json.dumps(before), "in the same order, too"
+    assert document == before
+
+
+def test_what_is_read() -> None:
+    (service,) = tools.read(FORMS[0]).schema.values()
+    slots = {slot.name: slot for slot in service.slots}
+    assert list(slots) == [
+        "city", "unit", "days", "hourly", "place", "place.street", "place.number", "people", "people.name", "tags",
+        "colour", "owner", "owner.id", "free",
+    ]  # fmt: skip
+    values = {name: slot.possible_values for name, slot in slots.items() if slot.is_categorical}
+    assert values == {
+        "unit": ("celsius", "fahrenheit"), "days": ("1", "2"), "hourly": ("True", "False"), "colour": ("red", "blue"),
+    }  # fmt: skip
+    (intent,) = service.intents
+    assert (intent.name, intent.description) == ("get_weather", "Current weather of a place")
+    assert intent.required_slots == ("city", "place", "place.street", "owner", "owner.id")
+    assert intent.optional_slots["unit"] == "celsius"
+    assert slots["owner.id"].description == "Who"
+
+
+def test_a_variant_changes_names_everywhere_and_nothing_else() -> None:
+    read = tools.read([{"type": "function", "function": WEATHER}])
+    (variant,) = compose(read.schema, corrupted(read.schema, count=1, seed=4, rate=1.0), count=1, strict=False)
+    written = read.written(variant)
+    again = tools.read(written).schema
+    (old,), (new,), (reread,) = read.schema.values(), variant.values(), again.values()
+    assert [slot.name for slot in reread.slots] == [slot.name for slot in new.slots]
+    assert reread.intents[0].required_slots == new.intents[0].required_slots
+    assert [slot.possible_values for slot in reread.slots] == [slot.possible_values for slot in old.slots]
+    assert tools.Tools(written, again).written(read.schema) == [{"type": "function", "function": WEATHER}]
+    mapping = tools.names(read.schema, variant)[new.intents[0].name]
+    assert mapping["name"] == "get_weather"
+    assert list(mapping["arguments"].values()) == [slot.name for slot in old.slots]
+    street = next(slot.name for slot, before in zip(new.slots, old.slots, strict=True) if before.name == "place.street")
+    place = next(slot.name for slot, before in zip(new.slots, old.slots, strict=True) if before.name == "place")
+    assert street.startswith(place + ".")
+
+
+def argument(**schema: Any) -> Any:
+    return [{"name": "f", "parameters": {"type": "object", "properties": {"a": schema}, **schema.pop("root", {})}}]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "no function is defined in it"),
+        (["x"], "no function is defined in it"),
+        ("x", "neither a list nor an object"),
+        ([{"function": {"description": "x"}}], "tool 0: a function without a name"),
+        ([{"name": "f", "description": ""}, {"name": "f"}], "function 'f' is defined twice"),
+        ([{"name": "f", "parameters": []}], "function 'f': its parameters are no object"),
+        (argument(patternProperties={"^x": {}}), "function 'f', argument 'a': 'patternProperties' may speak of names"),
+        (argument(anyOf=[{"not": {"required": ["b"]}}]), "argument 'a': 'not' may speak of names"),
+        (argument(**{"if": {}, "then": {}}), "argument 'a': 'if' may speak of names"),
+        (argument(additionalProperties={"properties": {"b": {}}}), "inside 'additionalProperties'"),
+        (
+            argument(anyOf=[{"properties": {"b": {}}}, {"properties": {"c": {}}}]),
+            "argument 'a': its arguments are spread over several alternatives",
+        ),
+        (argument(properties={"b": {}}, default={"b": 1}), "a default or an example of it has names"),
+        (argument(**{"$ref": "#/$defs/No"}), "the reference '#/$defs/No' leads nowhere"),
+        (argument(**{"$ref": "https://x.example/y"}), "leads nowhere"),
+        (
+            argument(
+                anyOf=[{"$ref": "#/$defs/N"}],
+                root={"$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}}}},
+            ),
+            "argument 'a.n': the definition '#/$defs/N' is used in several places",
+        ),
+        ([{"name": "f", "parameters": {"properties": {"a.b": {}}}}], "an argument called 'a.b'"),
+        ([{"name": "f", "parameters": {"properties": {"a": 3}}}], "argument 'a': its schema is no object"),
+        ([{"name": "f", "parameters": {"properties": [1]}}], "its properties are no object"),
+        ([{"name": "f", "parameters": {"properties": {"a": {}}, "required": "a"}}], "'required' is no list"),
+        ([{"name": "f", "parameters": {"properties": {"a": {}}, "required": ["b"]}}], "argument 'b': it is required"),
+        (argument(root={"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}), "argument 'b': it is required"),
+    ],
+)
+def test_refused_with_a_reason(document: Any, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as error:
+        tools.read(document)
+    assert "\n" not in str(error.value)
+
+
+def test_functions_keep_names_of_their_own() -> None:
+    schema = tools.read([{"name": "a", "description": ""}, {"name": "b"}]).schema
+    same = compose(schema, {}, count=1)[0]
+    intents = {key: service.intents[0] for key, service in same.items()}
+    for service in same.values():
+        assert service.intents[0] in intents.values()
+    clash = {key: type(s)(s.name, "", (), (type(s.intents[0])("go"),)) for key, s in same.items()}
+    assert [s.intents[0].name for s in tools.distinct(clash, strict=False).values()] == ["go", "go_2"]
+    with pytest.raises(UserError, match="two functions would be called 'go'"):
+        tools.distinct(clash, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [(FORMS[0], True), (FORMS[3], True), ([{"service_name": "S", "slots": []}], False), ([{"dialogue_id": "1"}], False),
+     ([], False), (3, False), ({"1": {"turns": []}}, False)],
+)  # fmt: skip
+def test_detect(document: Any, expected: bool) -> None:
+    assert tools.detect(document) == expected
+
+
+leaves = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["string", "integer", "boolean"])}, optional={"description": st.text()}
+    ),
+    st.fixed_dictionaries(
+        {"enum": st.lists(st.one_of(st.text(), st.integers(), st.booleans(), st.none()), min_size=1)}
+    ),
+    st.just({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    st.just({"type": "object", "additionalProperties": {"type": "string"}}),
+)
+labels = st.text("abcXYZ_19", min_size=1, max_size=6)
+
+
+def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    whole = st.dictionaries(labels, inner, max_size=4).flatmap(
+        lambda properties: st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": st.just(properties)},
+            optional={
+                "required": st.lists(st.sampled_from(list(properties)), unique=True) if properties else st.just([]),
+                "description": st.text(),
+                "additionalProperties": st.booleans(),
+            },
+        )
+    )
+    return st.one_of(whole, whole.map(lambda schema: {"type": "array", "items": schema}))
+
+
+parameters = objects(st.recursive(leaves, objects, max_leaves=8))
+functions = st.lists(
+    st.fixed_dictionaries({"name": labels, "parameters": parameters}, optional={"description": st.text()}),
+    min_size=1, max_size=3, unique_by=lambda function: function["name"],
+)  # fmt: skip
+
+
+@given(functions, st.integers(0, 5))
+def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
+    before = copy.deepcopy(listed)
+    read = tools.read(listed)
+    assert json.dumps(read.written(read.schema)) == json.dumps(before)
+    (variant,) = compose(read.schema, corrupted(read.schema, count=1, seed=seed, rate=0.5), count=1, strict=False)
+    variant = tools.distinct(variant, strict=False)
+    written = read.written(variant)
+    assert json.dumps(tools.Tools(written, variant).written(read.schema)) == json.dumps(before)
+    assert listed == before
