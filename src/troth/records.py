@@ -15,13 +15,14 @@ import msgspec
 Speaker = Literal["USER", "SYSTEM"]
 
 
-class Span(msgspec.Struct, frozen=True, gc=False):
+class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Where a value stands in the turn's text, in characters."""
 
     slot: str
-    start: int
-    exclusive_end: int
-    value: Any = msgspec.UNSET  # MultiWOZ 2.2 repeats the value here
+    start: int = -1  # below 0: the value does not stand in this text
+    exclusive_end: int = -1
+    value: Any = msgspec.UNSET  # MultiWOZ 2.2 repeats the value here,
+    copy_from: Any = msgspec.UNSET  # or names the slot that it is taken from
 
 
 class Act(msgspec.Struct, frozen=True, gc=False):

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from troth.errors import PredictionError, UserError
 from troth.metrics.profiles import Profile
-from troth.metrics.states import EMPTY, NAN, Comparer, Side, Values
-from troth.records import Dialogue, Frame, Schema, State, Turn
+from troth.metrics.states import EMPTY, NAN, Comparer, Kinds, Side, Values
+from troth.records import Dialogue, Frame, Schema, Span, State, Turn
 
 INF = float("inf")
 LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
@@ -185,12 +185,13 @@ class Scorer:
             if missing and skip:
                 continue
             mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
+            was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
             now = after[service] = (mine[0], theirs[0])
             row = self._right(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
             if row is not None:
                 self._rows.extend(row)
                 continue
-            states = self._states(dialogue, number, service, before.get(service, (EMPTY, EMPTY)), now, missing)
+            states = self._states(dialogue, number, service, was, now, missing)
             self._rows.extend((*states, *self._annotations(gold, mine[1], theirs[1], missing)))
         if whole and not services and not (pred is None and skip):
             # A turn in which nothing is asked for on either side is right, and counts.
@@ -285,7 +286,7 @@ class Scorer:
             return (1.0, 1.0, 1.0)
         text = turn.text
         tags = [
-            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if kinds.categorical.get(s.slot) is False)
+            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if _tagged(s, kinds))
             for spans in (gold.spans, pred.spans)
         ]
         return f1(*tags)
@@ -339,6 +340,11 @@ def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, 
             raise kind(what, dialogue=dialogue.id, hint="numbers must rise, from 0 on")
         last = number
         yield number, turn
+
+
+def _tagged(span: Span, kinds: Kinds) -> bool:
+    """Spans of non-categorical slots that stand in the text count."""
+    return kinds.categorical.get(span.slot) is False and span.start >= 0
 
 
 def _place(dialogue: Dialogue, turn: Turn) -> int:
