@@ -123,3 +123,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     n: int  # how many units the number is over
     signature: str
     reason: str | None = None
+
+    @property
+    def recipe(self) -> str:
+        """The signature without what is the files' own: how many units, and the version. Equal recipes compare."""
+        return "|".join(part for part in self.signature.split("|") if not part.startswith(("n:", "v:")))

@@ -1,6 +1,6 @@
 """Names to import paths, loaded on first use, so that listing what exists imports nothing heavy.
 
-Packages of others add to a registry through entry points: group `troth.readers`, `troth.profiles`, ….
+Packages of others add to a registry through entry points: group `troth.readers`, `troth.perturbations`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def test_bundled_gold(fine: Troth) -> None:
 
 def test_json(fine: Troth) -> None:
     checked = fine("check", GOLD, "--json").json()
-    assert list(checked) == ["dialogues", "ceiling", "findings"]
+    assert list(checked) == ["dialogues", "unscored", "ceiling", "findings"]
     assert checked["dialogues"] == 22
     assert [score["metric"] for score in checked["ceiling"]] == CEILING
     assert {score["value"] for score in checked["ceiling"]} == {1.0}
@@ -85,7 +85,7 @@ ODD: list[tuple[str, Callable[[Any, Any], object], int | None, str]] = [
         2,
         "Trains_1.colour",
     ),
-    ("duplicate turn", lambda d, t: [x.update(number=6) for x in (t, d["turns"][4])], 4, "user turn 6 came before"),
+    ("duplicate turn", lambda d, t: [x.update(number=6) for x in (t, d["turns"][4])], 6, "user turn 6 came before"),
     ("cannot be scored", lambda _, t: t.update(number=-1), None, "a user turn has the number -1 after 0"),
 ]  # fmt: skip
 

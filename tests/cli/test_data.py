@@ -35,7 +35,9 @@ def test_convert_and_score(fine: Troth, tmp_path: Path, format: str) -> None:
 
 def test_convert_to_sgd_is_a_folder(fine: Troth, tmp_path: Path) -> None:
     fine("convert", GOLD, str(tmp_path / "new"), "--to", "sgd")
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["dialogues_001.json"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["dialogues_001.json", "schema.json"]
+    command = ("--metrics", "jga", "--json")
+    assert fine("dst", str(tmp_path / "new"), HASTY, *command).json() == fine("dst", GOLD, HASTY, *command).json()
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 

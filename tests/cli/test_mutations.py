@@ -14,7 +14,7 @@ import pytest
 
 from troth import demo
 from troth.errors import UserError
-from troth.metrics.profiles import MATCHES, PROFILES, Profile
+from troth.metrics.profiles import OPTIONS, PROFILES, Profile
 from troth.records import Score
 from troth.runner.check import check
 from troth.runner.dst import dst
@@ -256,7 +256,7 @@ def profiles(chance: random.Random) -> str | list[Profile] | None:
         return chosen
     options: dict[str, Any] = {
         "unit": chance.choice((None, "frame", "turn")),
-        "match": chance.choice((None, *MATCHES)),
+        "match": chance.choice((None, *OPTIONS["match"])),
         "missing": chance.choice((None, "skip")),
         "fga": chance.choice((None, "paper")),
     }

@@ -19,7 +19,7 @@ from tests.cli.test_bad_input import told
 COMPARED = """\
 system  against  metric   value   base  difference    95% interval  p (boot)  p (rand)  p (Holm)
 sturdy  hasty    jga      66.15  49.49      +16.66  +2.45 … +29.94    0.0246    0.0368    0.0736
-sturdy  hasty    fga@0.5  69.52  74.44       -4.92  -12.86 … +2.25    0.1950    0.2020    0.2020
+sturdy  hasty    fga@0.5  67.64  74.44       -6.80  -14.54 … +0.36    0.0620    0.0748    0.0748
 """
 DIFFERENCE = [
     "base", "system", "metric", "base_value", "value", "difference", "low", "high",
@@ -152,10 +152,10 @@ def test_gate_not_worse(fine: Troth, runs: tuple[str, str]) -> None:
 def test_gate_undecided(fine: Troth, runs: tuple[str, str]) -> None:
     result = fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1")
     assert result.out == (
-        "undecided: fga@0.5 -4.92 (-12.86 … +2.25) over 22 dialogues, margin 1\n"
-        "too few dialogues to tell: about 58 dialogues would decide\n"
+        "undecided: fga@0.5 -6.80 (-14.54 … +0.36) over 22 dialogues, margin 1\n"
+        "too few dialogues to tell: about 26 dialogues would decide\n"
     )
-    assert fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1", "--json").json()["needed"] == 58
+    assert fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1", "--json").json()["needed"] == 26
 
 
 def test_gate_process(runs: tuple[str, str]) -> None:
@@ -185,14 +185,14 @@ MARKDOWN = """\
 | metric | hasty | sturdy |
 | --- | ---: | ---: |
 | jga | 49.49 ±13.67 | **66.15 ±2.46** |
-| fga@0.5 | **74.44 ±6.91** | 69.52 ±2.69 |
+| fga@0.5 | **74.44 ±6.91** | 67.64 ±2.49 |
 """
 LATEX = r"""\begin{tabular}{lrr}
 \toprule
 metric & a\_b\%\&\#\$ & sturdy \\
 \midrule
-jga\_cat & \textbf{80.43 ±13.56} & \textbf{80.43 ±3.95} \\
-fga@1 & \textbf{81.39 ±5.12} & 71.49 ±2.93 \\
+jga\_cat & \textbf{80.43 $\pm$13.56} & \textbf{80.43 $\pm$3.95} \\
+fga@1 & \textbf{81.39 $\pm$5.12} & 68.55 $\pm$2.61 \\
 \bottomrule
 \end{tabular}
 """
@@ -209,12 +209,24 @@ def test_latex(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_csv(fine: Troth, runs: tuple[str, str]) -> None:
-    made = fine("table", *runs, "--metrics", "jga,fga@0.5", "--to", "csv", "--no-intervals")
-    assert list(csv.reader(io.StringIO(made.out))) == [
-        ["metric", "hasty", "sturdy"],
-        ["jga", "49.49", "66.15"],
-        ["fga@0.5", "74.44", "69.52"],
+    """One line a score, unrounded, for further work."""
+    made = list(csv.DictReader(io.StringIO(fine("table", *runs, "--metrics", "jga,fga@0.5", "--to", "csv").out)))
+    scores = fine("table", *runs, "--metrics", "jga,fga@0.5", "--to", "json").json()
+    assert [(row["system"], row["metric"]) for row in made] == [
+        (name, metric) for name in ("hasty", "sturdy") for metric in ("jga", "fga@0.5")
     ]
+    for row, score in zip(made, scores, strict=True):
+        assert {key: float(row[key]) for key in ("value", "low", "high", "n")} == {
+            key: score[key] for key in ("value", "low", "high", "n")
+        }
+        assert row["signature"] == score["signature"]
+
+
+def test_runs_by_different_recipes_are_not_ranked(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
+    fine("dst", GOLD, STURDY, "--profile", "trade", "--out", str(tmp_path / "trade"))
+    made = fine("table", runs[0], str(tmp_path / "trade"), "--metrics", "jga", "--to", "markdown")
+    assert "**" not in made.out
+    assert "different recipes" in made.err
 
 
 def test_json_and_plain(fine: Troth, runs: tuple[str, str]) -> None:
@@ -228,7 +240,7 @@ def test_json_and_plain(fine: Troth, runs: tuple[str, str]) -> None:
 def test_groups(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     fine("dst", GOLD, HASTY, "--by", "service", "--out", str(tmp_path / "run"))
     made = fine("table", str(tmp_path / "run"), "--groups", "service:Stays_1", "--metrics", "jga", "--to", "csv")
-    assert made.out == "service,n,jga\nStays_1,80,48.46 ±22.01\n"
+    assert [row["group"] for row in csv.DictReader(io.StringIO(made.out))] == ["service:Stays_1"]
     told(
         troth("table", str(tmp_path / "run"), "--groups", "service:X"), "nothing is left to show (check --metrics and "
     )
@@ -237,11 +249,10 @@ def test_groups(fine: Troth, troth: Troth, tmp_path: Path) -> None:
 
 def test_systems_of_one_name(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
     fine("dst", GOLD, HASTY, STURDY, "--metrics", "jga", "--out", str(tmp_path / "both"))
-    made = fine("table", *runs, str(tmp_path / "both"), "--metrics", "jga", "--to", "csv", "--no-intervals").out
-    assert made.splitlines() == [
-        f"metric,{runs[0]},{runs[1]},{tmp_path}/both:hasty,{tmp_path}/both:sturdy",
-        "jga,49.49,66.15,49.49,66.15",
-    ]
+    made = fine("table", *runs, str(tmp_path / "both"), "--metrics", "jga", "--to", "csv").out
+    assert [row["system"] for row in csv.DictReader(io.StringIO(made))] == [
+        *runs, f"{tmp_path}/both:hasty", f"{tmp_path}/both:sturdy",
+    ]  # fmt: skip
 
 
 def test_a_folder_that_is_no_run(troth: Troth, runs: tuple[str, str], tmp_path: Path) -> None:

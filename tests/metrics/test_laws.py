@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -116,3 +117,14 @@ def test_inputs_are_unmodified(drawn: list, profile: Profile) -> None:  # type: 
     before = deepcopy(pairs)
     frames([gold for gold, _ in pairs], [pred for _, pred in pairs], profile)
     assert pairs == before
+
+
+@settings(max_examples=80, deadline=None)
+@given(drawn=st.lists(st.lists(st.tuples(STAY, STAY), min_size=1, max_size=6), min_size=1, max_size=4))
+def test_frames_of_one_service_and_turns_are_one(drawn: list) -> None:  # type: ignore[type-arg]
+    """Two ways through the code to one number: the SGD recipe with exact values and case kept, and TRADE's."""
+    pairs = corpus([[({"Stays_1": gold}, {"Stays_1": pred}) for gold, pred in turns] for turns in drawn])
+    exact = replace(PROFILES["sgd-exact"], case="keep", values="first")
+    found = [frames([g for g, _ in pairs], [p for _, p in pairs], profile) for profile in (exact, PROFILES["trade"])]
+    for metric in ("jga", "aga", "fga@0.5", "turn_match"):
+        assert values(found[0], metric) == values(found[1], metric), metric

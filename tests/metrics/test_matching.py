@@ -42,6 +42,15 @@ def test_fuzzy_difflib_is_fuzzywuzzy_without_levenshtein(patch: pytest.MonkeyPat
     assert matching.fuzzy_difflib(gold, pred) == public(gold, pred, difflib.SequenceMatcher, patch)
 
 
+@settings(max_examples=600, deadline=None)
+@given(gold=TEXT, pred=TEXT)
+def test_partial_ratio_is_fuzzywuzzys(patch: pytest.MonkeyPatch, gold: str, pred: str) -> None:
+    with patch.context() as bound:
+        bound.setattr(fuzzywuzzy, "SequenceMatcher", StringMatcher)
+        assert matching.partial_ratio(gold, pred) == fuzzywuzzy.partial_ratio(gold, pred)
+    assert matching.partial_95("ian hong house", "lan hong house") == 0.0
+
+
 def test_every_ratio_is_rounded_as_fuzzywuzzy_rounds_it(patch: pytest.MonkeyPatch) -> None:
     """Halves decide: 12.5 percent is 12 or 13 by the last bit of the ratio, so every fraction is tried."""
     for length in range(1, 41):

@@ -199,6 +199,25 @@ def test_a_frame_looks_back_at_its_own_service() -> None:
     assert values(units, "fga@1") == pytest.approx([0, 1, 1 - math.exp(-2)])  # two turns later, not one
 
 
+def test_a_second_fresh_mistake_is_seen_in_frames_as_in_turns() -> None:
+    gold = [{"Stays_1": {"name": "Alder"}}, {"Stays_1": {"name": "Alder", "nights": "2"}}]
+    pred = [{"Stays_1": {"name": "Birch"}}, {"Stays_1": {"name": "Birch", "nights": "3"}}]
+    for profile in (EXACT, EXACT.with_options(unit="turn"), SGD, NEMO, TRADE):
+        units = frames([dialogue(gold)], [dialogue(pred)], profile)
+        assert [value == values(units, "jga")[i] for i, value in enumerate(values(units, "turn_match"))] == [True, True]
+
+
+def test_frames_agree_with_turns_where_there_is_one_service() -> None:
+    """The same dialogue by the SGD recipe and by TRADE's: with one service in every turn they are one."""
+    gold = [{"name": "a"}, {"name": "a", "nights": "1"}, {"name": "a", "nights": "1"}, {"name": "b", "nights": "1"}]
+    pred = [{"name": "x"}, {"name": "x", "nights": "2"}, {"name": "x", "nights": "2"}, {"name": "b", "nights": "2"}]
+    pair = [dialogue([{"Stays_1": v} for v in gold])], [dialogue([{"Stays_1": v} for v in pred])]
+    by_frame, by_turn = (frames(*pair, profile) for profile in (EXACT, TRADE))
+    for metric in ("jga", "fga@0.5", "turn_match"):
+        assert values(by_frame, metric) == values(by_turn, metric), metric
+    assert values(by_frame, "turn_match") == [0, 0, 1, 1]
+
+
 def test_another_wording_of_the_same_gold_value_is_no_new_information() -> None:
     gold: States = [{"Stays_1": {"name": "Alder"}}, {"Stays_1": {"name": ("the Alder", "Alder")}}]
     pred = [{"Stays_1": {"name": "Birch"}}] * 2

@@ -46,6 +46,8 @@ def judged(old: Turn, new: str) -> Turn | str:
         (turn("Book the table."), "Yes, reserve the table.", guard.ANSWER),
         (turn("I would like a room."), "It would like me a room.", guard.PERSON),
         (turn("What is their address?"), "What is his address?", guard.PERSON),
+        (turn("A train from York to Leeds.", "York", "Leeds"), "A train to York from Leeds.", guard.ROLE),
+        (turn("It should arrive by 10."), "It should arrive at 10.", guard.ROLE),
         (turn("I want a room."), "I want want a bed.", guard.GARBLED),
         (turn("I want a room."), "I need a *room.", guard.GARBLED),
         (turn("I want a room."), 'I need a "room.', guard.GARBLED),
@@ -61,6 +63,8 @@ def test_refused(old: Turn, new: str, reason: str) -> None:
     ("old", "new"),
     [
         ("Yes, that works.", "Sounds good."),
+        ("I want to go to Paris.", "I want to visit Paris."),
+        ("From Leeds to York.", "To York from Leeds."),
         ("I don't need anything else.", "There is nothing else that I need."),
         ("Tell me about the other one.", "What about the other?"),  # "one" stands for a noun here
         ("Is it furnished?", "Could you tell me whether it is furnished?"),

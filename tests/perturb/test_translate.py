@@ -42,6 +42,15 @@ def test_many_values() -> None:
     assert Translate([Upside()]).rewrite([asked]) == [" ".join(reversed(values))]
 
 
+def test_words_left_over_from_the_other_language_are_marked() -> None:
+    class Left(Upside):
+        def there_and_back(self, texts: Sequence[str]) -> list[str]:
+            return ["*Quan does *Xqa leave, *Bob?"] * len(texts)
+
+    asked = request("When does the Comet leave, Bob?", "the Comet")
+    assert Translate([Left()]).rewrite([asked]) == ["*Quan does the Comet leave, Bob?"]
+
+
 def test_the_seed_picks_the_pivot() -> None:
     class Shout(Upside):
         def there_and_back(self, texts: Sequence[str]) -> list[str]:
@@ -82,7 +91,7 @@ def tiny(folder: Path) -> str:
     text = folder / "text.txt"
     text.write_text("\n".join(["i want a room in town for two nights", "can you find me a train"] * 20))
     for side in ("source", "target"):
-        spm.SentencePieceTrainer.train(input=str(text), model_prefix=str(folder / side), vocab_size=40, minloglevel=2)
+        spm.SentencePieceTrainer.train(input=str(text), model_prefix=str(folder / side), vocab_size=25, minloglevel=2)
         (folder / f"{side}.model").rename(folder / f"{side}.spm")
     pieces = [line.split("\t")[0] for line in (folder / "source.vocab").read_text().splitlines()]
     vocab = {piece: i for i, piece in enumerate(dict.fromkeys(["</s>", "<unk>", *pieces, "<pad>"]))}

@@ -97,7 +97,7 @@ def test_always_wrong_by_each_convention(tmp_path: Path) -> None:
     pred, same = folder(tmp_path / "wrong", wrong), folder(tmp_path / "gold", gold)
     zero, skip = (
         {s.metric: s for s in sgdx(same, {"v1": pred, "v2": pred}, profile="sgd-exact", rule=rule, resamples=5).scores}
-        for rule in ("zero", "skip")  # type: ignore[attr-defined]
+        for rule in ("zero", "skip")
     )
     assert zero["all_wrong_jga"].value == 1.0
     assert zero["ss_jga"].value == 0.0

@@ -18,9 +18,11 @@ from troth.report import tables
 def convert(source: str, out: str, to: str, format: str | None, side: str) -> None:
     """From one format to another."""
     from troth import readers
+    from troth.readers import source as files
 
     sides = {"both": readers.read, "gold": readers.gold, "pred": readers.predictions}
-    readers.write(sides[side](source, format), out, to)
+    schema = files.beside(source, "schema.json")
+    readers.write(sides[side](source, format), out, to, schema=schema.data if schema else None)
     show.note(f"written: {out}")
 
 

@@ -33,7 +33,7 @@ def compare(
     """
     from troth.runner import compare as runner
 
-    names = metrics.split(",")
+    names = _names(metrics)
     sides = runner.sides(systems, names, gold=gold, profile=profile)
     made = runner.compare(sides, names, resamples=resamples, seed=seed)
     if json:
@@ -124,14 +124,25 @@ def table(paths: tuple[str, ...], to: str, metrics: str | None, groups: str | No
     names = store.distinct([(path, score.system) for path, score in found])
     scores = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(names, found, strict=True)]
     if metrics is not None:
-        scores = [score for score in scores if score.metric in metrics.split(",")]
+        scores = [score for score in scores if score.metric in _names(metrics)]
     if groups is not None:
-        scores = [score for score in scores if score.group in groups.split(",")]
+        scores = [score for score in scores if score.group in _names(groups)]
     if not scores:
         raise UserError("nothing is left to show", hint="check --metrics and --groups against the run")
+    recipes = {(score.metric, score.group): set[str]() for score in scores}
+    for score in scores:
+        recipes[score.metric, score.group].add(score.recipe)
+    if any(len(found) > 1 for found in recipes.values()):
+        show.note("these runs are scored by different recipes: their numbers do not compare, and none is marked best")
     if to == "json":
         show.json(scores)
+    elif to == "csv":
+        show.text(tables.tidy(scores))
     elif to == "plain":
         show.tables(tables.of_scores(scores, intervals=intervals))
     else:
         show.text("\n\n".join(made.write(to) for made in tables.of_scores(scores, intervals=intervals)))
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",")]

@@ -13,7 +13,6 @@ from troth.errors import UserError
 from troth.report import tables
 
 if TYPE_CHECKING:
-    from troth.metrics.profiles import Profile
     from troth.runner.dst import Result
     from troth.runner.explain import Step
 
@@ -73,14 +72,17 @@ def dst(
     from troth.runner import dst as runner
 
     rules = {"unit": unit, "match": match, "missing": missing, "fga": fga}
-    chosen = _chosen(profile, profiles, rules, gold, pred, schema, (format, pred_format))
+    if profile and profiles:
+        raise UserError("--profile and --profiles exclude each other", hint="give one of them")
+    named = profiles or profile
     result = runner.dst(
         gold,
         *pred,
-        profile=chosen,
+        profile=named.split(",") if named and named != "all" else named,
+        rules=rules,
         schema=schema,
         train_schema=train_schema,
-        by=by.split(",") if by else (),
+        by=[name.strip() for name in by.split(",")] if by else (),
         metrics=_metrics(metrics, rates, forget),
         formats=(format, pred_format),
         unknown=unknown,
@@ -96,34 +98,6 @@ def dst(
     else:
         show.tables(tables.of_scores(result.scores))
     _note(result)
-
-
-def _chosen(
-    profile: str | None,
-    profiles: str | None,
-    rules: dict[str, str | None],
-    gold: str,
-    pred: tuple[str, ...],
-    schema: str | None,
-    formats: tuple[str | None, str | None],
-) -> Any:
-    """Profiles with the options on top; None leaves the choice to the data."""
-    from troth import readers
-    from troth.metrics.profiles import profile as find
-    from troth.runner.dst import applicable, choose, named
-
-    if profile and profiles:
-        raise UserError("--profile and --profiles exclude each other", hint="--profiles takes one name or several")
-    names: list[Profile]
-    if profiles == "all":
-        schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-        names = applicable(schemas, correctness=(formats[0] or readers.detect(gold)) == "trippy")
-    elif profiles or profile:
-        names = [find(name) for name in (profiles or profile or "").split(",")]
-    else:
-        schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-        names = [choose(gold, named(pred[0])[1] if pred else None, schemas, formats)]
-    return [name.with_options(**rules) for name in names]
 
 
 def _metrics(metrics: str | None, rates: str | None, forget: str | None) -> list[str] | None:
@@ -247,6 +221,8 @@ def check(gold: str, profile: str | None, schema: str | None, format: str | None
     for score in checked.ceiling:
         if score.value is not None and score.value < 1.0:
             show.text(f"{score.metric} below 1: {score.reason}")
+    if checked.unscored:
+        show.text(f"{checked.unscored} dialogues cannot be scored and take no part in this")
     show.text(f"{checked.dialogues} dialogues, {sum(f.count for f in checked.findings)} findings")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")

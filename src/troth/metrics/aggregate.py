@@ -242,7 +242,13 @@ def names(rates: Iterable[float] = DEFAULT_RATES) -> list[str]:
     """Every metric by name, FGA once for each λ after JGA's family."""
     listed = list(METRICS)
     at = listed.index("turn_match")
-    return [*listed[:at], *(f"fga@{rate:g}" for rate in rates), *listed[at:]]
+    return [*listed[:at], *(f"fga@{_exactly(rate)}" for rate in rates), *listed[at:]]
+
+
+def _exactly(rate: float) -> str:
+    """The shortest text that reads back as the same λ."""
+    short = f"{rate:g}"
+    return short if float(short) == rate else repr(rate)
 
 
 def metric(name: str) -> Callable[[Frames], Parts]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from rapidfuzz import fuzz
-from rapidfuzz.distance import Indel
+from rapidfuzz.distance import Indel, Levenshtein
 
 Matcher = Callable[[str, str], float]  # (gold, predicted) -> score; not symmetric for difflib
 
@@ -61,9 +61,28 @@ def fuzzy_raw(gold: str, pred: str) -> float:
 @lru_cache(maxsize=_PAIRS)
 def partial_95(gold: str, pred: str) -> float:
     """mwzeval: 1 if the partial ratio is above 95, else 0. Substrings match by design: "cafe" is "cafe uno"."""
+    return float(partial_ratio(gold, pred) > 95)
+
+
+def partial_ratio(gold: str, pred: str) -> int:
+    """fuzzywuzzy's `partial_ratio` with python-Levenshtein, in whole percent.
+
+    It lays the shorter text over the longer only where their alignment has equal runs, and so can miss the best place;
+    rapidfuzz tries every place and calls "ian hong house" and "lan hong house" a match. The script uses fuzzywuzzy.
+    """
     if gold == pred:
-        return 1.0
-    return float(bool(gold and pred) and round(fuzz.partial_ratio(gold, pred)) > 95)
+        return 100
+    if not gold or not pred:
+        return 0
+    shorter, longer = (gold, pred) if len(gold) <= len(pred) else (pred, gold)
+    best = 0.0
+    for block in Levenshtein.opcodes(shorter, longer).as_matching_blocks():
+        start = max(block.b - block.a, 0)
+        score = Indel.normalized_similarity(shorter, longer[start : start + len(shorter)])
+        if score > 0.995:
+            return 100
+        best = max(best, score)
+    return round(100 * best)
 
 
 MATCHERS: dict[str, Matcher] = {

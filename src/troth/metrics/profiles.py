@@ -40,10 +40,9 @@ class Profile:
         """The same profile with the rules that the command line names changed."""
         given = {"unit": unit, "match": match, "missing": missing, "fga": fga}
         changed = {key: value for key, value in given.items() if value is not None}
-        allowed = {"unit": ("frame", "turn"), "missing": ("zero", "skip"), "fga": ("code", "paper"), "match": MATCHES}
         for key, value in changed.items():
-            if value not in allowed[key]:
-                raise UserError(f"--{key} '{value}' is not known", hint="one of: " + ", ".join(allowed[key]))
+            if value not in OPTIONS[key]:
+                raise UserError(f"--{key} '{value}' is not known", hint="one of: " + ", ".join(OPTIONS[key]))
         if self.name == "trippy" and (changed.get("match") or changed.get("unit") == "frame"):
             what = "profile trippy has correctness and no values: --match and --unit do not apply to it"
             raise UserError(what, hint="leave them out")
@@ -54,7 +53,13 @@ class Profile:
         return f"profile:{self.name}|unit:{self.unit}|match:{self.match}|norm:{self.norm}|missing:{self.missing}"
 
 
-MATCHES = ("fuzzy-indel", "fuzzy-difflib", "exact")  # what --match takes; the others belong to their profiles
+# The rules that may be changed on top of a profile, and to what; the other matchers belong to their profiles.
+OPTIONS = {
+    "unit": ("frame", "turn"),
+    "match": ("fuzzy-indel", "fuzzy-difflib", "exact"),
+    "missing": ("zero", "skip"),
+    "fga": ("code", "paper"),
+}
 
 # The order in which `troth explain` changes one rule after the other: those that act on single values first.
 RULES = {
@@ -63,7 +68,7 @@ RULES = {
     "values": "which of gold's values count",
     "typed": "whether categorical slots have a rule of their own",
     "norm": "normaliser of slot names and values",
-    "scope": "whether slots and frames outside schema and gold count",
+    "scope": "whether slots and frames outside schema and gold count; what FGA looks back at",
     "missing": "what a missing prediction scores",
     "average": "what AGA and SA average over",
     "unit": "what is right or wrong as a whole",
@@ -103,7 +108,16 @@ PROFILES = {
 }  # fmt: skip
 
 
-def profile(name: str) -> Profile:
+def profile(text: str) -> Profile:
+    """A profile by name, with rules changed where the text says so: `sgd`, `sgd+missing:skip+unit:turn`."""
+    name, *changes = text.strip().split("+")
     if name not in PROFILES:
         raise UserError(f"no profile is called '{name}'", hint=near(name, PROFILES) or "known: " + ", ".join(PROFILES))
-    return PROFILES[name]
+    rules: dict[str, str] = {}
+    for change in changes:
+        rule, _, value = change.partition(":")
+        if rule not in OPTIONS:
+            hint = near(rule, OPTIONS) or "rules that can be changed: " + ", ".join(OPTIONS)
+            raise UserError(f"'{change}' changes no rule", hint=hint)
+        rules[rule] = value
+    return PROFILES[name].with_options(**rules)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -91,6 +91,7 @@ class Scorer:
         self.dialogues: list[str] = []
         self.services: dict[str, int] = {}
         self.slots: dict[str, int] = {}
+        self.gold_services: set[str] = set()
         self._counts = Counts()
         self._rows = array("d")
         self._slot_rows = array("d")
@@ -145,6 +146,7 @@ class Scorer:
                 rows[:, column] = codes[rows[:, column].astype(np.int64)]
             mine.frombytes(rows.tobytes())
         self.dialogues += other.dialogues
+        self.gold_services |= other.gold_services
         self._spans_seen |= other._spans_seen
         self._intents_seen |= other._intents_seen
         self._requests_seen |= other._requests_seen
@@ -169,6 +171,7 @@ class Scorer:
         """
         comparer, whole = self.comparer, self.profile.scope == "state"
         golds = comparer.sides(gold)
+        self.gold_services.update(golds)
         preds = {} if pred is None else comparer.sides(pred)
         if not whole and preds.keys() != golds.keys():
             for service in preds.keys() - golds.keys():
@@ -177,7 +180,11 @@ class Scorer:
         skip = self.profile.missing == "skip"
         quick = self.profile.norm == "none" and not self.by_slot
         after = {} if whole else before
-        services = dict.fromkeys((*golds, *preds)) if whole else golds
+        services: Collection[str] = golds
+        if whole:
+            # A service that neither side has anything of is not there, whether or not the file has a frame for it.
+            every = dict.fromkeys((*golds, *preds))
+            services = [s for s in every if _told(golds.get(s, NOTHING)) or preds.get(s, NOTHING)[0]]
         for service in services:
             missing = pred is None or (not whole and service not in preds)
             if missing and pred is not None:
@@ -340,6 +347,13 @@ def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, 
             raise kind(what, dialogue=dialogue.id, hint="numbers must rise, from 0 on")
         last = number
         yield number, turn
+
+
+def _told(side: Side) -> bool:
+    """Whether a gold frame says anything: a state, an intent, a request."""
+    values, frame = side
+    state = None if frame is None else frame.state
+    return bool(values) or (state is not None and (state.active_intent, state.requested_slots) != (None, None))
 
 
 def _tagged(span: Span, kinds: Kinds) -> bool:

@@ -47,6 +47,8 @@ def _moved(frame: Frame, edits: Sequence[Edit]) -> Frame:
 
 def _span(span: Span, edits: Sequence[Edit]) -> Span:
     start, end = span.start, span.exclusive_end
+    if start < 0:  # it does not stand in this text
+        return span
     shift_start = shift_end = 0
     for edit in edits:
         grown = len(edit.text) - (edit.end - edit.start)
@@ -62,7 +64,9 @@ def _span(span: Span, edits: Sequence[Edit]) -> Span:
 
 def spans(turn: Turn) -> list[tuple[int, int]]:
     """Where values stand in the text: what edits must leave whole."""
-    return sorted((span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or ())
+    return sorted(
+        (span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or () if span.start >= 0
+    )
 
 
 def with_contexts(before: Dialogue, after: Dialogue) -> Dialogue:

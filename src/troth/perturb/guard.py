@@ -28,6 +28,7 @@ TIME = "time changed"
 NEGATION = "negation changed"
 ANSWER = "answer changed"
 PERSON = "person changed"
+ROLE = "role of a value changed"
 GARBLED = "garbled"
 ENTAILED = "not entailed"
 
@@ -67,13 +68,17 @@ _PARTS = "today tomorrow tonight yesterday morning afternoon evening night noon 
 TIMES = _set(f"{_DAYS} {_PARTS}")
 ORDER = TIMES | _set("before after until till earlier later")  # counted, but not held letter by letter
 
-NEGATIONS = _set("no not nope nah never nothing none nobody neither nor without cannot cant dont wont")
+NEGATIONS = _set("no non not nope nah never nothing none nobody neither nor without cannot cant dont wont")
 YES = _set("yes yeah yep yup yea ye aye absolutely definitely certainly exactly precisely")
 # Words that say yes without "yes": "that works", "sounds good".
 AGREE = YES | _set(
     "sure ok okay right correct good great fine perfect works work please alright sounds confirm confirmed happy love"
     " wonderful excellent indeed accurate awesome lovely super suits suit cool nice deal true do is it"
 )
+# What tells one value from another of its kind: "from A to B", "by noon". Another of these there is another slot.
+_ROLES = _set("from to by until till before after")
+_PREPOSITIONS = _ROLES | _set("since at for on in of with without about towards under over than")
+_LAST = re.compile(r"([a-z]+)(?: (?:the|about|around))? *$", re.IGNORECASE)
 _POINTING = _set("he she they it him her them his hers their theirs its that this there one ones those these")
 _GENDERED = _set("he him his she her hers")
 _THEY = _GENDERED | {"they", "them", "their", "theirs"}
@@ -127,6 +132,8 @@ def accepted(turn: Turn, kept: Sequence[Kept], new: str) -> Turn | str:
         new = new[:at] + old[part.start : part.end] + new[at + part.end - part.start :]
     if words(new) == words(old):
         return UNCHANGED
+    if any(_role_changed(old[: part.start], new[:at]) for part, at in zip(kept, places, strict=True)):
+        return ROLE
     reason = changed(old, new)
     if reason is not None:
         return reason
@@ -276,7 +283,14 @@ def _count(listed: Sequence[str], among: frozenset[str]) -> Counter[str]:
 
 def _negations(listed: Sequence[str]) -> int:
     """How many, not which: "nothing else" and "not anything else" are one each."""
-    return sum(word in NEGATIONS or word.endswith("n't") for word in listed)
+    parts = [part for word in listed for part in word.split("-")]  # "step-free" is not "not-free"
+    return sum(part in NEGATIONS or part.endswith("n't") for part in parts)
+
+
+def _role_changed(old: str, new: str) -> bool:
+    """Whether another preposition leads up to a value than did before. None at all is no change: "visit Paris"."""
+    before, after = (match[1].lower() if (match := _LAST.search(text)) else "" for text in (old, new))
+    return before in _ROLES and after in _PREPOSITIONS - {before} and {before, after} != {"till", "until"}
 
 
 def _persons(old: str, new: str) -> bool:

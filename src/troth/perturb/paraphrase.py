@@ -158,7 +158,7 @@ def _engine(options: Options) -> Engine:
             raise UserError("translation needs two models", hint="give both model_there and model_back")
         if options.model_there is not None and options.model_back is not None:
             return Translate([Marian(options.model_there, options.model_back)])
-        return Translate([Apertium(pair) for pair in options.pivots])
+        return Translate([Apertium(pair, marks=True) for pair in options.pivots])
     from troth.perturb.llm import Endpoint
 
     if not options.url or not options.model:

@@ -113,7 +113,7 @@ SAME: tuple[tuple[Phrases, Phrases], ...] = (
     ),
     (
         ("goodbye", "bye", "bye for now", "take care", "see you"),
-        ("good bye", "bye bye", "bye now", "see you later", "see ya"),
+        ("good bye", "bye bye", "bye now", "see ya"),
     ),
     (
         ("have a nice day", "have a great day", "enjoy your day", "have a lovely day", "have a wonderful day"),

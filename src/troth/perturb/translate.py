@@ -42,6 +42,7 @@ class Apertium(msgspec.Struct, frozen=True):
     """
 
     pair: str = "eng-spa"
+    marks: bool = False  # keep the * before a word that the dictionary back home does not have
 
     @property
     def name(self) -> str:
@@ -54,7 +55,7 @@ class Apertium(msgspec.Struct, frozen=True):
         self.ready()
         plain = [" ".join(text.split()) for text in texts]
         foreign = _translated(plain, f"{there}-{back}")
-        home = _translated(foreign, f"{back}-{there}")
+        home = _translated(foreign, f"{back}-{there}", marks=self.marks)
         return [_cased(new, old) if old else "" for new, old in zip(home, plain, strict=True)]
 
     def ready(self) -> None:
@@ -71,10 +72,10 @@ class Apertium(msgspec.Struct, frozen=True):
                 )
 
 
-def _translated(texts: Sequence[str], direction: str) -> list[str]:
+def _translated(texts: Sequence[str], direction: str, *, marks: bool = False) -> list[str]:
     """A batch in one process. Texts stand apart by an empty line, the only mark that apertium moves no word across."""
     given = [FENCE, *(text or FENCE for text in texts), FENCE]
-    out = _run(["-u", direction], "\n\n".join(given) + "\n")
+    out = _run([direction] if marks else ["-u", direction], "\n\n".join(given) + "\n")
     parts = [" ".join(part.split()) for part in out.rstrip("\n").split("\n\n")]
     if len(parts) != len(given):
         raise UserError(f"apertium {direction} gave {len(parts)} texts for {len(given)}", hint="is it up to date?")
@@ -186,6 +187,9 @@ def _veiled(request: Request) -> str:
 def _unveiled(request: Request, text: str) -> str:
     values = {_veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.kept)}
     given = set(re.findall(r"\w+", request.text))
+    # A word that no dictionary has and that was not there before is left over from the other language: its mark stays,
+    # and the guard refuses it.
+    text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in given or _VEIL.fullmatch(m[1]) else m[0], text)
 
     def small(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
         word = match.group()

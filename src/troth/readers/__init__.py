@@ -91,8 +91,11 @@ def predictions(path: str, format: str | None = None) -> Iterator[Dialogue]:
             yield item.pred
 
 
-def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str) -> None:
-    """Write dialogues in another format, whole or not at all: `out` appears when everything is in it."""
+def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema: bytes | None = None) -> None:
+    """Write dialogues in another format, whole or not at all: `out` appears when everything is in it.
+
+    `schema`: the services' schema, laid beside the dialogues where the format is a folder.
+    """
     writer = FORMATS.load(format)
     if not hasattr(writer, "write"):
         able = ", ".join(sorted(name for name in FORMATS if hasattr(FORMATS.load(name), "write")))
@@ -106,6 +109,8 @@ def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str) -> None:
             raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
         try:
             writer.write(_writable(dialogues, format, pairs=getattr(writer, "PAIRS", False)), part)
+            if schema is not None and part.is_dir():
+                (part / "schema.json").write_bytes(schema)
             part.rename(place)
         finally:
             if part.is_dir():

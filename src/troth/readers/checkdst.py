@@ -45,8 +45,11 @@ def detect(document: Document) -> bool:
     return head[:1] == b"{" and b'"dial_id"' in head and b'"gold"' in head
 
 
-def read(document: Document) -> Iterator[Pair]:
-    return pairs(_row(line, row) for line, row in lines(document))
+def read(document: Document) -> Iterator[Dialogue | Pair]:
+    """Pairs; or dialogues, where no line has a prediction beside it."""
+    rows = [_row(line, row) for line, row in lines(document)]
+    found = pairs(rows)
+    return found if any(row.pred is not None for row in rows) else (pair.gold for pair in found)
 
 
 def parse(states: str) -> PlainState:
@@ -84,7 +87,7 @@ def pairs(rows: Iterable[Row]) -> Iterator[Pair]:
 
 
 def write(dialogues: Iterable[Dialogue | Pair], out: Path) -> None:
-    """One line per user turn; where an item is a dialogue and not a pair, `pred` is empty."""
+    """One line per user turn; where an item is a dialogue and not a pair, there is no `pred`."""
     with out.open("xb") as file:
         for item in dialogues:
             for row in _lines(item):
@@ -164,14 +167,10 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
                 "dial_id": f"{gold.id}-{number}",
                 "aug_type": "Not found",  # as the authors' own converter writes where it does not know
                 "gold": _flat(turn),
-                "pred": "",
                 "requires_coref": "" if turn.coref is None else turn.coref,
             }
-            if predicted is not None:
-                if number in predicted:
-                    row["pred"] = _flat(predicted[number])
-                else:
-                    del row["pred"]
+            if predicted is not None and number in predicted:
+                row["pred"] = _flat(predicted[number])
         yield row
 
 

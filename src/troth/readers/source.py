@@ -76,8 +76,9 @@ def _stdin() -> Document:
     if sys.stdin is None:  # closed before we were started
         raise UserError("is closed", file="<stdin>", hint="send a file to it: troth dst - < FILE")
     try:
-        return Document("<stdin>", sys.stdin.buffer.read())
-    except (OSError, ValueError) as error:
+        data = sys.stdin.buffer.read()
+        return _document("<stdin>", gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UserError(f"cannot be read: {error}", file="<stdin>", hint="send a file to it") from error
 
 

@@ -12,7 +12,7 @@ from troth.records import Score
 
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--"}
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ class Table:
 
     def markdown(self) -> str:
         def line(cells: Sequence[str]) -> str:
-            return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+            return "| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells) + " |"
 
         rule = ["---" if i < self.labels else "---:" for i in range(len(self.columns))]
         return "\n".join(
@@ -75,6 +75,14 @@ class Table:
 
     def _marked(self, row: int, mark: str) -> list[str]:
         return [mark.format(cell) if (row, c) in self.best else cell for c, cell in enumerate(self.rows[row])]
+
+
+def tidy(scores: Sequence[Score]) -> str:
+    """CSV for further work: one line a score, unrounded fractions."""
+    fields = ("system", "metric", "group", "value", "low", "high", "n", "signature")
+    cells = [[getattr(score, field) for field in fields] for score in scores]
+    text = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in cells)
+    return Table(fields, text).csv()
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -149,8 +157,8 @@ def _long(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
 def _best(cells: Sequence[Score | None]) -> list[int]:
     """Which cells no other beats beyond noise; none where there is nothing to choose from."""
     values = [cell.value for cell in cells if cell is not None and cell.value is not None]
-    if len(values) < 2:
-        return []
+    if len(values) < 2 or len({cell.recipe for cell in cells if cell is not None}) > 1:
+        return []  # nothing to choose from, or numbers that do not mean the same
     return [
         i
         for i, cell in enumerate(cells)

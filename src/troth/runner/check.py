@@ -10,7 +10,7 @@ import msgspec
 from troth import readers
 from troth.errors import UserError
 from troth.metrics import aggregate
-from troth.metrics.profiles import Profile
+from troth.metrics.profiles import PROFILES, Profile
 from troth.metrics.tracking import Scorer
 from troth.records import Dialogue, Frame, Pair, Schema, Score, Turn
 from troth.runner.dst import default_profile
@@ -36,6 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 class Checked(msgspec.Struct, frozen=True):
     dialogues: int
+    unscored: int  # dialogues that cannot be scored at all, and take no part in the ceiling
     ceiling: list[Score]  # gold as its own prediction; anything below 1 comes with a reason
     findings: list[Finding]
 
@@ -44,8 +45,6 @@ def check(
     gold: str, *, profile: Profile | None = None, schema: str | None = None, format: str | None = None
 ) -> Checked:
     """Score gold against itself and list what is odd in it."""
-    from troth.metrics.profiles import PROFILES
-
     schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
     name = format or readers.detect(gold)
     if name == "trippy":
@@ -57,7 +56,7 @@ def check(
     for file, items in readers.batches(gold, format):
         for item in items:
             dialogue = item.gold if isinstance(item, Pair) else item
-            odd = list(_oddities(dialogue, schemas))
+            odd = list(_oddities(dialogue, schemas, complete=name != "sgd"))
             if dialogue.id in seen:
                 odd.append(("duplicate id", None, "this id came before"))
             seen.add(dialogue.id)
@@ -69,8 +68,8 @@ def check(
                 found["cannot be scored"].append(Place(file, dialogue.id, error.turn, error.what))
     if not seen:
         raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
-    findings = [Finding(kind, len(places), places) for kind, places in sorted(found.items())]
-    return Checked(len(seen), _ceiling(scorer, schemas), findings)
+    findings = [Finding(kind, len(places), places) for kind, places in sorted(found.items()) if places]
+    return Checked(len(seen), len(found["cannot be scored"]), _ceiling(scorer, schemas), findings)
 
 
 def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
@@ -98,26 +97,35 @@ def _below(parts: aggregate.Parts, dialogues: list[str]) -> str:
 Oddity = tuple[str, int | None, str]
 
 
-def _oddities(dialogue: Dialogue, schema: Schema | None) -> Iterator[Oddity]:
+def _oddities(dialogue: Dialogue, schema: Schema | None, *, complete: bool) -> Iterator[Oddity]:
+    """`complete`: every turn holds the states of all services, so that one which is not there has nothing."""
     states: dict[str, dict[str, tuple[str, ...]]] = {}
     numbers: set[int] = set()
     before: str | None = None
+    worded = any(turn.text for turn in dialogue.turns)  # files of states alone have no texts and no system turns
+    answered = any(turn.speaker == "SYSTEM" for turn in dialogue.turns)
     for index, turn in enumerate(dialogue.turns):
-        if not turn.text.strip():
-            yield "empty turn", index, f"{turn.speaker} says nothing"
-        if turn.speaker == before:
-            yield "speaker twice in a row", index, f"{turn.speaker} after {turn.speaker}"
+        place = index if turn.number is None else turn.number
+        if worded and not turn.text.strip():
+            yield "empty turn", place, f"{turn.speaker} says nothing"
+        if answered and turn.speaker == before:
+            yield "speaker twice in a row", place, f"{turn.speaker} after {turn.speaker}"
         if turn.number is not None and turn.speaker == "USER":
             if turn.number in numbers:
-                yield "duplicate turn", index, f"user turn {turn.number} came before"
+                yield "duplicate turn", place, f"user turn {turn.number} came before"
             numbers.add(turn.number)
         before = turn.speaker
+        services = [frame.service for frame in turn.frames]
+        for service in sorted({service for service in services if services.count(service) > 1}):
+            yield "service twice in a turn", place, f"{service}: only the last frame is scored"
         for frame in turn.frames:
-            yield from ((kind, index, what) for kind, what in _frame_oddities(turn, frame, schema))
-            if frame.state is not None:
-                for slot in states.get(frame.service, {}).keys() - frame.state.slot_values.keys():
-                    yield "state shrinks", index, f"{frame.service}.{slot} is gone"
-                states[frame.service] = frame.state.slot_values
+            yield from ((kind, place, what) for kind, what in _frame_oddities(turn, frame, schema))
+        if turn.speaker == "USER":
+            now = {f.service: f.state.slot_values for f in turn.frames if f.state is not None}
+            for service, slots in states.items():
+                for slot in slots.keys() - now.get(service, {} if complete else slots).keys():
+                    yield "state shrinks", place, f"{service}.{slot} is gone"
+            states = now if complete else {**states, **now}
     if not any(turn.speaker == "USER" for turn in dialogue.turns):
         yield "no user turn", None, "nothing to score"
 
@@ -143,6 +151,8 @@ def _frame_oddities(turn: Turn, frame: Frame, schema: Schema | None) -> Iterator
         if service and intent not in (None, "NONE") and intent not in {i.name for i in service.intents}:
             yield "intent not in the schema", f"{frame.service}: {intent}"
     for span in frame.spans or ():
+        if span.start < 0 and span.copy_from is not msgspec.UNSET:
+            continue  # MultiWOZ 2.2: the value is that of another slot, and need not be said
         if not 0 <= span.start < span.exclusive_end <= len(turn.text):
             yield "span outside the text", f"{frame.service}.{span.slot} at {span.start}-{span.exclusive_end}"
         elif slots is not None and span.slot not in slots:

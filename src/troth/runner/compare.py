@@ -110,14 +110,10 @@ def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score]) -> list[S
             sums[label] = tuple(  # type: ignore[assignment]
                 np.bincount(index[chosen], weights=part[mine][chosen], minlength=len(ids)) for part in (num, den)
             )
-        recipes = {s.metric: _recipe(s.signature) for s in scores if s.system == name and s.group == "all"}
+        recipes = {s.metric: s.recipe for s in scores if s.system == name and s.group == "all"}
         reasons = {s.metric: s.reason for s in scores if s.system == name and s.value is None and s.reason}
         found.append(Side(name, tuple(ids.tolist()), sums, recipes, reasons))
     return found
-
-
-def _recipe(signature: str) -> str:
-    return "|".join(part for part in signature.split("|") if not part.startswith(("n:", "v:")))
 
 
 def _check(base: Side, other: Side, metric: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,7 @@ def dst(
     gold: str,
     *preds: str,
     profile: str | Profile | Sequence[str | Profile] | None = None,
+    rules: Mapping[str, str | None] | None = None,
     schema: str | Schema | None = None,
     train_schema: str | None = None,
     by: Iterable[str] = (),
@@ -75,10 +76,11 @@ def dst(
 ) -> Result:
     """Score predictions against gold.
 
-    `preds`: paths, each optionally as `name=path`; none if `gold` holds both sides. `profile`: a name, a `Profile`, or
-    several, each scored in the same pass. `train_schema` tells seen services from unseen. `by` adds groups: service,
-    domain, slot, turn. `formats`: of gold and of the predictions, where detection should not decide. `workers`: how
-    many processes may read and score; they change no figure.
+    `preds`: paths, each optionally as `name=path`; none if `gold` holds both sides. `profile`: a name, a `Profile`,
+    "all", or several, each scored in the same pass. `rules` changes some of its rules: unit, match, missing, fga.
+    `train_schema` tells seen services from unseen. `by` adds groups: service, domain, slot, turn. `formats`: of gold
+    and of the predictions, where detection should not decide. `workers`: how many processes may read and score; they
+    change no figure.
     """
     groups = _known_groups(by, train_schema)
     schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
@@ -88,7 +90,7 @@ def dst(
         aggregate.metric(name)  # a misspelled metric is told before anything is read
     systems: list[System] = []
     for label, path in _labels(gold, preds):
-        chosen = _profiles(profile, gold, path, schemas, formats)
+        chosen = [p.with_options(**(rules or {})) for p in _profiles(profile, gold, path, schemas, formats)]
         labels = [label] if len(chosen) == 1 else [f"{label}:{p.name}" for p in chosen]
 
         def make(chosen: list[Profile] = chosen) -> list[Scorer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,9 +36,11 @@ class System:
 
 def system(label: str, scorer: Scorer, schema: Schema | None) -> System:
     """What a scorer has gathered, under a system's name."""
-    slots = sum(len(service.slots) for service in schema.values()) if schema else None
-    if slots is None and scorer.services.keys() <= normalize.MULTIWOZ_DOMAINS:
-        slots = normalize.MULTIWOZ_SLOTS
+    slots: int | None = None
+    if scorer.gold_services and scorer.gold_services <= normalize.MULTIWOZ_DOMAINS:
+        slots = normalize.MULTIWOZ_SLOTS  # also where MultiWOZ 2.2's schema lists slots that nobody tracks
+    elif schema:
+        slots = sum(len(service.slots) for service in schema.values())
     frames = Frames(scorer.table(), scorer.profile, slots)
     return System(
         label, scorer.counts(), scorer.dialogues, list(scorer.services), list(scorer.slots), frames, scorer.slot_table()
@@ -141,6 +143,7 @@ def _slot_cells(system: System, names: Sequence[str]) -> Iterator[tuple[str, str
             mine = frames.take(frames.column(Column.SERVICE) == service)
             every = mine.keys(slice(None), turn=False)
             lost = np.bincount(_code(every, keys), weights=1.0 - score[rows], minlength=len(mine.table))
+            lost[np.isinf(mine.column(Column.WRONG))] = 1.0  # without a prediction no slot is right, said or not
             yield "jga", f"slot:{name}", Parts(np.subtract(1.0, lost, dtype=np.float64), np.ones(len(lost)), *every)
         if "aga" in names:
             active = (table[rows, SlotColumn.ACTIVE] == 1.0).astype(float)
@@ -179,6 +182,9 @@ def unit_rows(system: System, metrics: Sequence[str]) -> Iterator[pl.DataFrame]:
 def signature(metric: str, frames: Frames, n: int, group: str) -> str:
     """Everything that moves the number, and nothing else, in the manner of sacreBLEU."""
     profile = frames.profile
+    if not metric.startswith(("jga", "fga", "turn_match")):
+        # The rest is averaged over frames, whatever the joint accuracies are over; AGA and SA as the profile says.
+        profile = replace(profile, unit=profile.average if metric.startswith(("aga", "sa")) else "frame")
     parts = [metric.upper(), profile.signature()]
     if metric.startswith("fga") or metric == "turn_match":
         parts.append(f"fga:{profile.fga if profile.name != 'trippy' else 'code-trippy'}")
