@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--engine", "engines", metavar="NAME", multiple=True, help="backtranslate: apertium:eng-spa, marian:A,B.")
 @click.option("--rate", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="corrupt: of the words.")
 @click.option("--stop-words", type=click.Choice(["paper", "published"]), default="paper", show_default=True,
-              help="Left out of distances: determiners, as SGD-X was made, or all function words.")  # fmt: skip
+              help="Left out of distances: all function words, or determiners (SGD-X as released).")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
 @options.SCHEMA
 @options.WORKERS

@@ -77,13 +77,13 @@ def lemma(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-def lemmas(text: str, stop: Set[str] = DETERMINERS) -> frozenset[str]:
+def lemmas(text: str, stop: Set[str] = FUNCTION_WORDS) -> frozenset[str]:
     """The set of lemmas of a text, without stop words."""
     words = (word for word in WORD.findall(text.lower()) if word not in stop)
     return frozenset(lemma(word) for word in words)
 
 
-def jaccard(a: str, b: str, stop: Set[str] = DETERMINERS) -> float:
+def jaccard(a: str, b: str, stop: Set[str] = FUNCTION_WORDS) -> float:
     """Distance of two texts: 0 with the same lemmas, 1 with none in common; 0 if neither has any."""
     ours, theirs = lemmas(a, stop), lemmas(b, stop)
     union = ours | theirs

@@ -62,7 +62,6 @@ _CLOSE = [
 _CLOSING = [(re.compile(pattern + r"(?=\s+[^\W\d_])", re.IGNORECASE), out) for pattern, out in _CLOSE]
 
 _TWO_PHRASES = re.compile(rf"\b((?:in|at|on|for) {MASK}) ((?:in|at|on) {MASK})(?=$|[,.;])")
-_FROM_TO = re.compile(rf"\b(from ({MASK})) (to ({MASK}))(?=$|[,.;])")
 
 
 class _Clause(NamedTuple):

@@ -20,7 +20,7 @@ from rapidfuzz.distance import Levenshtein
 
 from troth.errors import UserError, near
 from troth.perturb import generator, naming
-from troth.perturb.lemmas import DETERMINERS, jaccard
+from troth.perturb.lemmas import FUNCTION_WORDS, jaccard
 from troth.perturb.schema import elements
 from troth.perturb.translate import Translator
 from troth.records import Intent, Schema, Service, SlotSchema
@@ -143,7 +143,7 @@ def compose(
     count: int = PUBLISHED,
     seed: int = 0,
     strict: bool = True,
-    stop: Set[str] = DETERMINERS,
+    stop: Set[str] = FUNCTION_WORDS,
 ) -> list[Schema]:
     """The variants, the closest first.
 

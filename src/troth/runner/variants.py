@@ -54,7 +54,7 @@ class Recipe(msgspec.Struct, frozen=True):
     count: int | None = None
     seed: int = 0
     rate: float = 0.3
-    stop: str = "published"
+    stop: str = "paper"
     paraphrases: str | None = None  # a file
     engines: tuple[str, ...] = ()
 
