@@ -14,7 +14,7 @@ from troth import readers
 from troth.errors import UserError
 from troth.perturb import naming
 from troth.perturb.divergence import table
-from troth.perturb.lemmas import DETERMINERS, DETERMINERS, jaccard, lemma
+from troth.perturb.lemmas import DETERMINERS, jaccard, lemma
 from troth.perturb.schema import Renaming
 from troth.perturb.translate import Apertium
 from troth.perturb.variants import (
