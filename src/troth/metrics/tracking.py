@@ -340,6 +340,12 @@ class Scorer:
 
 def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
     """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
+    if not any(turn.number is not None for turn in dialogue.turns):
+        return dialogue.user_turns()
+    return _rising(dialogue, kind)
+
+
+def _rising(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
     last = -1
     for number, turn in dialogue.user_turns():
         if not last < number <= LAST_TURN:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from troth import __version__, normalize, stats
 from troth.metrics import aggregate
-from troth.metrics.aggregate import Frames, Parts
+from troth.metrics.aggregate import Frames, Mask, Parts
 from troth.metrics.tracking import Column, Counts, Scorer, SlotColumn
 from troth.records import Schema, Score
 
@@ -58,23 +58,37 @@ def scores(
     seed: int,
 ) -> Iterator[Score]:
     """Every metric for every group, with intervals from one resampling of the dialogues."""
-    cells: list[tuple[str, str, Parts]] = []
-    for group, frames in groups(system, by, seen):
-        cells.extend((name, group, aggregate.metric(name)(frames)) for name in names)
-    if "turn" in by:
-        # Cut after the metric is made: FGA looks back at turns that are not in the group.
-        whole = cells[: len(names)]
-        for position in np.unique(system.frames.column(Column.TURN).astype(np.int64)).tolist():
-            cells.extend((name, f"turn:{position}", parts.take(parts.turn == position)) for name, _, parts in whole)
-    if "slot" in by:
-        cells.extend(_slot_cells(system, names))
+    labels: list[tuple[str, str]] = []
+
+    def cells() -> Iterator[Parts]:
+        """One at a time: all of them together would take more memory than the dialogues themselves."""
+        for name, group, parts in _cells(system, names, by, seen):
+            labels.append((name, group))
+            yield parts
+
     trained = f"|train:{_fingerprint(seen)}" if seen is not None else ""
-    found = ratios([parts for *_, parts in cells], system.dialogues, resamples=resamples, seed=seed)
-    for (name, group, _), ratio in zip(cells, found, strict=True):
+    found = ratios(cells(), system.dialogues, resamples=resamples, seed=seed)
+    for (name, group), ratio in zip(labels, found, strict=True):
         recipe = signature(name, system.frames, ratio.n, group + (trained if group in ("seen", "unseen") else ""))
         reason = _reason(name, system, schema) if ratio.value is None else None
         if group == "all" or ratio.n:
             yield Score(system.name, name, group, ratio.value, ratio.low, ratio.high, ratio.n, recipe, reason)
+
+
+def _cells(
+    system: System, names: Sequence[str], by: Sequence[str], seen: frozenset[str] | None
+) -> Iterator[tuple[str, str, Parts]]:
+    """Every metric of every group as parts of a ratio."""
+    for group, frames in groups(system, by, seen):
+        for name in names:
+            yield name, group, aggregate.metric(name)(frames)
+    if "turn" in by:
+        # Cut after the metric is made: FGA looks back at turns that are not in the group.
+        whole = [(name, aggregate.metric(name)(system.frames)) for name in names]
+        for position in np.unique(system.frames.column(Column.TURN).astype(np.int64)).tolist():
+            yield from ((name, f"turn:{position}", parts.take(parts.turn == position)) for name, parts in whole)
+    if "slot" in by:
+        yield from _slot_cells(system, names)
 
 
 class Ratio(NamedTuple):
@@ -84,12 +98,12 @@ class Ratio(NamedTuple):
     n: int  # sum of the denominators
 
 
-def ratios(cells: Sequence[Parts], dialogues: Sequence[str], *, resamples: int, seed: int) -> list[Ratio]:
+def ratios(cells: Iterable[Parts], dialogues: Sequence[str], *, resamples: int, seed: int) -> list[Ratio]:
     """Each cell's ratio of sums, with its interval from one resampling of the dialogues for all of them."""
     num, den = by_dialogue(cells, dialogues)
     low, high = stats.interval(stats.bootstrap(num, den, resamples=resamples, seed=seed))
     made = []
-    for index in range(len(cells)):
+    for index in range(num.shape[1]):
         # Exact sums: shards, merged or reordered, give the same bits as the whole.
         top, bottom = math.fsum(num[:, index].tolist()), math.fsum(den[:, index].tolist())
         bounds = [None if math.isnan(bound[index]) else float(bound[index]) for bound in (low, high)]
@@ -97,19 +111,19 @@ def ratios(cells: Sequence[Parts], dialogues: Sequence[str], *, resamples: int, 
     return made
 
 
-def by_dialogue(cells: Sequence[Parts], dialogues: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def by_dialogue(cells: Iterable[Parts], dialogues: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Numerators and denominators summed per dialogue, a column a cell.
 
     Dialogues are sorted by id, so that their order in the files moves no interval.
     """
     rank = np.empty(len(dialogues), dtype=np.int64)
     rank[sorted(range(len(dialogues)), key=dialogues.__getitem__)] = np.arange(len(dialogues))
-
-    def summed(side: int) -> NDArray[np.float64]:
-        columns = [np.bincount(rank[p.dialogue], weights=p[side], minlength=len(rank)) for p in cells]
-        return np.stack(columns, axis=1).astype(np.float64)
-
-    return summed(0), summed(1)
+    columns = [
+        [np.bincount(rank[cell.dialogue], weights=side, minlength=len(rank)) for side in (cell.num, cell.den)]
+        for cell in cells
+    ]
+    num, den = (np.stack([column[side] for column in columns], axis=1).astype(np.float64) for side in (0, 1))
+    return num, den
 
 
 def groups(system: System, by: Sequence[str], seen: frozenset[str] | None) -> Iterator[tuple[str, Frames]]:
@@ -120,15 +134,24 @@ def groups(system: System, by: Sequence[str], seen: frozenset[str] | None) -> It
     names = [*system.services, ""]  # the last one, at -1, is for units that have no service
     if seen is not None:
         known = np.array([name in seen for name in names])[service]
-        yield "seen", frames.take(known & (service >= 0))
-        yield "unseen", frames.take(~known & (service >= 0))
+        yield "seen", _part(frames, known & (service >= 0))
+        yield "unseen", _part(frames, ~known & (service >= 0))
     if "service" in by:
         for code, name in sorted(enumerate(system.services), key=lambda item: item[1]):
-            yield f"service:{name}", frames.take(service == code)
+            yield f"service:{name}", _part(frames, service == code)
     if "domain" in by:
         domains = np.array([name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name for name in names])
         for domain in sorted(set(domains[:-1])):
-            yield f"domain:{domain}", frames.take((domains == domain)[service] & (service >= 0))
+            yield f"domain:{domain}", _part(frames, (domains == domain)[service] & (service >= 0))
+
+
+def _part(frames: Frames, mask: Mask) -> Frames:
+    """Some services' frames, with an ontology of these services alone."""
+    part = frames.take(mask)
+    if frames.profile.average == "frame":
+        return part
+    sizes = dict(zip(*(part.column(column).tolist() for column in (Column.SERVICE, Column.SIZE)), strict=True))
+    return replace(part, slots=int(sum(sizes.values())) or None)
 
 
 def _slot_cells(system: System, names: Sequence[str]) -> Iterator[tuple[str, str, Parts]]:
