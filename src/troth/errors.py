@@ -54,6 +54,10 @@ class PredictionError(UserError):
     """Something wrong on the prediction's side of a pair: the file to name is the prediction's."""
 
 
+class GoneError(Exception):
+    """Whoever read our output has gone (`| head`)."""
+
+
 def near(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or None where nothing is close."""
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)

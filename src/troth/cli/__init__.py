@@ -6,25 +6,51 @@ import gc
 import io
 import os
 import sys
+from importlib import import_module
 
 import click
 
 from troth import __version__
-from troth.cli import data, perturb, robust, runs, show, tracking
-from troth.errors import UserError
+from troth.errors import GoneError, UserError, near
+
+COMMANDS = {  # name to where it is: a module is loaded when one of its commands is called, or all are listed
+    "dst": "troth.cli.tracking:dst",
+    "explain": "troth.cli.tracking:explain",
+    "check": "troth.cli.tracking:check",
+    "perturb": "troth.cli.perturb:perturb",
+    "robust": "troth.cli.robust:robust",
+    "compare": "troth.cli.runs:compare",
+    "gate": "troth.cli.runs:gate",
+    "table": "troth.cli.runs:table",
+    "convert": "troth.cli.data:convert",
+    "ls": "troth.cli.data:ls",
+    "demo": "troth.cli.data:demo",
+}
 
 
-@click.group(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+class Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"no command is called '{args[0]}'. {near(args[0], COMMANDS) or ''}".strip(), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="troth")
 def app() -> None:
     """Tells whether a dialogue system is true."""
-
-
-for _command in (
-    tracking.dst, tracking.explain, tracking.check, perturb.perturb, robust.robust, runs.compare, runs.gate, runs.table,
-    data.convert, data.ls, data.demo,
-):  # fmt: skip
-    app.add_command(_command)
 
 
 def main() -> None:
@@ -43,15 +69,12 @@ def main() -> None:
         sys.stderr.write(help.format_message() + "\n")
         sys.exit(2)
     except click.UsageError as error:
-        _fail(
-            str(
-                UserError(error.format_message(), hint=f"see {error.ctx.command_path if error.ctx else 'troth'} --help")
-            )
-        )
+        command = error.ctx.command_path if error.ctx else "troth"
+        _fail(str(UserError(error.format_message(), hint=f"see {command} --help")))
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write("troth: interrupted\n")
         sys.exit(130)
-    except (show.GoneError, BrokenPipeError):
+    except (GoneError, BrokenPipeError):
         # Not an error, but Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

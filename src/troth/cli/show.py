@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from troth.errors import GoneError
 from troth.report.tables import Table
 
 
@@ -45,10 +46,6 @@ def json(value: Any) -> None:
 def text(line: str) -> None:
     with _reader():
         sys.stdout.write(printable(line) + "\n")
-
-
-class GoneError(Exception):
-    """Whoever read our output has gone (`| head`)."""
 
 
 @contextmanager
