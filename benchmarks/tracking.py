@@ -93,6 +93,14 @@ def main() -> None:
             ("profile nemo against NeMo's own JGA", f"{ported['joint_goal_accuracy']}, equal as printed"),
         ],
     )
+    both = timing.troth("robust", "checkdst", f"{gold},{pred}", f"TWIN={gold},{pred}", "--json", repeat=3)
+    timing.show(
+        "consistency (CheckDST) on the set and a twin of it",
+        [
+            ("troth robust checkdst, whole command", f"{both.seconds:.2f} s"),
+            ("against scoring both sets (at most 1 wanted)", f"{both.seconds / (2 * ours.seconds):.2f} ×"),
+        ],
+    )
     rows = []
     for times in (1, 4, 16):
         took = timing.troth("dst", *copies(f"x{times}", 4 * times, 250), "--json", repeat=3)

@@ -186,7 +186,7 @@ def _want_to(clause: str) -> Iterator[Said]:
         return
     yield from _filled(book.WANT_TO, v=match["v"], **who)
     if re.match(
-        r"(?:book|reserve|make|buy|purchase|schedule|find|rent|check|transfer|search|look for|look up|get (?:an?"
+        r"(?:book|reserve|make|buy|purchase|schedule|find|rent|check(?! in)|transfer|search|look for|look up|get (?:an?"
         r"|the|some|tickets))\b",
         match["v"],
     ):
