@@ -61,6 +61,21 @@ def test_what_no_rule_knows_keeps_its_words(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "one"),
+    [
+        ("No , that 's all .", "Nope , that would be everything ."),
+        ("I need a train to Ely .", "I 'm looking for a train to Ely ."),
+        ("I'd like a train to Ely .", "I'm looking for a train to Ely ."),
+        ("What is the postcode ?", "I 'd like to know the postcode ."),
+    ],
+)
+def test_a_tokenised_text_stays_tokenised(text: str, one: str) -> None:
+    found = ways(text)
+    assert one in found
+    assert all(re.search(r" [.?]$", way) for way in found)
+
+
+@pytest.mark.parametrize(
     ("direct", "indirect"),
     [
         ("what is the address", "the address"),
@@ -71,6 +86,7 @@ def test_what_no_rule_knows_keeps_its_words(text: str) -> None:
         ("is there a lift", "if there is a lift"),
         ("what time does the bus leave", "what time the bus leaves"),
         ("who is the director", "who the director is"),
+        ("where is the event happening", None),
         ("do it", None),
         ("what is up", None),
     ],

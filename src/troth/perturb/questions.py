@@ -82,7 +82,8 @@ _CONTENTS: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
         (rf"{_Q} (?P<a>is|are|was) {_PRONOUN}(?P<r>)", _wh),
         (rf"{_Q} (?P<a>is|are|was|am) {_PRONOUN} (?P<r>(?:located|situated|\w+ing|available|released|from|at|for"
          rf"|in|on)\b[^?]*|from|at|for|in|on)", _wh),
-        (rf"where (?P<a>is|are) (?!.*ing$){_NOUN}(?P<r> located| situated|)", lambda m: f"where {m['n']} {m['a']}{m['r']}"),
+        (rf"where (?P<a>is|are) (?!.*ing$){_NOUN}(?P<r> located| situated|)",
+         lambda m: f"where {m['n']} {m['a']}{m['r']}"),
         (rf"(?P<q>how much|how long|how far|how big) (?P<a>is|are) {_NOUN}(?P<r>)", _wh),
         (rf"{_Q} (?P<a>does|do|will|can|would|should) {_PRONOUN} (?P<r>[a-z][^?]*)", _wh),
         (rf"{_Q} (?P<a>does|do|will|would) {_NOUN} (?P<r>(?:{_ENDS}|be)\b[^?]*)", _wh),

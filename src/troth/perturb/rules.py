@@ -47,7 +47,8 @@ _OPEN = [  # contractions opened, so that frames need one form only
      r"|appreciate))", r"\1 would"),
     (r"\b(that|it|what|where|who|how|there|here|when|she|he|this)['’]s\b(?! (?:been|got|had|gone))", r"\1 is"),
     (r"\blet['’]s\b", "let us"), (r"\bcan['’]t\b", "cannot"), (r"\bwon['’]t\b", "will not"),
-    (r"\b(do|does|did|is|are|was|were|would|could|should|have|has|had)n['’]t\b", r"\1 not"),
+    (r"\b(do|does|did|is|are|was|were|would|could|should|have|has|had)n['’]t\b"
+     r"(?! (?:you|I|we|they|he|she|it)\b)", r"\1 not"),  # "why don't you" cannot be opened
 ]  # fmt: skip
 _OPENING = [(re.compile(pattern, re.IGNORECASE), out) for pattern, out in _OPEN]
 _CLOSE = [
@@ -60,6 +61,10 @@ _CLOSE = [
 ]  # fmt: skip
 # No contraction before a pause or at the end ("yes, it is"), nor before a masked value alone.
 _CLOSING = [(re.compile(pattern + r"(?=\s+[^\W\d_])", re.IGNORECASE), out) for pattern, out in _CLOSE]
+
+_APART = re.compile(r"\S [.,?!](?:\s|$)")  # punctuation stands apart from words
+_SPLIT = re.compile(r" (?=(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b)")
+_ONE_WORD = re.compile(r"\w(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b")
 
 _TWO_PHRASES = re.compile(rf"\b((?:in|at|on|for) {MASK}) ((?:in|at|on) {MASK})(?=$|[,.;])")
 
@@ -74,11 +79,14 @@ def paraphrase(text: str, kept: Sequence[Kept], rng: random.Random) -> str:
     if re.search(MASK, text):
         return text  # its own private characters would be taken for masks
     masked, values = _masked(text, kept)
+    apart = bool(_APART.search(masked))
+    masked = _joined(masked) if apart else masked
     out = []
     for body, end, space in _SENTENCE.findall(masked) or [(masked, "", "")]:
         new, mark = _sentence(body, end, values, rng)
         out.append(new + mark + space)
     done = "".join(out).strip()
+    done = _set_apart(done, contractions=not _ONE_WORD.search(text)) if apart else done
     new = re.sub(MASK, lambda m: values[ord(m.group()) - _FIRST_MASK], done)
     return text if doubled(new) - doubled(text) else new
 
@@ -92,6 +100,16 @@ def _masked(text: str, kept: Sequence[Kept]) -> tuple[str, list[str]]:
         values.append(text[part.start : part.end])
         at = part.end
     return "".join([*pieces, text[at:]]), values
+
+
+def _joined(masked: str) -> str:
+    return _SPLIT.sub("", re.sub(r" +(?=[.,?!;]+(?:\s|$))", "", masked))
+
+
+def _set_apart(text: str, *, contractions: bool) -> str:
+    """As tokenised corpora write: MultiWOZ has "I 'm fine , thanks ." A change of that style would be no paraphrase."""
+    text = re.sub(r"(?<=[^\s.,?!;])(?=[.,?!;]+(?:\s|$))", " ", text)
+    return re.sub(rf"(?<=\w)(?=n't\b)|(?<=\w|{MASK})(?='(?:s|m|d|re|ll|ve)\b)", " ", text) if contractions else text
 
 
 def _sentence(body: str, end: str, values: Sequence[str], rng: random.Random) -> tuple[str, str]:
