@@ -35,6 +35,7 @@ def test_checkdst_json(fine: Troth) -> None:
     assert scores["coref_jga"]["value"] is None
     assert scores["coref_jga"]["reason"]
     assert scores["cjga:PI"]["signature"].startswith("CJGA:PI|profile:trade|unit:turn|")
+    assert "|right:exact|" in scores["jga"]["signature"]
 
 
 def test_runs_and_checkpoints(fine: Troth, tmp_path: Path) -> None:
@@ -97,6 +98,10 @@ def test_sgdx(fine: Troth, tmp_path: Path) -> None:
             "no schema of variant 'v1' fits gold's services",
         ),
         (("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--metrics", "jag"), "no metric is called 'jag'"),
+        (
+            ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--profile", "sdg"),
+            "no profile is called 'sdg' (did you mean 'sgd'?",
+        ),
         (("runs", "nowhere"), "nowhere: not a run"),
         (("checkpoints", GOLD), "not a run"),
     ],

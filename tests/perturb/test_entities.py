@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
+from troth import readers
 from troth.normalize import is_named_entity
-from troth.perturb import Changed, Inventory, apply
+from troth.perturb import Changed, Inventory, apply, inventory
 from troth.perturb.entities import LOST, OVERLAP, UNSAID, Options
 from troth.records import Act, Dialogue, Frame, ServiceCall, Span, State, Turn
 
@@ -252,3 +255,33 @@ def test_seed_decides(bundled: Corpus) -> None:
     first, again, other = (bundled.perturbed("entities", seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
+
+
+def test_a_name_has_one_new_name_in_acts_calls_and_results(shared: Path) -> None:
+    """Canonical forms, too: a result may come before the act that mentions it."""
+    folder = shared / "data/sgd/dev"
+    items = [d for d in readers.read(str(folder / "dialogues_001.json")) if isinstance(d, Dialogue)]
+    items += [d for d in readers.read(str(folder / "dialogues_005.json")) if isinstance(d, Dialogue)]
+    known = inventory(items, readers.schema(str(folder / "schema.json")))
+    mixed = 0
+    for dialogue in items:
+        after = apply(dialogue, "entities", seed=0, known=known).dialogue
+        pairs: dict[tuple[str, str, str], set[str]] = {}
+        for old, new in zip(dialogue.turns, after.turns, strict=True):
+            for was, now in zip(old.frames, new.frames, strict=True):
+                for one, other in zip(was.acts, now.acts, strict=True):
+                    for a, b in zip(one.canonical_values, other.canonical_values, strict=True):
+                        pairs.setdefault((was.service, one.slot, a), set()).add(b)
+                for row, changed in zip(was.service_results or (), now.service_results or (), strict=True):
+                    for slot, value in row.items():
+                        pairs.setdefault((was.service, slot, str(value)), set()).add(str(changed[slot]))
+        mixed += sum(len(found) > 1 for found in pairs.values())
+    assert mixed == 0
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, -1), (0, 999), (5, 2)])
+def test_spans_that_do_not_fit_the_text_are_no_crash(start: int, end: int) -> None:
+    frame = Frame("Hotels_1", State(slot_values={"hotel_name": ("Alder",)}), (Span("hotel_name", start, end),))
+    dialogue = Dialogue("d", (Turn("USER", "the Alder, please", (frame,)),))
+    changed = apply(dialogue, "entities", seed=0, known=inventory([dialogue], None))
+    assert changed.refused or "Alder" not in changed.dialogue.turns[0].text

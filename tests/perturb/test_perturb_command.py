@@ -270,7 +270,7 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
         ),
         (
             "disfluency --slots city",
-            "options of 'entities', which is not applied (name it, too: --with disfluency)",
+            "options of 'entities', which is not applied (name it, too: --with disfluency,entities)",
         ),
         ("entities --names nowhere", "nowhere: cannot be read: No such file or directory (check the path)"),
         (

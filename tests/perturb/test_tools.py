@@ -221,3 +221,18 @@ def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
     written = read.written(variant)
     assert json.dumps(tools.Tools(written, variant).written(read.schema)) == json.dumps(before)
     assert listed == before
+
+
+def test_definitions_that_lead_to_each_other_in_many_ways_take_no_time() -> None:
+    depth = 60
+    defs: dict[str, Any] = {f"D{i}": {"anyOf": [{"$ref": f"#/$defs/D{i + 1}"}] * 2} for i in range(depth)}
+    defs[f"D{depth}"] = {"type": "string"}
+    parameters = {"type": "object", "properties": {"a": {"$ref": "#/$defs/D0"}}, "$defs": defs}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    assert [slot.name for slot in tools.read([tool]).schema["f"].slots] == ["a"]
+
+
+def test_arguments_of_an_alternative_without_a_type_are_found() -> None:
+    parameters = {"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}}]}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    assert [slot.name for slot in tools.read([tool]).schema["f"].slots] == ["a"]

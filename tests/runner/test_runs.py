@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from troth.errors import UserError
@@ -32,6 +33,15 @@ def test_the_least_slack_differs_from_the_best_jga() -> None:
     assert [point.slack for point in found.checkpoints] == pytest.approx([0.04 / 3, 0.22 / 3])
     assert [point.step for point in found.checkpoints] == [1, 10]
     assert found.gains["cjga:NED"] == pytest.approx(-0.2)
+
+
+def test_runs_by_different_recipes_are_not_put_together() -> None:
+    runs = [run(nohf=1.0, jga=0.5), run(nohf=0.5, jga=0.5)]
+    other = msgspec.structs.replace(runs[1].scores[0], signature="NOHF|nohf:code|n:9|v:1")
+    mixed = [runs[0], msgspec.structs.replace(runs[1], scores=[other, *runs[1].scores[1:]])]
+    for made in (lambda: medians(mixed), lambda: pick([("a", mixed[0]), ("b", mixed[1])])):
+        with pytest.raises(UserError, match="nohf is scored by different recipes"):
+            made()
 
 
 def test_too_little_to_pick_from() -> None:

@@ -79,7 +79,14 @@ def checkdst(
     )
     if out is not None:
         arguments = {"original": original, "perturbed": list(perturbed), "nohf": nohf, "coref": coref, "seed": seed}
-        _save(out, "robust checkdst", arguments, result.scores, {one.name or "orig": one.scored for one in result.sets})
+        _save(
+            out,
+            "robust checkdst",
+            arguments,
+            result.scores,
+            {one.name or "orig": one.scored for one in result.sets},
+            result.flips,
+        )
     if json:
         show.json(result.scores)
         return
@@ -132,7 +139,10 @@ def _cell(score: Score) -> str:
 @robust.command(no_args_is_help=True)
 @options.GOLD
 @click.argument("variants", nargs=-1, required=True, metavar="v1=PRED v2=PRED... [orig=PRED]")
-@click.option("--from", "schemas", metavar="SGDX", help="The variants' schemas, by which names are mapped back.")
+@click.option(
+    "--from", "schemas", metavar="SGDX", help="The variants' schemas or tools: names are mapped back by them."
+)
+@click.option("--schema", metavar="FILE", help="Gold's schema or tools, if not beside gold.")
 @click.option("--name", default="system", show_default=True, help="What the system is called in tables.")
 @options.PROFILE
 @click.option(
@@ -152,6 +162,7 @@ def sgdx(
     gold: str,
     variants: tuple[str, ...],
     schemas: str | None,
+    schema: str | None,
     name: str,
     profile: str | None,
     metrics: str,
@@ -180,9 +191,10 @@ def sgdx(
         {label: path for label, path in preds.items() if label != "orig"},
         original_pred=preds.get("orig"),
         schemas=schemas,
+        schema=schema,
         name=name,
         profile=profile or "sgd",
-        metrics=metrics.split(","),
+        metrics=[name.strip() for name in metrics.split(",")],
         train_schema=train_schema,
         by=("service",),
         rule=rule,
@@ -192,7 +204,7 @@ def sgdx(
     )
     if out is not None:
         arguments = {"gold": gold, "variants": list(variants), "metrics": metrics, "ss": rule, "seed": seed}
-        _save(out, "robust sgdx", arguments, result.scores, result.systems)
+        _save(out, "robust sgdx", arguments, result.scores, result.systems, result.wavering)
     if chart is not None or chart_variants is not None:
         seen = frozenset(readers.schema(train_schema)) if train_schema else None
         _draw(result.scores, metrics.split(",", maxsplit=1)[0], seen, chart, chart_variants)
@@ -223,7 +235,8 @@ def _draw(
     from troth.report import charts
 
     value = {(s.metric, s.group): s.value for s in scores}
-    average = next(s.metric for s in scores if s.metric.startswith(f"{metric}_v1-"))
+    skipped = (f"{metric}_orig", f"{metric}_drop")
+    average = next(s.metric for s in scores if s.metric.startswith(f"{metric}_") and s.metric not in skipped)
     if chart is not None:
         rows: list[dict[str, Any]] = []
         for score in scores:
@@ -327,7 +340,14 @@ def _named(items: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _save(out: str, command: str, arguments: dict[str, Any], scores: list[Score], systems: dict[str, System]) -> None:
+def _save(
+    out: str,
+    command: str,
+    arguments: dict[str, Any],
+    scores: list[Score],
+    systems: dict[str, System],
+    details: Sequence[Any],
+) -> None:
     import polars as pl
 
     from troth.runner import store
@@ -337,5 +357,5 @@ def _save(out: str, command: str, arguments: dict[str, Any], scores: list[Score]
         frame.with_columns(set=pl.lit(label)) for label, one in systems.items() for frame in unit_rows(one, ["jga"])
     )
     counts = {label: asdict(one.counts) for label, one in systems.items()}
-    store.save(out, command=command, arguments=arguments, scores=scores, rows=rows, counts=counts)
+    store.save(out, command=command, arguments=arguments, scores=scores, rows=rows, counts=counts, details=details)
     show.note(f"written: {out}/run.json, {out}/rows.parquet")

@@ -239,7 +239,8 @@ class _Text:
         self.words = [turn.text[start:end] for start, end in self.places]
         self.inserted: dict[int, str] = {}
         text = turn.text
-        self.commas = text[-1] in ".?!" or text != text.lower()
+        self.capitals = text != text.lower()
+        self.commas = text[-1] in ".?!" or self.capitals
         # Tokenised MultiWOZ, where punctuation stands apart.
         self.comma = (" ," if " ." in text or " ?" in text or " ," in text else ",") if self.commas else ""
 
@@ -274,7 +275,7 @@ class _Text:
         for start, end in self.shielded:
             if start < place < end:
                 return False
-        self.inserted[place] = said if self.commas else said.lower()
+        self.inserted[place] = said if self.capitals else said.lower()
         return True
 
     def edits(self) -> list[Edit]:
@@ -283,7 +284,7 @@ class _Text:
         text = self.text
         for place, said in self.inserted.items():
             before = text[:place].rstrip()
-            if not self.commas or (before and before[-1] not in ".?!") or text[place : place + 1].isspace():
+            if not self.capitals or (before and before[-1] not in ".?!") or text[place : place + 1].isspace():
                 made.append(Edit(place, place, said))
                 continue
             opening = said[0].upper() + said[1:]

@@ -23,7 +23,7 @@ from troth.perturb.values import COMMON, NO_VALUE, Said, Told, lost, lowered, pl
 from troth.records import Act, Dialogue, Frame, Span, Turn
 
 LOST = "a value could no longer be found in the text"
-OVERLAP = "spans overlap"
+OVERLAP = "spans lie outside the text or across each other"
 UNSAID = "a name in the state does not stand in the text"
 
 _OPENS = re.compile(r"(?:^|[.!?])[\s\"'(]*$")
@@ -57,6 +57,7 @@ def perturb(dialogue: Dialogue, rng: Random, inventory: Inventory, options: Opti
     edits = _edits(dialogue, slots, rename, names)
     if edits is None:
         return Changed(dialogue, (), refused={OVERLAP: len(dialogue.turns)})
+    _assign_canonical(dialogue, slots, rename)
     renamed = _Renamed(slots, rename)
     turns = [renamed.turn(turn, made) for turn, made in zip(dialogue.turns, edits, strict=True)]
     after = msgspec.structs.replace(dialogue, turns=tuple(turns))
@@ -66,6 +67,21 @@ def perturb(dialogue: Dialogue, rng: Random, inventory: Inventory, options: Opti
         return Changed(dialogue, (), refused={reason: len(changed) or 1})
     count = sum([rename[name] != name for name in names])
     return Changed(after, changed, figures={"names": len(names), "names_changed": count})
+
+
+def _assign_canonical(dialogue: Dialogue, slots: _Slots, rename: Scrambled) -> None:
+    """New names for what acts write otherwise than it is said, before any call or result is looked at: a result may
+    come before the act that mentions it."""
+    canonical = {
+        value
+        for turn in dialogue.turns
+        for frame in turn.frames
+        for act in frame.acts
+        if act.values and slots[frame.service][act.slot]
+        for value in act.canonical_values
+    }
+    for value in sorted(canonical - NO_VALUE):
+        rename[value]
 
 
 class _Service(dict[str, bool]):
@@ -134,8 +150,10 @@ def _edits(dialogue: Dialogue, slots: _Slots, rename: Scrambled, names: Sequence
             if frame.spans:
                 named = slots[frame.service]
                 for span in frame.spans:
-                    if named[span.slot]:
+                    if named[span.slot] and span.start >= 0:
                         start, end = span.start, span.exclusive_end
+                        if not start <= end <= len(text):
+                            return None
                         made.append(Edit(start, end, rename[text[start:end]]))
         edits.append(made)
         at = 0

@@ -30,10 +30,11 @@ INSTANCES = ("default", "const", "enum", "examples", "example")  # values and no
 OF_NAMES = frozenset(
     {
         "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "if", "then",
-        "else", "not", "$dynamicRef", "$recursiveRef",
+        "else", "not", "$dynamicRef", "$recursiveRef", "discriminator", "propertyOrdering",
     }
 )  # fmt: skip
-PLAIN_INSIDE = ("additionalProperties", "unevaluatedProperties", "prefixItems", "contains", "additionalItems")
+PLAIN_INSIDE = ("additionalProperties", "unevaluatedProperties", "prefixItems", "contains", "additionalItems",
+                "unevaluatedItems", "contentSchema")  # fmt: skip
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -142,6 +143,7 @@ class _Function:
         self.name, self.function = name, function
         self.root: Any = _arguments(function)[1]
         self.definitions: dict[str, str] = {}  # reference to the dotted name of the place that uses it
+        self.inside: dict[str, bool] = {}  # reference to whether there are names of arguments behind it
         self.slots: dict[str, SlotSchema] = {}
         self.required: list[str] = []
         self.demanded: list[str] = []  # dotted names that a "required" has, wherever
@@ -177,7 +179,7 @@ class _Function:
             if _named(node.get(key)):
                 raise self._refused(dotted, f"arguments inside '{key}' have no names of their own")
         inner = [part for part in self._parts(node) if self._names_inside(part)]
-        if len(inner) > 1:
+        if len(inner) + bool(node.get("properties")) > 1:
             raise self._refused(dotted, "its arguments are spread over several alternatives")
         if (inner or node.get("properties")) and any(_objects(node.get(key)) for key in INSTANCES):
             raise self._refused(dotted, "a default or an example of it has names of arguments in it")
@@ -191,19 +193,19 @@ class _Function:
         items = node.get("items")
         parts += items if isinstance(items, list) else [items] if items is not None else []
         parts += [{"$ref": node["$ref"]}] if "$ref" in node else []
-        own = [{"properties": node["properties"]}] if node.get("properties") else []
-        return [*own, *parts]
+        return parts
 
-    def _names_inside(self, part: Any, seen: frozenset[str] = frozenset()) -> bool:
+    def _names_inside(self, part: Any) -> bool:
         """Whether there are names of arguments in a part, or in a definition that it leads to."""
         if not isinstance(part, dict):
             return False
-        if _properties_inside(part):
-            return True
-        return any(
-            reference in seen or self._names_inside(self._resolved(reference), seen | {reference})
-            for reference in _references(part)
-        )
+        return _properties_inside(part) or any(map(self._names_behind, _references(part)))
+
+    def _names_behind(self, reference: str) -> bool:
+        if reference not in self.inside:  # each once: definitions may lead to each other in very many ways
+            self.inside[reference] = True  # one that leads back to itself has no end of names
+            self.inside[reference] = self._names_inside(self._resolved(reference))
+        return self.inside[reference]
 
     def _resolved(self, reference: str) -> Any:
         for key in DEFINITIONS:
@@ -214,8 +216,6 @@ class _Function:
         raise self._refused("", f"the reference '{reference}' leads nowhere in its parameters")
 
     def _enter(self, part: Any, dotted: str, *, required: bool) -> None:
-        if set(part) == {"properties"}:
-            return  # the place's own, done already
         reference = part.get("$ref")
         if reference is None:
             self._walk(part, dotted, required=required)

@@ -67,7 +67,7 @@ class ThereAndBack:
         ]
         self.routes = steps[: count or len(translators)]
         if len(self.routes) < (count or 1):
-            hint = f"there are ways for {len(self.routes)}: name more with --engines"
+            hint = f"there are ways for {len(self.routes)}: name more with --engine"
             raise UserError(f"too few ways there and back for {count} variants", hint=hint)
 
     @property

@@ -142,7 +142,9 @@ def _chosen(families: Sequence[str], options: Mapping[str, Any]) -> dict[str, An
             raise UserError(f"perturbation '{name}' is named twice", hint="each works once, in the order given")
         chosen[name] = options.get(name) or FAMILIES.load(name).Options()
     for name in options.keys() - chosen.keys():
-        raise UserError(f"options of '{name}', which is not applied", hint="name it, too: --with " + ",".join(chosen))
+        raise UserError(
+            f"options of '{name}', which is not applied", hint="name it, too: --with " + ",".join([*chosen, name])
+        )
     return chosen
 
 
@@ -252,6 +254,9 @@ def _work(task: Task, only: list[str] | None) -> Done:
                 if after is not dialogue:
                     whole.patch(at, after)
             name = "dialogues.json" if task.source == "-" else Path(document.name).name.removesuffix(".gz")
+            if name in sources.NOT_DIALOGUES:
+                hint = "rename it: the folder that is written has files of that name of its own"
+                raise UserError("cannot be written under this name", file=document.name, hint=hint)
             done.files.append(name)
             (Path(task.out) / name).write_bytes(whole.encode())
     done.count, done.turns = applied.count, applied.turns

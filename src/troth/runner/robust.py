@@ -121,7 +121,8 @@ def _compare(sets: Sequence[Set], name: str, nohf: str, coref: str, *, resamples
     unpaired: dict[str, tuple[int, int]] = {}
     for one in sets:
         suffix = f":{one.name}" if one.name else ""
-        recipe = one.scored.frames.profile.signature()
+        # Under fuzzy matching this is not JGA as `dst` has it: a unit is right here, or it is not.
+        recipe = one.scored.frames.profile.signature() + "|right:exact"
         cells.append((f"jga{suffix}", _placed(one.jga, one, index), recipe))
         if one.name:
             pairs = consistency.paired(first.keys, one.keys)

@@ -41,6 +41,7 @@ class Picked(msgspec.Struct, frozen=True):
 
 def medians(runs: Sequence[Run]) -> list[Median]:
     """Median and standard error per system and metric; runs with the same system's name belong together."""
+    _alike(runs)
     found: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         for score in _whole(run):
@@ -54,6 +55,7 @@ def medians(runs: Sequence[Run]) -> list[Median]:
 
 def pick(named: Sequence[tuple[str, Run]]) -> Picked:
     """Checkpoints in the order given, with the slack of each, the one with the least and the one with the best JGA."""
+    _alike([run for _, run in named])
     values = [(name, {score.metric: score.value or 0.0 for score in _whole(run)}) for name, run in named]
     if len(values) < 2:
         raise UserError("picking takes two checkpoints or more", hint="name another run")
@@ -70,6 +72,17 @@ def pick(named: Sequence[tuple[str, Run]]) -> Picked:
     top = max(checkpoints, key=lambda point: point.values["jga"])
     gains = {metric: top.values[metric] - checkpoints[0].values[metric] for metric in shared}
     return Picked(checkpoints, least.name, top.name, gains)
+
+
+def _alike(runs: Sequence[Run]) -> None:
+    """Numbers by different recipes are not put together."""
+    recipes: dict[str, str] = {}
+    for run in runs:
+        for score in _whole(run):
+            other = recipes.setdefault(score.metric, score.recipe)
+            if other != score.recipe:
+                what = f"{score.metric} is scored by different recipes: {other} and {score.recipe}"
+                raise UserError(what, hint="make the runs with the same options")
 
 
 def in_table_2(metric: str) -> bool:

@@ -14,12 +14,14 @@ from troth import __version__, readers, stats
 from troth.errors import UserError
 from troth.metrics import aggregate, sensitivity
 from troth.metrics.aggregate import Frames, Parts
-from troth.metrics.profiles import PROFILES, Profile
+from troth.metrics.profiles import Profile
+from troth.metrics.profiles import profile as find_profile
 from troth.metrics.tracking import Scorer
 from troth.perturb.schema import Renaming, renamed
 from troth.records import Dialogue, Schema, Score
 from troth.runner.pool import feed
 from troth.runner.scores import System, by_dialogue, groups, ratios, system
+from troth.runner.variants import load
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +49,7 @@ def sgdx(
     *,
     original_pred: str | None = None,
     schemas: str | None = None,
+    schema: str | None = None,
     name: str = "system",
     profile: str | Profile = "sgd",
     metrics: Sequence[str] = ("jga",),
@@ -60,19 +63,20 @@ def sgdx(
     """Score predictions made under variant schemas against gold under the original one.
 
     `variants` maps a variant's name (v1, …) to predictions. `schemas`: a folder of the variants' schemas, by which
-    names are mapped back; without it the predictions must have the original names already.
+    names are mapped back; without it the predictions must have the original names already. `schema`: gold's, or a file
+    of tools (function definitions), where none lies beside gold.
     """
     if len(variants) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
-    schema = readers.schema_beside(gold)
-    if schema is None:
-        raise UserError("no schema.json beside it", file=gold, hint="SGD-X is about schemas: put gold's beside gold")
-    chosen = PROFILES[profile] if isinstance(profile, str) else profile
+    known = _schema(schema) if schema else readers.schema_beside(gold)
+    if known is None:
+        raise UserError("no schema.json beside it", file=gold, hint="give gold's schema or tools with --schema")
+    chosen = find_profile(profile) if isinstance(profile, str) else profile
     scored: dict[str, System] = {}
     for label, path in {**variants, **({"orig": original_pred} if original_pred else {})}.items():
-        back = _mapping_back(schema, schemas, label) if schemas and label != "orig" else None
-        (scorer,) = feed(lambda: (Scorer(chosen, schema),), gold, path, workers=workers, translate=back)
-        scored[label] = system(name, scorer, schema)
+        back = _mapping_back(known, schemas, label) if schemas and label != "orig" else None
+        (scorer,) = feed(lambda: (Scorer(chosen, known),), gold, path, workers=workers, translate=back)
+        scored[label] = system(name, scorer, known)
     seen = frozenset(readers.schema(train_schema)) if train_schema else None
     scores = [
         score
@@ -90,23 +94,31 @@ def _mapping_back(schema: Schema, folder: str, variant: str) -> Callable[[Dialog
     return lambda dialogue: renamed(dialogue, back)
 
 
+def _schema(path: str) -> Schema:
+    """A schema, or a file of tools."""
+    return load(path).schema
+
+
 def find_schema(folder: str, variant: str, like: Schema) -> Schema:
-    """The variant's schema that has as many services as the original, wherever SGD-X's layout puts it."""
-    places = [Path(folder) / part / variant for part in ("", "data")]
-    files = [file for place in places for file in (*place.glob("schema.json"), *place.glob("*/schema.json"))]
+    """The variant's schema that fits the original's services, wherever SGD-X's layout puts it."""
+    places = [Path(folder) / part / variant for part in ("", "data", "sgd_x/data")]
+    names = [f"{inner}{name}" for name in ("schema.json", "tools.json") for inner in ("", "*/")]
+    files = [file for place in places for name in names for file in place.glob(name)]
     for file in sorted(files):
-        found = readers.schema(str(file))
+        found = _schema(str(file))
         if _aligned(like, found):
             return found
     raise UserError(
-        f"no schema of variant '{variant}' fits gold's services", file=folder, hint="give SGD-X's folder with --from"
+        f"no schema of variant '{variant}' fits gold's services",
+        file=folder,
+        hint="give the variants' folder with --from",
     )
 
 
 def _aligned(like: Schema, found: Schema) -> bool:
+    """As many services, each with as many slots and intents, in the same order."""
     shapes = [[(len(s.slots), len(s.intents)) for s in schema.values()] for schema in (like, found)]
-    starts = all(new.startswith(old) for old, new in zip(like, found, strict=False))
-    return shapes[0] == shapes[1] and starts
+    return shapes[0] == shapes[1]
 
 
 def _by_group(
@@ -136,16 +148,22 @@ def _scores(
     system = next(iter(scored.values()))
     recipe = system.frames.profile.signature() + f"|variants:{count}" + (f"|group:{group}" if group != "all" else "")
     found = ratios(list(cells.values()), system.dialogues, resamples=resamples, seed=seed)
-    average = f"{metric}_v1-{count}"
+    mean = average(metric, [label for label in parts if label != "orig"])
     for label, ratio in zip(cells, found, strict=True):
-        n = ratio.n // count if label == average else ratio.n
+        n = ratio.n // count if label == mean else ratio.n
         convention = f"|ss:{rule}" if label.startswith("ss_") else ""
         signature = f"{label.upper()}|{recipe}{convention}|n:{n}|v:{__version__}"
         reason = None if ratio.value is not None else "no unit to score"
         yield Score(name, label, group, ratio.value, ratio.low, ratio.high, n, signature, reason)
     if "orig" in parts:
-        pair = [cells[f"{metric}_orig"], cells[average]]
+        pair = [cells[f"{metric}_orig"], cells[mean]]
         yield _drop(name, metric, group, pair, system, recipe, resamples=resamples, seed=seed)
+
+
+def average(metric: str, labels: Sequence[str]) -> str:
+    """`jga_v1-5` for v1 to v5; other variants are named one by one."""
+    whole = [f"v{number}" for number in range(1, len(labels) + 1)]
+    return f"{metric}_v1-{len(labels)}" if list(labels) == whole else f"{metric}_{'+'.join(labels)}"
 
 
 def _cells(metric: str, parts: Mapping[str, Parts], rule: sensitivity.SsRule) -> dict[str, Parts]:
@@ -158,7 +176,7 @@ def _cells(metric: str, parts: Mapping[str, Parts], rule: sensitivity.SsRule) ->
     wavering = sensitivity.variation(values, rule)
     return {
         **({f"{metric}_orig": parts["orig"]} if "orig" in parts else {}),
-        f"{metric}_v1-{len(labels)}": at._replace(num=values.sum(axis=0), den=units * len(labels)),
+        average(metric, labels): at._replace(num=values.sum(axis=0), den=units * len(labels)),
         f"ss_{metric}": at._replace(num=np.nan_to_num(wavering), den=(~np.isnan(wavering)).astype(np.float64)),
         f"all_wrong_{metric}": at._replace(num=(values.sum(axis=0) == 0).astype(np.float64), den=units),
         **{f"{metric}:{label}": parts[label] for label in labels},

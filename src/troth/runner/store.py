@@ -34,6 +34,7 @@ class Run(msgspec.Struct, frozen=True):
     counts: dict[str, dict[str, int]]  # per system: dialogues, and what was missing
     scores: list[Score]
     layout: int = LAYOUT
+    details: list[Any] = []  # single units that a reader should see: flips, wavering ones
 
 
 def versions() -> dict[str, str]:
@@ -51,9 +52,10 @@ def save(
     scores: list[Score],
     rows: pl.DataFrame,
     counts: Mapping[str, dict[str, int]],
+    details: Sequence[Any] = (),
 ) -> None:
     """Write a run. A crash at any moment leaves the old folder or the new one."""
-    run = Run(command, dict(arguments), versions(), dict(counts), scores)
+    run = Run(command, dict(arguments), versions(), dict(counts), scores, details=list(details))
     try:
         target = Path(out).resolve()  # a link to a run stays one
         foreign = _foreign(target)
