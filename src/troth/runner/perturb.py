@@ -7,14 +7,9 @@ files; so neither order nor the number of processes moves a byte. The new folder
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,12 +23,12 @@ from troth.perturb.edit import with_contexts
 from troth.readers import sgd_views
 from troth.readers import source as sources
 from troth.records import Dialogue, Pair
+from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
 LONG = 100  # a list of options longer than that is recorded by number and hash
 ENDINGS = {"mwzeval": "dialogues.json"}  # single files that are not one record a line
 
-Each = Callable[..., Iterable[Any]]  # as `map`
 Progress = Callable[[int, int], None]  # files done, files there are
 
 
@@ -114,7 +109,7 @@ def perturb_dialogues(
         place.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
         try:
-            with _processes(min(workers, len(files))) as each:
+            with each_file(min(workers, len(files))) as each:
                 known = united((*each(partial(_inventory, source, format), files), inventory((), schemas)))
                 kept = format == target == "sgd"
                 task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None)
@@ -164,21 +159,6 @@ def _recorded(options: Any) -> dict[str, Any]:
         if isinstance(value, list | tuple) and len(value) > LONG:
             listed[name] = {"count": len(value), "sha256": hashlib.sha256(msgspec.json.encode(value)).hexdigest()}
     return listed
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[Each]:
-    """What maps a function over files, in order: here, or in processes of their own."""
-    if workers < 2 or "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin":
-        yield map
-        return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
-        try:
-            yield pool.map
-        except BrokenProcessPool:
-            raise UserError("a worker was ended from outside", hint="is memory short? --workers 1 takes less") from None
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 # -- the first pass ----------------------------------------------------------------------------------------------------

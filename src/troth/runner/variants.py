@@ -6,14 +6,11 @@ everything is in it.
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,6 +37,7 @@ from troth.readers import sgd
 from troth.readers import source as sources
 from troth.readers.decode import decode
 from troth.records import Schema
+from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
 MOST = 100  # variants in a range
@@ -313,7 +311,7 @@ def _rewrite(path: str, part: Path, variants: Sequence[Variant], workers: int, p
     files: list[list[str] | None] = [[str(file)] for file in sources.files(path)] or [None]
     targets = [(str(part / variant.name), variant.renaming) for variant in variants]
     whole, seen = Counts(), set[str]()
-    with _each(min(workers, len(files))) as each:
+    with each_file(min(workers, len(files))) as each:
         for number, (names, counts) in enumerate(each(partial(_work, path, targets), files), 1):
             for name in names:
                 if name in seen:
@@ -326,21 +324,6 @@ def _rewrite(path: str, part: Path, variants: Sequence[Variant], workers: int, p
             if progress is not None:
                 progress(number, len(files))
     return whole
-
-
-@contextmanager
-def _each(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """What maps a function over files, in order: here, or in processes of their own."""
-    if workers < 2 or "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin":
-        yield map
-        return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
-        try:
-            yield pool.map
-        except BrokenProcessPool:
-            raise UserError("a worker was ended from outside", hint="is memory short? --workers 1 takes less") from None
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _work(path: str, targets: Sequence[tuple[str, Renaming]], only: list[str] | None) -> tuple[list[str], Counts]:
