@@ -11,6 +11,7 @@ import pytest
 
 from troth import readers
 from troth.errors import UserError
+from troth.runner.dst import dst
 
 Read = Callable[..., list[Any]]
 
@@ -44,3 +45,20 @@ def test_by_id(read: Read, samples: dict[str, bytes]) -> None:
     assert read({"1_00000": dialogue}) == read([dialogue])
     with pytest.raises(UserError, match="dialogue 1_00000: stands under the key 'other'"):
         read({"other": dialogue})
+
+
+def test_multiwoz_22_spans_that_copy_from_another_slot(tmp_path: Path) -> None:
+    """MultiWOZ 2.2 has spans without a place in the text; they are read, kept on writing, and not scored as tags."""
+    span = {"slot": "taxi-destination", "copy_from": "hotel-name", "value": "alder"}
+    state = {"active_intent": "find_taxi", "requested_slots": [], "slot_values": {"taxi-destination": ["alder"]}}
+    frame = {"service": "taxi", "slots": [span], "state": state}
+    turns = [{"speaker": "USER", "utterance": "a taxi there", "frames": [frame]}]
+    file = tmp_path / "dialogues_001.json"
+    file.write_text(json.dumps([{"dialogue_id": "MUL0001.json", "services": ["taxi"], "turns": turns}]))
+    readers.write(readers.read(str(file)), str(tmp_path / "out"), "sgd")
+    (written,) = json.loads((tmp_path / "out" / "dialogues_001.json").read_text())
+    assert written["turns"][0]["frames"][0]["slots"] == [span]
+    schema = [{"service_name": "taxi", "slots": [{"name": "taxi-destination", "is_categorical": False}]}]
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    result = dst(str(file), f"s={file}", resamples=1)
+    assert result["jga"].value == result["tagging_f1"].value == 1.0
