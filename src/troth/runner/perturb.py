@@ -7,8 +7,6 @@ files; so neither order nor the number of processes moves a byte. The new folder
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +21,7 @@ from troth.perturb.edit import with_contexts
 from troth.readers import sgd_views
 from troth.readers import source as sources
 from troth.records import Dialogue, Pair
+from troth.runner import store
 from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
@@ -100,31 +99,18 @@ def perturb_dialogues(
     target = to or format
     if not hasattr(readers.FORMATS.load(target), "write"):
         raise UserError(f"'{target}' can be read, but not written", file=source, hint="say --to sgd or --to jsonl")
-    place = Path(out)
-    if place.exists() or place.is_symlink():
-        raise UserError("is there already", file=out, hint="name a new folder")
     schemas = readers.schema(schema) if schema else readers.schema_beside(source)
     files = _files(source)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-        try:
-            with each_file(min(workers, len(files))) as each:
-                known = united((*each(partial(_inventory, source, format), files), inventory((), schemas)))
-                kept = format == target == "sgd"
-                task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None)
-                record = _record(task, chosen)
-                dialogues = _dialogues(task, each(partial(_work, task), files), record, progress, len(files))
-                _write(dialogues, part, None if kept else target)
-            _schema(part, source, schema)
-            (part / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-            part.chmod(0o755)
-            part.rename(place)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    except OSError as error:
-        hint = "is there room, and the right to?"
-        raise UserError(f"cannot be written: {error.strerror}", file=out, hint=hint) from error
+    with store.new_folder(out) as part:
+        with each_file(min(workers, len(files))) as each:
+            known = united((*each(partial(_inventory, source, format), files), inventory((), schemas)))
+            kept = format == target == "sgd"
+            task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None)
+            record = _record(task, chosen)
+            dialogues = _dialogues(task, each(partial(_work, task), files), record, progress, len(files))
+            _write(dialogues, part, None if kept else target)
+        _schema(part, source, schema)
+        (part / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
     return record
 
 

@@ -8,7 +8,8 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,26 @@ def _foreign(target: Path) -> str | None:
         return "it is a file"
     other = sorted(path.name for path in target.iterdir() if path.name not in FILES)
     return f"it holds '{other[0]}'" if other else None
+
+
+@contextmanager
+def new_folder(out: str) -> Iterator[Path]:
+    """A folder to fill, which appears under the name `out` when it is whole, and not at all if anything fails."""
+    place = Path(out)
+    if place.exists() or place.is_symlink():
+        raise UserError("is there already", file=out, hint="name a new folder")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+        try:
+            yield part
+            part.chmod(0o755)
+            part.rename(place)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        hint = "is there room, and the right to?"
+        raise UserError(f"cannot be written: {error.strerror}", file=out, hint=hint) from error
 
 
 def load(path: str) -> Run:

@@ -7,9 +7,7 @@ everything is in it.
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -37,6 +35,7 @@ from troth.readers import sgd
 from troth.readers import source as sources
 from troth.readers.decode import decode
 from troth.records import Schema
+from troth.runner import store
 from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
@@ -266,30 +265,17 @@ def write(
     progress: Progress | None = None,
 ) -> list[Record]:
     """OUT/v1 and so on: the variant's schema or tools, dialogues under their files' names, and perturbation.json."""
-    place = Path(out)
-    if place.exists() or place.is_symlink():
-        raise UserError("is there already", file=out, hint="name a new folder")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-        try:
-            for variant in variants:
-                (part / variant.name).mkdir()
-                for name, data in variant.files.items():
-                    (part / variant.name / name).write_bytes(data)
-            counts = Counts()
-            if source.kind == "dialogues":
-                counts = _rewrite(source.path, part, variants, workers, progress)
-            records = [_record(variant, source, how, counts) for variant in variants]
-            for record in records:
-                (part / record.variant / RECORD).write_bytes(_json(record))
-            part.chmod(0o755)
-            part.rename(place)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    except OSError as error:
-        hint = "is there room, and the right to?"
-        raise UserError(f"cannot be written: {error.strerror}", file=out, hint=hint) from error
+    with store.new_folder(out) as part:
+        for variant in variants:
+            (part / variant.name).mkdir()
+            for name, data in variant.files.items():
+                (part / variant.name / name).write_bytes(data)
+        counts = Counts()
+        if source.kind == "dialogues":
+            counts = _rewrite(source.path, part, variants, workers, progress)
+        records = [_record(variant, source, how, counts) for variant in variants]
+        for record in records:
+            (part / record.variant / RECORD).write_bytes(_json(record))
     return records
 
 
