@@ -1,5 +1,6 @@
-from benchmarks import perturbing, timing, tracking
+from benchmarks import entailment, perturbing, timing, tracking
 
 print(timing.cpu())
 tracking.main()
 perturbing.main()
+entailment.main()

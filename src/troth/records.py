@@ -111,6 +111,20 @@ class Service(msgspec.Struct, frozen=True, rename={"name": "service_name"}):
 Schema = dict[str, Service]  # by service name
 
 
+class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A response that should follow from a document: what was said before it, and, where people judged it, how."""
+
+    id: str
+    document: str
+    response: str
+    history: tuple[str, ...] = ()  # oldest first
+    label: int | None = None  # 1: people found the response supported by the document, 0: not
+    source: str = ""  # where the data has several: "wow", "cmu-dog", a system's name
+
+
+LOWER = ("ser", "jga_drop", "ss_")  # metrics that begin so are the better, the lower they are
+
+
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One number with its recipe. `value` is a fraction; None comes with a reason, never as 0."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,6 +23,28 @@ WORKERS = click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure."
 )
 OUT = click.option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
+
+NLI = click.option(
+    "--nli", metavar="NAME", default="embedded", show_default=True, help="Entailment model; see `troth ls backends`."
+)
+LM = click.option(
+    "--lm", metavar="NAME", default="embedded", show_default=True, help="Language model; see `troth ls backends`."
+)
+CACHE_FILE = click.option("--cache", metavar="FILE", default="", help="Models' answers; default: see `troth cache`.")
+
+
+def CACHE(command: F) -> F:  # noqa: N802
+    """`--cache FILE` and `--no-cache`, as one argument `cache`: a file, "" for the usual one, None for no file."""
+
+    @CACHE_FILE
+    @click.option("--no-cache", is_flag=True, help="Neither read nor keep models' answers.")
+    @functools.wraps(command)
+    def called(*args: Any, cache: str, no_cache: bool, **kwargs: Any) -> Any:
+        if no_cache and cache:
+            raise click.UsageError("--cache and --no-cache are both given")
+        return command(*args, cache=None if no_cache else cache, **kwargs)
+
+    return called  # type: ignore[return-value]
 
 
 def resamples(default: int, least: int) -> Callable[[F], F]:

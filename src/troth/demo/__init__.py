@@ -4,5 +4,5 @@ from importlib.resources import files
 
 
 def path(name: str) -> str:
-    """Path of a bundled folder: `gold`, or a tracker's predictions, `hasty` or `sturdy`."""
+    """Path of a bundled folder: `gold`, a tracker's predictions (`hasty` or `sturdy`), or `templates`."""
     return str(files(__name__).joinpath("data", name))

@@ -1,32 +1,24 @@
 """The engine `llm`: paraphrases from any OpenAI-compatible endpoint, with the standard library alone.
 
-A request that fails is tried again where that may help (429 and 5xx, three times, waiting longer each time) and
-counted as a refusal where it does not. Answers go to a JSON Lines file by the hash of their request, so a killed run
-goes on and the same run costs nothing twice. The key is read from the environment when needed and written nowhere.
+A request that fails is tried again where that may help (see `backends.client`) and counted as a refusal where it does
+not. Answers go to a JSON Lines file by the hash of their request, so a killed run goes on and the same run costs
+nothing twice.
 """
 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
-import os
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
+from troth.backends.client import Client, Refused, Silent
 from troth.errors import UserError
 from troth.perturb.engine import Failed, Request
 
-RETRIES = 3
-PAUSE = 0.5  # seconds before the first retry, doubled each time
-LONGEST = 30.0  # a server may ask for more patience; up to this much is given
+PATH = "/chat/completions"
 MOST = 1_000_000  # bytes of an answer
 
 PROMPT = (
@@ -53,14 +45,10 @@ class Endpoint:
         parallel: int,
         cache: str | None,
     ) -> None:
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise UserError(f"'{url}' is no web address", hint="such as http://localhost:8000/v1")
-        self.url = url.rstrip("/") + "/chat/completions"
-        self.model, self.key_variable = model, key_variable
-        self.temperature, self.timeout, self.parallel = temperature, timeout, parallel
+        self.client = Client(url, key_variable=key_variable, timeout=timeout)
+        self.url = self.client.url + PATH
+        self.model, self.temperature, self.parallel = model, temperature, parallel
         self.answers = _Answers(cache)
-        self._reached = False
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
         with ThreadPoolExecutor(min(self.parallel, max(1, len(requests)))) as pool:
@@ -89,47 +77,15 @@ class Endpoint:
         return json.dumps(asked, ensure_ascii=False, sort_keys=True).encode()
 
     def _asked(self, body: bytes) -> str | Failed:
-        failed = Failed("engine: no answer")
-        for attempt in range(RETRIES + 1):
-            try:
-                return _content(self._posted(body))
-            except urllib.error.HTTPError as error:
-                with error:
-                    wait = error.headers.get("Retry-After", "")
-                if error.code in (401, 403, 404):
-                    hint = f"is the key in {self.key_variable} right, and the model's name?"
-                    raise UserError(f"{self.url} answers {error.code}", hint=hint) from error
-                failed = Failed(f"engine: status {error.code}")
-                if error.code != 429 and error.code < 500:
-                    return failed
-            except TimeoutError:
-                return Failed("engine: timeout")
-            except (OSError, http.client.HTTPException) as error:
-                if isinstance(getattr(error, "reason", None), TimeoutError):
-                    return Failed("engine: timeout")
-                failed, wait = Failed("engine: no connection"), ""
-                if attempt == RETRIES and not self._reached:  # not once: better said now than after a thousand turns
-                    raise UserError(f"no connection to {self.url}", hint="is it running there?") from error
-            if attempt < RETRIES:
-                time.sleep(min(float(wait), LONGEST) if wait.isdecimal() else PAUSE * 2**attempt)
-        return failed
-
-    def _posted(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json"}
-        if secret := os.environ.get(self.key_variable):
-            headers["Authorization"] = f"Bearer {secret}"
-        request = urllib.request.Request(self.url, body, headers)  # noqa: S310 (the scheme was checked)
-        with self._opener.open(request, timeout=self.timeout) as answer:
-            data: bytes = answer.read(MOST)
-            self._reached = True
-            return data
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Elsewhere the key has no business."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+        try:
+            return _content(self.client.post(PATH, body, most=MOST))
+        except Refused as refused:
+            if refused.status == 404:
+                hint = f"is the key in {self.client.key_variable} right, and the model's name?"
+                raise UserError(f"{self.url} answers 404", hint=hint) from refused
+            return Failed(f"engine: {refused}")
+        except Silent as silent:
+            return Failed(f"engine: {silent}")
 
 
 def _content(data: bytes) -> str | Failed:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.errors import UserError
-from troth.records import Score
+from troth.records import LOWER, Score
 
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
@@ -159,13 +159,13 @@ def _best(cells: Sequence[Score | None]) -> list[int]:
     values = [cell.value for cell in cells if cell is not None and cell.value is not None]
     if len(values) < 2 or len({cell.recipe for cell in cells if cell is not None}) > 1:
         return []  # nothing to choose from, or numbers that do not mean the same
-    return [
-        i
-        for i, cell in enumerate(cells)
-        if cell is not None
-        and cell.value is not None
-        and (cell.value == max(values) or (cell.high is not None and cell.high >= max(values)))
-    ]
+
+    def ties(cell: Score) -> bool:
+        if cell.metric.startswith(LOWER):
+            return cell.value == min(values) or (cell.low is not None and cell.low <= min(values))
+        return cell.value == max(values) or (cell.high is not None and cell.high >= max(values))
+
+    return [i for i, cell in enumerate(cells) if cell is not None and cell.value is not None and ties(cell)]
 
 
 def _short(systems: Sequence[str]) -> list[str]:

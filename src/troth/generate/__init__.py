@@ -1,0 +1,1 @@
+"""What makes responses, or makes them truer: templates, and a reranker of n-best lists."""

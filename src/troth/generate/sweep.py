@@ -1,0 +1,71 @@
+"""A sweep over PMI-Decode's α and p (pmi-faith.txt, table 5), and the setting that it speaks for.
+
+The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and PMI-Faith, normalised, on
+dev data. Here PMI-Faith is normalised by its lowest and highest value over all responses of the sweep. The metric that
+faithfulness is optimised by should not alone be its judge, so others stand beside it in the table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from troth.errors import UserError
+
+ALPHAS = (0.0, 0.25, 0.5, 1.0)
+PS = (0.6, 0.75, 0.9, 1.0)
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One setting: the mean of each metric over all responses, and how many responses each is over."""
+
+    alpha: float
+    top_p: float
+    means: dict[str, float | None]
+    counts: dict[str, int]
+
+
+def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[tuple[float, float]]:
+    """All settings, by p and then by α, as table 5 has them."""
+    for alpha in alphas:
+        if not 0 <= alpha <= 1:
+            raise UserError(f"α is {alpha:g}", hint="it is from 0 to 1")
+    for p in ps:
+        if not 0 < p <= 1:
+            raise UserError(f"p is {p:g}", hint="it is above 0 and at most 1")
+    if not alphas or not ps:
+        raise UserError("there is no setting to try", hint="name one α and one p at least")
+    return [(alpha, p) for p, alpha in itertools.product(dict.fromkeys(ps), dict.fromkeys(alphas))]
+
+
+def cell(alpha: float, top_p: float, values: Mapping[str, Sequence[float | None]]) -> Cell:
+    """What cannot be scored has no part in a mean; a metric without any value has none."""
+    known = {name: [value for value in given if value is not None] for name, given in values.items()}
+    means = {name: math.fsum(some) / len(some) if some else None for name, some in known.items()}
+    return Cell(alpha, top_p, means, {name: len(some) for name, some in known.items()})
+
+
+def normalised(values: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
+    """Values of all settings between 0 and 1, by the lowest and the highest of them."""
+    known = [value for some in values for value in some if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    span = high - low
+
+    def between(value: float | None) -> float | None:
+        return None if value is None else (value - low) / span if span else 0.0
+
+    return [[between(value) for value in some] for some in values]
+
+
+def pick(cells: Sequence[Cell], by: Sequence[str]) -> Cell | None:
+    """The setting with the highest sum of these metrics; of equal ones the first. None: no setting has them all."""
+    able = []
+    for one in cells:
+        found = [one.means.get(name) for name in by]
+        known = [value for value in found if value is not None]
+        if len(known) == len(by):
+            able.append((math.fsum(known), one))
+    return max(able, key=lambda pair: pair[0])[1] if able else None

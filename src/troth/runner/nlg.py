@@ -1,0 +1,365 @@
+"""Score responses of task-oriented systems: files in, SER, SGSAcc and BLEU out, with intervals and signatures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from troth import backends, readers
+from troth.backends import Nli
+from troth.errors import UserError, near
+from troth.metrics import overlap, slot_error
+from troth.perturb.schema import elements
+from troth.readers import responses as response_files
+from troth.readers.responses import Key, Response
+from troth.records import Dialogue, Frame, Schema, Score, Speaker
+from troth.runner import nlg_scores
+from troth.runner.dst import Result as Tracked
+from troth.runner.dst import named
+from troth.runner.nlg_scores import FAMILIES, Recipe, System, Told, Turn
+from troth.runner.scores import _fingerprint
+from troth.scorers import sgsacc, tamper
+from troth.scorers.sgsacc import Augment, Progress, Reference, Select, Unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Missing = Literal["part", "zero", "skip"]
+
+BY = ("seen", "service", "domain", "act", "slot", "kind")
+NO_TEXT = "gold has no utterances"
+
+
+class Gold(NamedTuple):
+    """What is kept of gold: who speaks when, the system's turns, and the values of each slot."""
+
+    speakers: dict[str, list[Speaker]]
+    units: list[Unit]
+    pool: tamper.Pool
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores with their intervals, and the judged turns that they come from."""
+
+    scores: list[Score]
+    systems: list[System]
+    metrics: list[str]
+    notes: list[str] = field(default_factory=list)  # what the user should know besides
+
+    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
+        """One score; the first system's unless another is named."""
+        wanted = system or self.systems[0].name
+        for score in self.scores:
+            if (score.metric, score.group, score.system) == (metric, group, wanted):
+                return score
+        known = sorted({s.metric for s in self.scores})
+        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
+
+    def __getitem__(self, metric: str) -> Score:
+        return self.score(metric)
+
+    def frame(self) -> pl.DataFrame:
+        """The scores as a polars frame, one row a score."""
+        return Tracked(self.scores, [], []).frame()
+
+    def rows(self) -> pl.DataFrame:
+        """One row a turn and metric, `num` over `den`; without BLEU, which is no ratio of sums."""
+        import polars as pl
+
+        made = [frame for system in self.systems for frame in nlg_scores.rows(system, self.metrics)]
+        return pl.concat(made) if made else nlg_scores.no_rows()
+
+
+def nlg(
+    gold: str,
+    *responses: str,
+    metrics: Sequence[str] | None = None,
+    schema: str | Schema | None = None,
+    train_schema: str | None = None,
+    by: Iterable[str] = (),
+    missing: Missing = "part",
+    nli: str | Nli = "embedded",
+    cache: str | None = backends.USUAL,
+    gold_text: bool = True,
+    augment: Augment = "retry",
+    negatives: int = 1,
+    ids: str | None = None,
+    formats: tuple[str | None, str | None] = (None, None),
+    resamples: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Score responses against the acts and utterances of gold.
+
+    `responses`: paths, each optionally as `name=path`. `metrics`: `ser`, `bleu`, `sgsacc`, each with its kin, or single
+    names. `missing`: what a system turn without a response is: `zero`, wrong; `skip`, left out; `part`, wrong if its
+    dialogue has any response, else left out. `nli`: a model's name, or the model. `gold_text=False` takes gold for its
+    acts alone, as in production. `ids`: the turns of files with one response a line. `seed`: of the resampling, and of
+    the values that acts are tampered with.
+    """
+    wanted = _metrics(metrics)
+    groups = _known_groups(by, train_schema)
+    schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
+    if schemas is None and set(wanted) != {"bleu"}:
+        raise UserError("no schema.json beside the dialogues", file=gold, hint="name it with --schema")
+    if missing not in ("part", "zero", "skip"):
+        raise UserError(f"--missing is part, zero or skip, not '{missing}'")
+    seen = frozenset(readers.schema(train_schema)) if train_schema else None
+    read = _gold(gold, formats[0], schemas, gold_text=gold_text)
+    files = _files(responses, read, formats[1], ids)
+    chosen = {name: _scored(read.units, found, missing) for name, found in files.items()}
+    modelled = [name for name in wanted if name in FAMILIES["sgsacc"]]
+    model = (backends.nli(nli, cache=cache) if isinstance(nli, str) else nli) if modelled else None
+    judge = _Judge(model, read, schemas or {}, augment, "sgsacc_validated" in wanted, negatives, seed, progress)
+    judge.prepare([unit for units in chosen.values() for unit in units])
+    texts = any(unit.gold.strip() for unit in read.units)
+    recipe = Recipe(
+        missing, model.name if model else "", _select(read.units), augment, negatives, seed,
+        _descriptions(schemas or {}), _fingerprint(seen) if seen is not None else "",
+    )  # fmt: skip
+    systems = [judge.system(name, units, files[name], recipe) for name, units in chosen.items()]
+    reasons = _reasons(wanted, texts=texts)
+    scores = [
+        score
+        for system in systems
+        for score in nlg_scores.scores(system, wanted, groups, seen, reasons, resamples=resamples, seed=seed)
+    ]
+    return Result(scores, systems, [name for name in wanted if name not in reasons], _notes(recipe, model))
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _gold(path: str, format: str | None, schema: Schema | None, *, gold_text: bool) -> Gold:
+    speakers: dict[str, list[Speaker]] = {}
+    units: list[Unit] = []
+    acted: list[Dialogue] = []
+    for file, items in readers.batches(path, format):
+        for item in items:
+            dialogue = item if isinstance(item, Dialogue) else item.gold
+            if dialogue.id in speakers:
+                raise UserError("comes twice", file=file, dialogue=dialogue.id, hint="ids must be unique; remove one")
+            speakers[dialogue.id] = [turn.speaker for turn in dialogue.turns]
+            slim = acts_only(dialogue) if schema is not None else _texts_only(dialogue)
+            try:
+                mine = list(sgsacc.units(slim, schema or {}))
+            except UserError as error:
+                raise error.at(file=file) from error
+            units += mine if gold_text else [unit._replace(gold="") for unit in mine]
+            acted.append(slim)
+    if not units:
+        raise UserError("gold has no system turn", file=path, hint="SGD's layout has them")
+    return Gold(speakers, units, tamper.pool(acted))
+
+
+def acts_only(dialogue: Dialogue) -> Dialogue:
+    """Half of a corpus is states, spans and results, which nothing here has a use for."""
+    turns = [
+        msgspec.structs.replace(
+            turn,
+            frames=tuple(Frame(frame.service, acts=frame.acts) for frame in turn.frames)
+            if turn.speaker == "SYSTEM"
+            else (),
+        )
+        for turn in dialogue.turns
+    ]
+    return msgspec.structs.replace(dialogue, turns=tuple(turns))
+
+
+def _texts_only(dialogue: Dialogue) -> Dialogue:
+    return msgspec.structs.replace(
+        dialogue, turns=tuple(msgspec.structs.replace(turn, frames=()) for turn in dialogue.turns)
+    )
+
+
+def _files(responses: Sequence[str], gold: Gold, format: str | None, ids: str | None) -> dict[str, dict[Key, Response]]:
+    if not responses:
+        raise UserError("no responses are named", hint="for example responses.jsonl, or name=responses.jsonl")
+    return {
+        label: response_files.read(path, gold.speakers, format=format, ids=ids) for label, path in _labels(responses)
+    }
+
+
+def _labels(responses: Sequence[str]) -> list[tuple[str, str]]:
+    """A name for each system: its own, or as much of its path as tells it from the others."""
+    paths = [named(item) for item in responses]
+    for depth in range(1, 10):
+        names = [name or _stem(path, depth) for name, path in paths]
+        if len(set(names)) == len(names):
+            return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
+    raise UserError("the same file of responses is named twice", hint="give each a name: first=PATH second=PATH")
+
+
+def _stem(path: str, depth: int) -> str:
+    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
+    name = "/".join(parts[-depth:])
+    for ending in (".gz", ".zip", ".jsonl", ".json", ".csv", ".tsv", ".txt"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _scored(units: Sequence[Unit], found: dict[Key, Response], missing: Missing) -> list[Unit]:
+    """The turns that count."""
+    if missing == "zero":
+        return list(units)
+    if missing == "skip":
+        return [unit for unit in units if (unit.dialogue, unit.turn) in found]
+    dialogues = {dialogue for dialogue, _ in found}
+    return [unit for unit in units if unit.dialogue in dialogues]
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+class _Judge:
+    """Gold's part is done once for all systems."""
+
+    def __init__(
+        self,
+        model: Nli | None,
+        gold: Gold,
+        schema: Schema,
+        augment: Augment,
+        validate: bool,
+        negatives: int,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self.model, self.gold, self.augment, self.validate = model, gold, augment, validate
+        self.negatives, self.seed, self.progress = negatives, seed, progress
+        self.slots = slot_error.noncategorical(schema)
+        self.prepared: dict[Key, tuple[Reference, ...]] = {}
+        self.done, self.total = 0, 0
+
+    def prepare(self, units: Sequence[Unit]) -> None:
+        distinct = list({(unit.dialogue, unit.turn): unit for unit in units}.values())
+        self.total = len(distinct) + len(units)
+        if self.model is None:
+            return
+        made = sgsacc.prepare(
+            distinct, self.model, pool=self.gold.pool, augment=self.augment, validate=self.validate,
+            count=self.negatives, seed=self.seed, progress=self._step(),
+        )  # fmt: skip
+        self.prepared = {(unit.dialogue, unit.turn): mine for unit, mine in zip(distinct, made, strict=True)}
+        self.done = len(distinct)
+
+    def _step(self) -> Progress | None:
+        if self.progress is None:
+            return None
+        show, before = self.progress, self.done
+        return lambda done, _: show(before + done, self.total)
+
+    def system(self, name: str, units: Sequence[Unit], found: dict[Key, Response], recipe: Recipe) -> System:
+        keys = [(unit.dialogue, unit.turn) for unit in units]
+        texts = [found[key].text if key in found else None for key in keys]
+        judged: Sequence[Sequence[sgsacc.ActVerdict | None]] = [(None,) * len(unit.due) for unit in units]
+        if self.model is not None:
+            references = [self.prepared[key] for key in keys]
+            judged = sgsacc.verdicts(units, references, texts, self.model, augment=self.augment, progress=self._step())
+            self.done += len(units)
+        turns = [self._turn(unit, text, some) for unit, text, some in zip(units, texts, judged, strict=True)]
+        counts = _counts(turns, len(self.gold.units) - len(found), modelled=self.model is not None, valid=self.validate)
+        return System(name, turns, counts, recipe)
+
+    def _turn(self, unit: Unit, text: str | None, judged: Sequence[sgsacc.ActVerdict | None]) -> Turn:
+        acts = []
+        for due, verdict in zip(unit.due, judged, strict=True):
+            values = tuple(slot_error.due([Frame(due.service.name, acts=(due.act,))], self.slots))
+            acts.append(Told(due, values, tuple(slot_error.missed(values, text or "")), verdict))
+        return Turn(unit, text, tuple(acts))
+
+
+def _counts(turns: Sequence[Turn], lacking: int, *, modelled: bool, valid: bool) -> dict[str, int]:
+    """What the user should know of; run.json keeps it."""
+    made = {
+        "dialogues": len({turn.unit.dialogue for turn in turns}),
+        "turns": len(turns),
+        "turns_without_a_response": lacking,
+        "of_them_scored_as_wrong": sum(turn.response is None for turn in turns),
+        "empty_responses": sum(turn.response is not None and not turn.response.strip() for turn in turns),
+        "turns_without_acts": sum(not turn.acts for turn in turns),
+    }
+    if not modelled:
+        return made
+    verdicts = [[told.verdict for told in turn.acts if told.verdict is not None] for turn in turns]
+    flat = [verdict for mine in verdicts for verdict in mine]
+    made["acts"] = len(flat)
+    made["acts_true_only_in_context"] = sum(verdict.helped for verdict in flat)
+    made["responses_faithful_only_in_context"] = sum(
+        all(one.entailed for one in mine) and any(one.helped for one in mine) for mine in verdicts
+    )
+    excluded: tuple[tuple[str, list[str | None]], ...] = (
+        ("turns", [_reason([one.excluded for one in mine]) for mine in verdicts]),
+        ("acts", [one.excluded for one in flat]),
+    )
+    for what, found in excluded if valid else ():
+        every = Counter(reason for reason in found if reason)
+        made |= {
+            f"{what}_excluded:_{reason.replace(' ', '_')}": every[reason] for reason in sgsacc.REASONS if every[reason]
+        }
+    return made
+
+
+def _reason(reasons: Sequence[str | None]) -> str | None:
+    return next((reason for reason in sgsacc.REASONS if reason in reasons), None)
+
+
+# -- what is asked for, and what cannot be had -------------------------------------------------------------------------
+
+
+def _metrics(given: Sequence[str] | None) -> list[str]:
+    """Families stand for all their members."""
+    members = [name for names in FAMILIES.values() for name in names]
+    made: dict[str, None] = {}
+    for name in given if given is not None else FAMILIES:
+        if name not in members:
+            hint = near(name, members) or "one of: " + ", ".join(members)
+            raise UserError(f"no metric of responses is called '{name}'", hint=hint)
+        made.update(dict.fromkeys(FAMILIES.get(name, (name,))))
+    return list(made)
+
+
+def _known_groups(by: Iterable[str], train_schema: str | None) -> tuple[str, ...]:
+    groups = tuple(dict.fromkeys(by))
+    for name in groups:
+        if name not in BY:
+            raise UserError(f"cannot group by '{name}'", hint=near(name, BY) or "one of: " + ", ".join(BY))
+    if "seen" in groups and train_schema is None:
+        raise UserError("seen and unseen need the training services", hint="give --train-schema FILE")
+    return groups
+
+
+def _select(units: Sequence[Unit]) -> str:
+    ways: list[Select] = ["gold" if unit.gold.strip() else "any" for unit in units if unit.due]
+    return "+".join(sorted(set(ways), reverse=True)) or "gold"
+
+
+def _descriptions(schema: Schema) -> str:
+    texts = [item.description.strip() for one in schema.values() for item in elements(one)]
+    return "schema" if all(texts) else "part" if any(texts) else "none"
+
+
+def _reasons(metrics: Sequence[str], *, texts: bool) -> dict[str, str]:
+    made = {}
+    if "bleu" in metrics and not overlap.available():
+        made["bleu"] = overlap.MISSING
+    if not texts:
+        made |= {name: NO_TEXT for name in metrics if name in ("bleu", "sgsacc_validated")}
+    return made
+
+
+def _notes(recipe: Recipe, model: Nli | None) -> list[str]:
+    made: list[str] = []
+    if model is None:
+        return made
+    if recipe.descriptions != "schema":
+        lacks = "has no descriptions" if recipe.descriptions == "none" else "lacks some descriptions"
+        made.append(f"the schema {lacks}: names stand in their place")
+    if model.cut:
+        made.append(f"{model.cut} pairs were longer than the model reads, and were cut")
+    return made

@@ -1,0 +1,1 @@
+"""Metrics that need a model: they ask a backend and never load one themselves."""

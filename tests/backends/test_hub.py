@@ -1,0 +1,118 @@
+"""Where models for transformers are, what they are called, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backends.build import nli_folder
+from troth.backends import Pair
+from troth.backends.hf import HfNli
+from troth.backends.hub import source
+from troth.errors import UserError
+
+PAIRS: list[Pair] = [("a room for two", "the room is nice"), ("", "a table"), ("paris on monday", "london")]
+
+
+def test_a_folder_s_name_says_what_is_in_it(nli_at: Path, tmp_path: Path) -> None:
+    name = source(str(nli_at)).name
+    moved = shutil.copytree(nli_at, tmp_path / "tiny-nli")
+    assert source(str(moved)).name == name == f"tiny-nli@{name.split('@')[1]}"
+    (moved / "README.md").write_text("a note")
+    assert source(str(moved)).name == name
+    other = nli_folder(tmp_path / "other" / "tiny-nli", seed=2)
+    assert source(str(other)).name != name, "the same shapes, other weights"
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_a_folder_without_a_model(nli_at: Path, tmp_path: Path, missing: str) -> None:
+    folder = shutil.copytree(nli_at, tmp_path / "m")
+    (folder / missing).unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"code")
+    with pytest.raises(UserError, match=missing.removeprefix("model.")):
+        source(str(folder))
+
+
+def test_a_model_that_cannot_be_loaded(nli_at: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(nli_at, tmp_path / "m")
+    (folder / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{broken}")
+    with pytest.raises(UserError, match="cannot be loaded"):
+        HfNli(source(str(folder))).probabilities([("a", "b")])
+
+
+def test_a_model_that_was_not_trained_for_it(lm_at: Path, nli_at: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(nli_at, tmp_path / "m")
+    tensors = {
+        name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if "classifier" not in name
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"no weights for classifier\.bias, classifier\.weight"):
+        HfNli(source(str(folder))).probabilities([("a", "b")])
+    with pytest.raises(UserError, match=r"score\.weight"):
+        HfNli(source(str(lm_at))).probabilities([("a", "b")])
+
+
+def test_code_that_comes_with_a_model_is_not_run(nli_at: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(nli_at, tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "own",
+        "auto_map": {"AutoConfig": "own.Config", "AutoModelForSequenceClassification": "own.Model"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: ...\nclass Model: ...\n")
+    with pytest.raises(UserError, match="cannot be loaded"):
+        HfNli(source(str(folder))).probabilities([("a", "b")])
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["hf:", "hf:a/b/c", "hf:a b", "hf:../x/y", "hf:a/b@", "no/such/folder", "embeded"])
+def test_no_such_name(name: str) -> None:
+    with pytest.raises(UserError, match=r"hub|is called"):
+        source(name)
+
+
+def test_offline_without_the_model_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub(monkeypatch, tmp_path)
+    with pytest.raises(UserError, match=r"'org/model@main' cannot be had from the hub") as error:
+        source("hf:org/model@main")
+    assert "\n" not in str(error.value)
+
+
+def test_a_model_in_the_hub_s_cache_needs_no_connection(
+    tmp_path: Path, nli_at: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the hub's library lays it out on disk."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    place = tmp_path / "models--org--model"
+    shutil.copytree(nli_at, place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(commit)
+    hub(monkeypatch, tmp_path)
+    found = source("hf:org/model")
+    assert found.name == source(f"hf:org/model@{commit}").name == f"hf:org/model@{commit}"
+    pairs = PAIRS
+    assert HfNli(found).probabilities(pairs) == HfNli(source(str(nli_at))).probabilities(pairs)
+
+
+def hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """The hub's library with that cache and without a network; it reads its settings when it is imported."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_what_to_install(nli_at: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = HfNli(source(str(nli_at)))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=rf"need {package}.*troth\[neural\]"):
+        model.probabilities([("a", "b")])

@@ -1,0 +1,201 @@
+"""Many texts in one row: the plan, the row, and the same numbers as one text at a time, for several kinds of model."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.backends.build import LM_TOKENS, WORDS
+from troth.backends import Request, packed
+from troth.backends.cached import CachedLm
+from troth.backends.hf import HfLm
+from troth.backends.hub import source
+from troth.backends.store import Store
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+VOCABULARY = 61
+SEQUENCES = st.lists(st.lists(st.integers(0, 2), max_size=12), max_size=14)
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_begins_alike_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "LEAST", 2)
+    sequences = [[1, 2, 3, 9], [7], [1, 2, 3, 4], [1, 2, 5], [1, 3, 3]]
+    ((first, second, third),) = packed.plan(sequences, 100)
+    assert first == packed.Piece((2, 0, 3), (0, 3, 2), 6)
+    assert second == packed.Piece((4,), (0,), 3)
+    assert third == packed.Piece((1,), (0,), 1)
+
+
+@given(SEQUENCES, st.integers(1, 40), st.integers(1, 4))
+def test_every_sequence_has_one_place(sequences: list[list[int]], room: int, least: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "LEAST", least)
+        batches = packed.plan(sequences, room)
+    assert sorted(place for batch in batches for piece in batch for place in piece.places) == list(
+        range(len(sequences))
+    )
+    for batch in batches:
+        for piece in batch:
+            assert piece.shared[0] == 0
+            assert piece.tokens <= max(room, 2 * len(sequences[piece.places[0]])) or len(piece.places) == 1
+        assert len(batch) == 1 or sum(piece.tokens for piece in batch) <= room
+
+
+@given(SEQUENCES, st.integers(1, 40))
+def test_a_sequence_is_found_on_its_path(sequences: list[list[int]], room: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "LEAST", 1)
+        batches = packed.plan(sequences, room)
+    for batch in batches:
+        made = packed.layout(sequences, batch)
+        assert len(made.ids) == sum(piece.tokens for piece in batch)
+        for place, path in made.paths.items():
+            assert [made.ids[node] for node in path] == sequences[place]
+            assert [made.depths[node] for node in path] == list(range(len(path)))
+
+
+@given(SEQUENCES, st.integers(1, 200))
+def test_a_token_sees_its_own_path_and_nothing_else(sequences: list[list[int]], mask: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "LEAST", 1)
+        patch.setattr(packed, "MASK", mask)
+        for batch in packed.plan(sequences, 60):
+            made = packed.layout(sequences, batch)
+            seen: dict[int, set[int]] = {}
+            for block in made.blocks:
+                for row in range(block.start, block.end):
+                    if block.mask is None:
+                        seen[row] = set(range(block.first, row + 1))
+                    else:
+                        keys = (block.mask[row - block.start] == 0).nonzero().flatten().tolist()
+                        seen[row] = {block.first + key for key in keys}
+            assert sorted(seen) == list(range(len(made.ids)))
+            for path in made.paths.values():
+                for depth, node in enumerate(path):
+                    assert seen[node] == set(path[: depth + 1])
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def llama() -> Any:
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=24, intermediate_size=32, num_hidden_layers=2, num_attention_heads=6,
+        num_key_value_heads=2, initializer_range=0.5, bos_token_id=None, eos_token_id=1,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config)
+
+
+def gpt2() -> Any:
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY, n_embd=24, n_layer=2, n_head=4, initializer_range=0.5, bos_token_id=1, eos_token_id=1
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
+def bloom() -> Any:
+    config = transformers.BloomConfig(
+        vocab_size=VOCABULARY, hidden_size=24, n_layer=2, n_head=4, initializer_range=0.5, bos_token_id=1,
+        eos_token_id=1, pad_token_id=1,
+    )  # fmt: skip
+    return transformers.BloomForCausalLM(config)
+
+
+def mistral() -> Any:
+    config = transformers.MistralConfig(
+        vocab_size=VOCABULARY, hidden_size=24, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, sliding_window=8,
+    )  # fmt: skip
+    return transformers.MistralForCausalLM(config)
+
+
+@pytest.mark.parametrize(("make", "expected"), [(llama, True), (gpt2, True), (bloom, False), (mistral, False)])
+def test_whether_a_model_can_be_read_so_is_tried(make: Any, expected: bool) -> None:
+    torch.manual_seed(3)
+    model = make().eval()
+    before = model.config._attn_implementation
+    assert packed.possible(model, list(inspect.signature(model.forward).parameters)) == expected
+    assert model.config._attn_implementation == before
+
+
+@pytest.mark.parametrize("make", [llama, gpt2])
+@pytest.mark.parametrize(("room", "mask"), [(1, 1), (40, 300), (1000, 2**21)])
+def test_the_same_numbers_as_alone(make: Any, room: int, mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "MASK", mask)
+    torch.manual_seed(3)
+    model = make().eval()
+    rng = random.Random(room)
+    documents = [[rng.randrange(VOCABULARY) for _ in range(rng.randint(10, 50))] for _ in range(4)]
+    sequences, targets = [], []
+    for _ in range(24):
+        whole = rng.choice(documents)[: rng.randint(5, 50)] + [
+            rng.randrange(VOCABULARY) for _ in range(rng.randint(2, 9))
+        ]
+        sequences.append(whole[:-1])
+        targets.append(whole[-rng.randint(1, len(whole) - 1) :])
+    found: dict[int, list[float]] = {}
+    for batch in packed.plan(sequences, room):
+        found.update(packed.logprobs(model, sequences, targets, batch))
+    for place, (sequence, wanted) in enumerate(zip(sequences, targets, strict=True)):
+        whole = [*sequence, wanted[-1]]
+        with torch.no_grad():
+            chances = torch.log_softmax(model(input_ids=torch.tensor([whole])).logits[0], dim=-1)
+        first = len(whole) - len(wanted) - 1
+        expected = [float(chances[first + number, token]) for number, token in enumerate(wanted)]
+        assert found[place] == pytest.approx(expected, abs=1e-4)
+
+
+# -- behind the backend ------------------------------------------------------------------------------------------------
+
+
+def requests() -> list[Request]:
+    rng = random.Random(4)
+    documents = [" ".join(rng.choices(WORDS, k=rng.randint(3, 12))) for _ in range(3)]
+    made = [
+        Request((f"Document: {rng.choice(documents)}\n\n", "hi.\n"), "Agent: " + " ".join(rng.choices(WORDS, k=3)))
+        for _ in range(12)
+    ]
+    beyond = Request(("a " * LM_TOKENS,), "b " * LM_TOKENS)
+    return [*made, Request((), ""), Request((), "a"), Request((), "abc"), Request(("x",), ""), beyond, made[0]]
+
+
+def test_padded_and_packed_agree(lm_at: Path) -> None:
+    lm = HfLm(source(str(lm_at)))
+    together = lm.logprobs(requests())
+    assert lm._packs
+    lm._packs = False
+    for one, other in zip(together, lm.logprobs(requests()), strict=True):
+        assert (one.tokens, one.dropped) == (other.tokens, other.dropped)
+        assert [x is None for x in one.logprobs] == [x is None for x in other.logprobs]
+        pairs = zip(one.logprobs, other.logprobs, strict=True)
+        assert all(x == pytest.approx(y, abs=1e-4) for x, y in pairs if x is not None and y is not None)
+
+
+def test_the_cache_asks_by_the_plan(lm_at: Path) -> None:
+    batches: list[int] = []
+
+    class Counting(HfLm):
+        def logprobs(self, requests):  # type: ignore[no-untyped-def]
+            batches.append(len(requests))
+            return super().logprobs(requests)
+
+    lm = Counting(source(str(lm_at)))
+    assert CachedLm(lm, Store(":memory:")).logprobs(requests()) == HfLm(source(str(lm_at))).logprobs(requests())
+    assert sum(batches) == len(set(requests()))
+    assert sum(batch.units for batch in lm.plan(requests())) < sum(lm.lengths(requests()))
+
+
+def test_prompts_are_planned_by_length(lm_at: Path) -> None:
+    lm = HfLm(source(str(lm_at)))
+    assert [batch.places for batch in lm.plan(["a", "a room", ""])] == [[1, 0, 2]]

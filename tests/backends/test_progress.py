@@ -1,0 +1,38 @@
+"""What people see while a model works."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from troth.backends.progress import bar, note
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with bar("model [bold]x[/bold]@1") as progress:
+        monkeypatch.setattr(sys, "stderr", io.StringIO())  # what a library may do meanwhile
+        progress(1, 4)
+        progress(4, 4)
+    assert "model [bold]x[/bold]@1" in terminal.getvalue(), "names are not markup"
+    assert "100%" in terminal.getvalue()
+
+
+def test_nothing_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with bar("x") as progress:
+        progress(1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    note("a\nb\x1b[31m")
+    assert capsys.readouterr().err == "troth: a b [31m\n"

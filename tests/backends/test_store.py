@@ -1,0 +1,242 @@
+"""The cache file: what is kept, for how long, and what happens to a damaged one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.backends import store as module
+from troth.backends.store import Store, key, size
+from troth.errors import UserError
+
+Rows = list[tuple[bytes, bytes]]
+
+
+def rows(first: int, end: int, length: int = 25) -> Rows:
+    return [(key(str(number)), bytes([number % 256]) * length) for number in range(first, end)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return str(tmp_path / "deep" / "scores.sqlite")
+
+
+@given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
+def test_keys_differ_where_parts_do(one: list[str], other: list[str]) -> None:
+    assert (key(*one) == key(*other)) == (one == other)
+
+
+def test_keys_know_where_a_part_ends() -> None:
+    assert len({key("ab", "c"), key("a", "bc"), key("abc"), key("abc", ""), key("", "abc"), key("a\ud800")}) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("500MB", 500_000_000), ("2 gb", 2_000_000_000), ("1.5K", 1500), ("123", 123), ("7b", 7), ("0", 0)],
+)
+def test_size(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1MB", "many", "1XB", "nan", "inf", "1e30GB"])
+def test_no_size(text: str) -> None:
+    with pytest.raises(UserError, match="no size"):
+        size(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1234])
+def test_what_is_put_is_got(file: str, count: int) -> None:
+    Store(file).put("m", rows(0, count))
+    again = Store(file)
+    assert again.get([digest for digest, _ in rows(0, count + 3)]) == dict(rows(0, count))
+    assert again.get([]) == {}
+
+
+def test_the_first_answer_stays(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", [(b"k", b"first")])
+    cache.put("m", [(b"k", b"second"), (b"l", b"other")])
+    assert cache.get([b"k", b"l"]) == {b"k": b"first", b"l": b"other"}
+
+
+def test_summary(file: str) -> None:
+    cache = Store(file, limit=10**6)
+    cache.put("small@1", rows(0, 3))
+    cache.put("large@2", rows(3, 10, 100))
+    found = cache.summary()
+    assert (found.file, found.answers, found.limit) == (file, 10, 10**6)
+    assert [(kept.model, kept.answers) for kept in found.models] == [("large@2", 7), ("small@1", 3)]
+    assert found.models[0].bytes > 700
+    assert abs(found.models[0].used - time.time()) < 60
+    assert found.bytes >= os.path.getsize(file) > 0
+
+
+def test_memory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = Store.at(None)
+    cache.put("m", rows(0, 5))
+    assert len(cache.get([digest for digest, _ in rows(0, 9)])) == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"TROTH_CACHE": "/own"}, "/own/scores.sqlite"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/troth/scores.sqlite"),
+        ({"TROTH_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own/scores.sqlite"),
+    ],
+)
+def test_the_usual_place(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TROTH_CACHE", "XDG_CACHE_HOME", "TROTH_CACHE_LIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Store.at("").path == str(Path(expected))
+    assert Store.at("").limit == module.LIMIT
+    monkeypatch.setenv("TROTH_CACHE_LIMIT", "3MB")
+    assert Store.at("x.sqlite").limit == 3_000_000
+
+
+# -- a limit -----------------------------------------------------------------------------------------------------------
+
+
+def test_trim_drops_what_was_not_used_for_longest(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000.0]
+    monkeypatch.setattr("troth.backends.store.time.time", lambda: clock[0])
+    cache = Store(file)
+    for age in range(4):
+        cache.put("m", rows(1000 * age, 1000 * age + 1000))
+        clock[0] += 10 * module.STALE
+    used_again = [digest for digest, _ in rows(0, 1000)]
+    cache.get(used_again)  # the oldest, but in use
+    assert cache.trim(10**9) == 0
+    before = cache.summary().bytes
+    gone = cache.trim(before // 2)
+    assert cache.summary().bytes <= before // 2
+    assert 1000 < gone < 3500
+    left = [len(cache.get([digest for digest, _ in rows(1000 * age, 1000 * age + 1000)])) for age in range(4)]
+    assert left[0] == 1000
+    assert left[1] == 0
+    assert sum(left) == 4000 - gone
+
+
+def test_reading_within_a_day_writes_nothing(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 100))
+    cache.close()
+    before = Path(file).read_bytes()
+    reader = Store(file)
+    assert len(reader.get([digest for digest, _ in rows(0, 100)])) == 100
+    reader.close()
+    assert Path(file).read_bytes() == before
+
+
+@pytest.mark.parametrize("to", [0, 1, 4096])
+def test_trim_to_next_to_nothing_ends(file: str, to: int) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 50))
+    assert cache.trim(to) == 50
+    assert cache.trim(to) == 0
+
+
+def test_the_file_stays_within_its_limit(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OFTEN", 500)
+    cache = Store(file, limit=200_000)
+    for first in range(0, 10_000, 250):
+        cache.put("m", rows(first, first + 250, 80))
+    assert os.path.getsize(file) < 300_000
+    assert 0 < cache.summary().answers < 2500
+
+
+def test_clear(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 2000))
+    full = cache.summary().bytes
+    assert cache.clear() == 2000
+    assert cache.summary().answers == 0
+    assert cache.summary().bytes < full / 3
+    cache.put("m", rows(0, 2))
+    assert cache.summary().answers == 2
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+def filled(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 3000))
+    cache.close()
+
+
+@pytest.mark.parametrize("damage", ["header", "middle", "short"])
+def test_a_damaged_file_is_kept_beside_a_fresh_one(file: str, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(file)
+    whole = Path(file).read_bytes()
+    spoilt = {
+        "header": b"not a database at all" * 1000,
+        "middle": whole[:4096] + b"\xa5" * (len(whole) - 4096),
+        "short": whole[: len(whole) // 2],
+    }[damage]
+    Path(file).write_bytes(spoilt)
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 3000)]) == {}
+    cache.put("m", rows(0, 10))
+    assert len(cache.get([digest for digest, _ in rows(0, 10)])) == 10
+    (aside,) = Path(file).parent.glob("*.corrupt-*")
+    assert aside.read_bytes() == spoilt
+    told = capsys.readouterr().err
+    assert told == f"troth: {file}: the cache is damaged; a new one is begun, the old one is kept as {aside}\n"
+
+
+def test_a_file_that_another_process_has_mended_is_left_alone(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two stores have the damaged file open; the first puts it aside, the second must not do that to the new one."""
+    filled(file)
+    late = Store(file)
+    assert late.get([b"x"]) == {}
+    whole = Path(file).read_bytes()
+    with open(file, "r+b") as spoilt:
+        spoilt.seek(4096)
+        spoilt.write(b"\xa5" * (len(whole) - 4096))
+    keys = [digest for digest, _ in rows(0, 3000)]
+    first = Store(file)
+    assert first.get(keys) == {}
+    first.put("m", rows(0, 10))
+    assert len(late.get(keys)) == 10
+    assert len(list(Path(file).parent.glob("*.corrupt-*[0-9]"))) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
+    file = str(tmp_path / "other.sqlite")
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE things (name TEXT)")
+    connection.close()
+    before = Path(file).read_bytes()
+    with pytest.raises(UserError, match="another program"):
+        Store(file).get([b"x"])
+    assert Path(file).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["other.sqlite"]
+
+
+def test_a_newer_layout_is_not_touched(file: str) -> None:
+    filled(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(UserError, match="newer troth"):
+        Store(file).get([b"x"])
+
+
+@pytest.mark.parametrize("place", ["folder", "beneath a file"])
+def test_no_cache_can_be_there(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    path = {"folder": tmp_path, "beneath a file": tmp_path / "file" / "scores.sqlite"}[place]
+    with pytest.raises(UserError, match="--no-cache"):
+        Store(str(path)).get([b"x"])

@@ -1,0 +1,156 @@
+"""`troth meta annotate` and `agree`: from a run to a sheet, and back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import GOLD, Troth
+
+
+@pytest.fixture
+def run(fine: Troth, tmp_path: Path) -> str:
+    """Gold's own utterances, some of them cut short, judged by a model that counts words."""
+    out = tmp_path / "run"
+    with (tmp_path / "mine.jsonl").open("w") as file:
+        for dialogue in json.loads((Path(GOLD) / "dialogues_001.json").read_bytes()):
+            for number, turn in enumerate(dialogue["turns"]):
+                if turn["speaker"] == "SYSTEM" and number % 8 != 7:
+                    said = turn["utterance"] if number % 3 else turn["utterance"][: len(turn["utterance"]) // 2]
+                    file.write(
+                        json.dumps({"dialogue": dialogue["dialogue_id"], "turn": number, "response": said}) + "\n"
+                    )
+    fine(
+        "nlg", GOLD, str(tmp_path / "mine.jsonl"), "--metrics", "sgsacc", "--nli", "fake", "--resamples", "20",
+        "--out", str(out),
+    )  # fmt: skip
+    return str(out)
+
+
+def sheet(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(path: Path, rows: list[dict[str, str]], answers: dict[str, str]) -> str:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows({**row, "faithful": answers[row["id"]]} for row in rows)
+    return str(path)
+
+
+def test_from_a_run_to_a_sheet_and_back(fine: Troth, run: str, tmp_path: Path) -> None:
+    out = tmp_path / "sheet.csv"
+    told = fine("meta", "annotate", run, "--out", str(out), "--pairs", "20", "--of", "all")
+    key = json.loads((tmp_path / "sheet.key.json").read_bytes())
+    rows = sheet(out)
+    assert [row["id"] for row in rows] == list(key["pairs"])
+    assert len(rows) == 20
+    assert f"10 of {key['faithful']} that sgsacc marks faithful, 10 of {key['unfaithful']} unfaithful" in told.err
+    assert (key["system"], key["metric"]) == ("mine", "sgsacc")
+    assert key["recipe"].startswith("SGSACC|")
+    said = [json.loads(line) for line in (tmp_path / "mine.jsonl").read_text().splitlines()]
+    texts = {(row["dialogue"], row["turn"]): row["response"] for row in said}
+    for row in rows:
+        pair = key["pairs"][row["id"]]
+        assert pair["utterance"] == texts[pair["dialogue"], pair["turn"]]
+        assert row["utterance"].endswith(pair["utterance"])
+        assert row["previous turn"].endswith(pair["previous"])
+        assert row["act"] == pair["words"]
+    right = {id: "yes" if pair["faithful"] else "no" for id, pair in key["pairs"].items()}
+    wrong = right | {"p01": "no" if right["p01"] == "yes" else "yes"}
+    sheets = [fill(tmp_path / f"{n}.csv", rows, answers) for n, answers in enumerate((wrong, wrong, right))]
+    result = fine(
+        "meta", "agree", *sheets, "--key", str(tmp_path / "sheet.key.json"), "--disagreements", str(tmp_path / "d")
+    )
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["metric", "group", "value", "95%", "interval", "pairs"]
+    assert lines[1].split()[:3] == ["accuracy:sgsacc", "all", "95.00"]
+    assert any(line.startswith("fleiss_kappa ") for line in lines)
+    assert "p01 (" in result.out
+    assert "3 annotators, 20 pairs; 1 disagreements with the metric" in result.err
+    (row,) = map(json.loads, (tmp_path / "d").read_text().splitlines())
+    assert (row["id"], len(row["votes"])) == ("p01", 3)
+    scores = fine("meta", "agree", *sheets, "--key", str(tmp_path / "sheet.key.json"), "--json").json()
+    assert {score["metric"] for score in scores} == {
+        "accuracy:sgsacc", "precision:sgsacc", "recall:sgsacc", "f1:sgsacc", "fleiss_kappa",
+    }  # fmt: skip
+
+
+def test_verdicts_are_those_of_the_run(fine: Troth, run: str, tmp_path: Path) -> None:
+    """Every act that the run's own file of verdicts has is in the key with the same verdict."""
+    fine("nlg", GOLD, str(tmp_path / "mine.jsonl"), "--metrics", "sgsacc", "--nli", "fake", "--resamples", "20",
+         "--acts", str(tmp_path / "acts.jsonl"))  # fmt: skip
+    acts = [json.loads(line) for line in (tmp_path / "acts.jsonl").read_text().splitlines()]
+    invalid = {(act["dialogue"], act["turn"]) for act in acts if act["excluded"]}
+    said = {
+        (row["dialogue"], row["turn"]) for row in map(json.loads, (tmp_path / "mine.jsonl").read_text().splitlines())
+    }
+    for of in ("validated", "excluded"):
+        fine("meta", "annotate", run, "--out", str(tmp_path / f"{of}.csv"), "--pairs", "2000", "--of", of)
+        key = json.loads((tmp_path / f"{of}.key.json").read_bytes())
+        drawn = {
+            (pair["dialogue"], pair["turn"], pair["service"], pair["act"], pair["slot"], *pair["values"]): pair[
+                "faithful"
+            ]
+            for pair in key["pairs"].values()
+        }
+        expected = {
+            (act["dialogue"], act["turn"], act["service"], act["act"], act["slot"], *act["values"]): act["entailed"]
+            for act in acts
+            if (act["dialogue"], act["turn"]) in said
+            and act["reference"] is not None
+            and ((act["dialogue"], act["turn"]) in invalid) == (of == "excluded")
+        }
+        assert drawn == expected
+        assert drawn
+
+
+def test_without_a_key_and_with_ties(fine: Troth, run: str, tmp_path: Path) -> None:
+    told = fine("meta", "annotate", run, "--out", str(tmp_path / "s.csv"), "--pairs", "6", "--of", "all", "--json")
+    assert told.json()["pairs"] == 6
+    rows = sheet(tmp_path / "s.csv")
+    first = fill(tmp_path / "a.csv", rows, {row["id"]: "yes" for row in rows})
+    second = fill(tmp_path / "b.csv", rows, {row["id"]: "no" if row["id"] == "p2" else "yes" for row in rows})
+    alone = fine("meta", "agree", first, second)
+    assert [line.split()[0] for line in alone.out.splitlines()] == ["metric", "fleiss_kappa"]
+    assert "2 annotators, 6 pairs; without --key nothing is said of the metric" in alone.err
+    keyed = fine("meta", "agree", first, second, "--key", str(tmp_path / "s.key.json"), "--examples", "0")
+    assert "1 undecided (ties, left out: p2)" in keyed.err
+    one = fine("meta", "agree", first, "--key", str(tmp_path / "s.key.json"))
+    assert "not scored: fleiss_kappa of all: one annotator has nobody to agree with" in one.err
+
+
+def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
+    def fails(told: str, *arguments: str) -> None:
+        result = troth("meta", "annotate", *arguments)
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert told in result.err
+
+    out = str(tmp_path / "s.csv")
+    fails("not a run: no run.json in it", GOLD, "--out", out)
+    fails("a sheet's name ends in .csv", run, "--out", str(tmp_path / "s.txt"))
+    fails("no system is called 'mne' (did you mean 'mine'?)", run, "--out", out, "--system", "mne")
+    fails("its folder does not exist", run, "--out", str(tmp_path / "no" / "s.csv"))
+    (tmp_path / "s.key.json").write_text("old")
+    fails("s.key.json: is there already", run, "--out", out)
+    (tmp_path / "s.key.json").unlink()
+    troth("dst", GOLD, GOLD, "--out", str(tmp_path / "dst"))
+    fails("not a run with sgsacc (make one with troth nlg", str(tmp_path / "dst"), "--out", out)
+    (tmp_path / "mine.jsonl").unlink()
+    fails("mine.jsonl: no such file or folder", run, "--out", out)
+    other = tmp_path / "gold"
+    shutil.copytree(GOLD, other)
+    record = json.loads((Path(run) / "run.json").read_bytes())
+    record["arguments"]["gold"] = str(other)
+    (Path(run) / "run.json").write_text(json.dumps(record))
+    dialogues = json.loads((other / "dialogues_001.json").read_bytes())
+    (other / "dialogues_001.json").write_text(json.dumps(dialogues[1:]))
+    (tmp_path / "mine.jsonl").write_text('{"dialogue": "demo_07", "turn": 1, "response": "Hm."}\n')
+    fails("the files that it was made from have changed since", run, "--out", out)
+    assert not list(tmp_path.glob("s*"))

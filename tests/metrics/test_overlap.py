@@ -1,0 +1,42 @@
+"""BLEU from summed counts is sacreBLEU's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.metrics import overlap
+
+WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS.filter(bool)), min_size=1, max_size=6))
+def test_counts_give_corpus_bleu(pairs: list[tuple[str, str]]) -> None:
+    responses, gold = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    ours = overlap.bleu(overlap.counts(responses, gold).sum(axis=0).tolist())
+    assert 100 * ours == pytest.approx(sacrebleu.corpus_bleu(responses, [gold]).score, abs=1e-9)
+
+
+def test_perfect_is_one_and_empty_is_zero() -> None:
+    texts = ["the cat sat on the mat", "which area do you want ?"]
+    perfect = overlap.counts(texts, texts)
+    assert overlap.bleu(perfect.sum(axis=0).tolist()) == 1.0
+    assert overlap.bleu(overlap.counts(["", ""], texts).sum(axis=0).tolist()) == 0.0
+    assert overlap.interval(perfect, resamples=20) == (1.0, 1.0, 1.0)
+
+
+def test_the_interval_is_over_dialogues() -> None:
+    good, bad = overlap.counts(
+        ["the cat sat on the mat", "nothing"], ["the cat sat on the mat", "the cat sat on the mat"]
+    )
+    value, low, high = overlap.interval(np.stack([good, bad] * 10), resamples=200)
+    assert 0 < low < value < high < 1
+    again = overlap.interval(np.stack([good, bad] * 10), resamples=200)
+    assert again == (value, low, high)
+
+
+def test_signature() -> None:
+    assert overlap.signature().startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")

@@ -1,0 +1,34 @@
+"""Metrics of which less is better: nothing may take the higher value for the better one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from troth.records import Score
+from troth.report import tables
+from troth.runner import compare
+
+
+def side(name: str, wrong: int) -> compare.Side:
+    errors = np.zeros(200)
+    errors[:wrong] = 1.0
+    return compare.Side(name, tuple(map(str, range(200))), {"ser": (errors, np.ones(200))}, {"ser": "SER"}, {})
+
+
+@pytest.mark.parametrize(("base", "new", "verdict"), [(10, 150, "worse"), (150, 10, "not worse"), (40, 40, "not worse")])
+def test_a_gate_on_slot_errors(base: int, new: int, verdict: str) -> None:
+    found = compare.gate(side("a", base), side("b", new), "ser", margin=0.01)
+    assert found.verdict == verdict
+    assert found.difference == pytest.approx((new - base) / 200)
+    assert found.low <= found.difference <= found.high
+
+
+def test_the_least_error_is_best_in_a_table() -> None:
+    def score(system: str, metric: str, value: float) -> Score:
+        return Score(system, metric, "all", value, value - 0.01, value + 0.01, 9, metric)
+
+    scores = [score(s, m, v) for m in ("jga", "ser") for s, v in (("a", 0.2), ("b", 0.5))]
+    (table,) = tables.of_scores(scores)
+    best = {table.rows[row][0]: table.columns[column] for row, column in table.best}
+    assert best == {"jga": "b", "ser": "a"}

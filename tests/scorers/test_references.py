@@ -1,0 +1,134 @@
+"""Appendix B, a row a rule."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.scorers.build import STAYS
+from troth.records import Act, Service, SlotSchema
+from troth.scorers import references
+from troth.scorers.references import candidates, description
+
+A = Act
+RULES = {
+    "one value": (A("INFORM", "place_name", ("Queens",)), ("Name of the hotel is Queens", "place name is Queens")),
+    "two values": (
+        A("OFFER", "place_name", ("Queens", "Kings")),
+        ("Name of the hotel are Queens and Kings", "place name are Queens and Kings"),
+    ),
+    "three values": (
+        A("OFFER", "phone", ("1", "2", "3")),
+        ("phone are 1, 2 and 3",),
+    ),
+    "categorical, not boolean": (A("CONFIRM", "area", ("North",)), ("Part of the town is North", "area is North")),
+    "boolean, true, with neither has nor is": (
+        A("INFORM", "kids_friendly", ("True",)),
+        (
+            "Whether the place is kids friendly? Yes.",
+            "kids friendly? Yes.",
+            "has kids friendly",
+            "have kids friendly",
+            "is kids friendly",
+        ),
+    ),
+    "boolean, false, with neither has nor is": (
+        A("INFORM", "kids_friendly", ("False",)),
+        (
+            "Whether the place is kids friendly? No.",
+            "kids friendly? No.",
+            "has not kids friendly",
+            "have not kids friendly",
+            "is not kids friendly",
+        ),
+    ),
+    "boolean, true, has": (
+        A("INFORM", "has_wifi", ("True",)),
+        ("Whether there is wifi? Yes.", "has wifi? Yes.", "Does has wifi"),
+    ),
+    "boolean, false, has": (
+        A("INFORM", "has_wifi", ("False",)),
+        ("Whether there is wifi? No.", "has wifi? No.", "Does not has wifi"),
+    ),
+    "boolean, true, is": (
+        A("OFFER", "is_unisex", ("True",)),
+        ("Whether the salon is unisex? Yes.", "is unisex? Yes.", "is unisex"),
+    ),
+    "boolean, false, is": (
+        A("OFFER", "is_unisex", ("False",)),
+        ("Whether the salon is unisex? No.", "is unisex? No.", "is not unisex"),
+    ),
+    "request": (A("REQUEST", "area"), ("Request Part of the town", "Request area")),
+    "request with values to choose from": (
+        A("REQUEST", "area", ("North", "South")),
+        ("Request Part of the town", "Request area"),
+    ),
+    "goodbye": (A("GOODBYE"), ("Have a good day.", "Bye bye.", "See you.")),
+    "more": (
+        A("REQ_MORE"),
+        ("What else do you need?", "What else can I help you with?", "Is there anything else?"),
+    ),
+    # Ours, which the signature says.
+    "count": (A("INFORM_COUNT", "count", ("3",)), ("The number of results found is 3", "count is 3")),
+    "intent": (
+        A("OFFER_INTENT", "intent", ("ReserveHotel",)),
+        ("Offer to reserve rooms in a hotel", "Offer to reserve hotel"),
+    ),
+    "success": (A("NOTIFY_SUCCESS"), ("The request succeeded.", "It has been done.")),
+    "failure": (A("NOTIFY_FAILURE"), ("The request failed.", "It could not be done.")),
+    # What has no rule.
+    "no slot": (A("AFFIRM"), ()),
+    "no value": (A("INFORM", "area"), ()),
+    # Where the appendix leaves something open.
+    "contains is by word": (
+        A("INFORM", "purchase_date", ("today",)),
+        ("Day of purchase is today", "purchase date is today"),
+    ),
+    "without a description": (A("INFORM", "phone", ("555",)), ("phone is 555",)),
+    "a boolean that is neither": (
+        A("CONFIRM", "has_wifi", ("dontcare",)),
+        ("Whether there is wifi is dontcare", "has wifi is dontcare"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule(rule: str) -> None:
+    act, expected = RULES[rule]
+    assert candidates(act, STAYS) == expected
+
+
+def test_has_is_a_word() -> None:
+    service = Service("S", slots=(SlotSchema("purchased", "", True, ("True", "False")),))
+    made = candidates(Act("INFORM", "purchased", ("True",)), service)
+    assert made == ("purchased? Yes.", "has purchased", "have purchased", "is purchased")
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        (A("INFORM", "place_name", ("x",)), "Name of the hotel"),
+        (A("INFORM_COUNT", "count", ("2",)), "The number of results found"),
+        (A("OFFER_INTENT", "intent", ("SearchHotel",)), ""),  # what the schema says of an intent would give it away
+        (A("INFORM", "phone", ("1",)), ""),
+        (A("GOODBYE"), ""),
+    ],
+)
+def test_description(act: Act, expected: str) -> None:
+    assert description(act, STAYS) == expected
+
+
+@given(
+    st.sampled_from(["INFORM", "OFFER", "REQUEST", "CONFIRM", "OFFER_INTENT", "INFORM_COUNT", "GOODBYE", "ODD"]),
+    st.sampled_from(["", "count", "intent", "nowhere", *(slot.name for slot in STAYS.slots)]),
+    st.lists(st.text(max_size=5), max_size=3),
+)
+def test_any_act_gives_distinct_sentences(act: str, slot: str, values: list[str]) -> None:
+    made = candidates(Act(act, slot, tuple(values)), STAYS)
+    assert len(set(made)) == len(made)
+    assert all(text.strip() for text in made)
+
+
+def test_the_rules_have_a_name_for_the_signature() -> None:
+    assert references.RULES == "b+4"

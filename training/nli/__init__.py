@@ -1,0 +1,1 @@
+"""The recipe of the embedded entailment model: pairs, training, export, evaluation. `make nli` runs it whole."""

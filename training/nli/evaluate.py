@@ -1,0 +1,103 @@
+"""What the embedded model can do, by sort of value: the figures of its card.
+
+    python -m training.nli.evaluate --shared DIR --split dev --out figures.md [--model DIR] [--turns 2000]
+
+Choices are made on dev. Test is for the figures that are published, and is touched once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+from training.nli.data import KEPT_OUT, VARIANTS
+from troth import readers
+from troth.backends import Nli
+from troth.backends.embedded import FOLDER, EmbeddedNli
+from troth.records import Score
+from troth.runner.wording import Judgement, judge
+from troth.scorers.tamper import Kind
+
+JUDGES = ("plain", "retry", "gated", "rule")
+WORDINGS = ("original", *VARIANTS)
+
+
+def accuracy(nli: Nli, lines: Sequence[str]) -> float:
+    rows = [json.loads(line) for line in lines]
+    told = nli.probabilities([(row["premise"], row["hypothesis"]) for row in rows])
+    named = [verdict._fields[max(range(3), key=verdict.__getitem__)] for verdict in told]
+    return sum(name == row["label"] for name, row in zip(named, rows, strict=True)) / len(rows)
+
+
+def public(nli: Nli, folder: Path) -> dict[str, float]:
+    found = {}
+    for name in ("mnli", "snli"):
+        lines = (folder / f"{name}_dev.jsonl").read_text(encoding="utf-8").splitlines()
+        found[name] = accuracy(nli, lines[-KEPT_OUT:])
+    return found
+
+
+def sgd(nli: Nli, data: Path, split: str, turns: int) -> Judgement:
+    places = {name: data / "sgd/sgd_x/data" / name / split for name in VARIANTS}
+    return judge(
+        list(readers.gold(str(data / "sgd" / split))),
+        readers.schema(str(data / "sgd" / split / "schema.json")),
+        nli,
+        variants={name: readers.schema(str(place / "schema.json")) for name, place in places.items()},
+        turns=turns,
+        train=frozenset(readers.schema(str(data / "sgd/train/schema.json"))),
+    )
+
+
+def tables(found: Judgement) -> Iterator[str]:
+    """Headline by wording and judge; then by sort of value, for the original schema and for v5."""
+    scores = {(score.system, score.metric, score.group): score for score in found.scores}
+
+    def cell(system: str, metric: str, group: str) -> str:
+        score: Score | None = scores.get((system, metric, group))
+        return "–" if score is None or score.value is None else f"{score.value:.3f}"
+
+    for group in ("all", "seen", "unseen"):
+        yield f"\nF1 of true against tampered acts, {group} services\n"
+        yield "| schema | " + " | ".join(JUDGES) + " |"
+        yield "|---" * (len(JUDGES) + 1) + "|"
+        for wording in WORDINGS:
+            yield f"| {wording} | " + " | ".join(cell(f"{wording}/{one}", "f1", group) for one in JUDGES) + " |"
+    for side in ("", "unseen/"):
+        for wording in ("original", "v5"):
+            yield f"\nBy sort of value, {wording}, {'unseen' if side else 'all'} services: F1 (false accepts)\n"
+            yield "| sort | n | " + " | ".join(JUDGES) + " |"
+            yield "|---" * (len(JUDGES) + 2) + "|"
+            for kind in get_args(Kind):
+                group = f"{side}kind:{kind}"
+                any_score = scores.get((f"{wording}/retry", "f1", group))
+                told = [(f"{wording}/{one}", group) for one in JUDGES]
+                row = [f"{cell(one, 'f1', group)} ({cell(one, 'false_accepts', group)})" for one, group in told]
+                yield f"| {kind} | {any_score.n if any_score else 0} | " + " | ".join(row) + " |"
+    yield "\n| schema | precision | recall | valid acts | valid turns |\n|---|---|---|---|---|"
+    for wording in WORDINGS:
+        for one in ("plain", "retry", "gated"):
+            row = [cell(f"{wording}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")]
+            yield f"| {wording}, {one} | " + " | ".join(row) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shared", type=Path, required=True, help="the folder with data/nli and data/sgd")
+    parser.add_argument("--split", choices=["dev", "test"], default="dev")
+    parser.add_argument("--model", type=Path, default=FOLDER)
+    parser.add_argument("--turns", type=int, default=2000)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    nli = EmbeddedNli(options.model)
+    lines = [f"{nli.name} on {options.turns} system turns of SGD {options.split}"]
+    lines += [f"{name} kept out: {value:.4f}" for name, value in public(nli, options.shared / "data/nli").items()]
+    lines += tables(sgd(nli, options.shared / "data", options.split, options.turns))
+    options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
