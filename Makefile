@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: models demo test lint bench clean
 
-demo: $(READY)
+# The embedded models, into the cache folder: once, then this takes no time.
+models: $(READY)
+	$(BIN)/troth models fetch
+
+demo: models
 	$(BIN)/troth demo
 
-test: $(READY)
+test: models
 	$(BIN)/pytest -n auto
 
 lint: $(READY)

@@ -66,7 +66,8 @@ def test_schema() -> None:
 
 def test_size_and_variety() -> None:
     files = [path for path in Path(demo.path("gold")).parent.rglob("*") if path.is_file()]
-    assert sorted(path.name for path in files) == [*["dialogues_001.json"] * 3, "schema.json"]
+    templates = [f"{name}.tsv" for name in sorted(SCHEMA)]
+    assert sorted(path.name for path in files) == [*templates, *["dialogues_001.json"] * 3, "schema.json"]
     assert sum(path.stat().st_size for path in files) < 1_500_000
     assert len(GOLD) >= 20
     assert sum(len(dialogue.services) > 1 for dialogue in GOLD) >= 6

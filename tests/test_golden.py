@@ -10,6 +10,7 @@ import pytest
 
 from troth.metrics.profiles import PROFILES
 from troth.runner.dst import dst
+from troth.runner.nlg import nlg
 
 PUBLIC = {
     "active_intent_accuracy": "intent_accuracy",
@@ -86,3 +87,17 @@ def test_the_checkdst_authors_class(shared: Path, name: str) -> None:
     assert result["jga"].n == expected["rows"][name]
     assert round(result["jga"].value or 0, 4) == expected["JGA"][name]
     assert "profile:checkdst" in result["jga"].signature
+
+
+def test_the_public_ser_script(shared: Path) -> None:
+    expected = golden(shared, "ser_dev.json")
+    result = nlg(
+        str(shared / "data/sgd/dev"), str(shared / "data/sgd_responses/dev.jsonl"), metrics=["ser"], resamples=1
+    )
+    ser, applicable = result["ser"], result["ser_applicable"]
+    assert (ser.value, ser.n) == (expected["ser"], expected["turns"])
+    assert (applicable.value, applicable.n) == (expected["ser_applicable"], expected["applicable"])
+    assert round((ser.value or 0) * ser.n) == expected["wrong"]
+    counts = result.systems[0].counts
+    assert counts["turns_without_a_response"] == 19_384 - expected["turns"]
+    assert counts["of_them_scored_as_wrong"] == 0

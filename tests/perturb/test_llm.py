@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from troth import perturb
+from troth.backends import client
 from troth.errors import UserError
-from troth.perturb import Changed, Inventory, llm
+from troth.perturb import Changed, Inventory
 from troth.perturb.engine import Failed, Request
 from troth.perturb.guard import VALUE, Kept
 from troth.perturb.llm import Endpoint
@@ -69,7 +70,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
         def log_message(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(llm, "PAUSE", 0.0)
+    monkeypatch.setattr(client, "PAUSE", 0.0)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -146,7 +147,7 @@ def test_nobody_there(stub: Stub) -> None:
     )
     with pytest.raises(UserError, match="no connection"):
         gone.rewrite([ASKED])
-    gone._reached = True  # it was there before: a turn is lost, not the run
+    gone.client.reached = True  # it was there before: a turn is lost, not the run
     assert gone.rewrite([ASKED]) == [Failed("engine: no connection")]
 
 

@@ -30,8 +30,8 @@ def convert(source: str, out: str, to: str, format: str | None, side: str) -> No
 @click.argument("what", required=False, metavar="[KIND]")
 @options.JSON
 def ls(what: str | None, json: bool) -> None:
-    """What there is: metrics, profiles, formats, perturbations, each in a line."""
-    from troth import readers
+    """What there is: metrics, profiles, formats, perturbations, backends, each in a line."""
+    from troth import backends, readers
     from troth.metrics import aggregate
     from troth.metrics.profiles import PROFILES
     from troth.perturb import FAMILIES
@@ -41,6 +41,7 @@ def ls(what: str | None, json: bool) -> None:
         "profiles": {name: profile.summary for name, profile in PROFILES.items()},
         "formats": {name: (readers.FORMATS.load(name).__doc__ or "").partition("\n")[0] for name in readers.FORMATS},
         "perturbations": {name: (FAMILIES.load(name).__doc__ or "").partition("\n")[0] for name in FAMILIES},
+        "backends": backends.KINDS,
     }
     if what is not None and what not in kinds:
         raise UserError(f"'{what}' is not listed", hint=near(what, kinds) or "one of: " + ", ".join(kinds))

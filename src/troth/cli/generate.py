@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from troth.cli import options, show
+from troth.cli import generate_ground, options, show
 from troth.cli.perturb_schema import progress
 
 SHOWN = 10  # lacking templates that are named
@@ -13,6 +13,10 @@ SHOWN = 10  # lacking templates that are named
 @click.group(no_args_is_help=True)
 def generate() -> None:
     """Make responses, or choose the truest of several."""
+
+
+generate.add_command(generate_ground.ground)
+generate.add_command(generate_ground.sweep)
 
 
 @generate.command(no_args_is_help=True)

@@ -29,6 +29,8 @@ Setting = tuple[str, str, str | list[str]]  # family, option, value
 @click.option("--set", "chosen", metavar="FAMILY.OPTION=VALUE", multiple=True, help="For example disfluency.repairs=1.")
 @click.option("--names", metavar="FILE", help="entities: names to give, one a line, in place of scrambled letters.")
 @click.option("--slots", metavar="NAMES", help="entities: slots that hold names, with commas: slot or service.slot.")
+@click.option("--nli", metavar="NAME", help="paraphrase: refuse what this entailment model does not hold for the same.")
+@options.CACHE
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, another result.")
 @options.WORKERS
 @click.option("--format", metavar="NAME", help="Of IN, if it should not be detected.")
@@ -42,6 +44,8 @@ def dialogue(
     chosen: tuple[str, ...],
     names: str | None,
     slots: str | None,
+    nli: str | None,
+    cache: str | None,
     seed: int,
     workers: int,
     format: str | None,
@@ -53,6 +57,7 @@ def dialogue(
 
     OUT is a new folder with the dialogues, the schema, and perturbation.json, which says what was done.
     """
+    from troth import backends
     from troth.runner.perturb import perturb_dialogues
 
     listed = families.split(",")
@@ -72,6 +77,7 @@ def dialogue(
             format=format,
             to=to,
             schema=schema,
+            nli=None if nli is None else backends.nli(nli, cache=cache),
             progress=progress,
         )
     if json:

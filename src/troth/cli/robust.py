@@ -16,7 +16,6 @@ from troth.report import tables
 if TYPE_CHECKING:
     from troth.records import Score
     from troth.runner.robust import Robustness
-    from troth.runner.scores import System
     from troth.runner.sgdx import Sensitivity
 
 
@@ -76,17 +75,12 @@ def checkdst(
         resamples=resamples,
         seed=seed,
         workers=workers or os.cpu_count() or 1,
+        keep=out is not None,
     )
     if out is not None:
         arguments = {"original": original, "perturbed": list(perturbed), "nohf": nohf, "coref": coref, "seed": seed}
-        _save(
-            out,
-            "robust checkdst",
-            arguments,
-            result.scores,
-            {one.name or "orig": one.scored for one in result.sets},
-            result.flips,
-        )
+        counts = {one.name or "orig": asdict(one.scored.counts) for one in result.sets}
+        _save(out, "robust checkdst", arguments, result, counts, result.flips)
     if json:
         show.json(result.scores)
         return
@@ -201,10 +195,12 @@ def sgdx(
         resamples=resamples,
         seed=seed,
         workers=workers or os.cpu_count() or 1,
+        keep=out is not None,
     )
     if out is not None:
         arguments = {"gold": gold, "variants": list(variants), "metrics": metrics, "ss": rule, "seed": seed}
-        _save(out, "robust sgdx", arguments, result.scores, result.systems, result.wavering)
+        counts = {label: asdict(one.counts) for label, one in result.systems.items()}
+        _save(out, "robust sgdx", arguments, result, counts, result.wavering)
     if chart is not None or chart_variants is not None:
         seen = frozenset(readers.schema(train_schema)) if train_schema else None
         _draw(result.scores, metrics.split(",", maxsplit=1)[0], seen, chart, chart_variants)
@@ -344,18 +340,20 @@ def _save(
     out: str,
     command: str,
     arguments: dict[str, Any],
-    scores: list[Score],
-    systems: dict[str, System],
+    result: Robustness | Sensitivity,
+    counts: dict[str, dict[str, int]],
     details: Sequence[Any],
 ) -> None:
-    import polars as pl
-
     from troth.runner import store
-    from troth.runner.scores import unit_rows
 
-    rows = pl.concat(
-        frame.with_columns(set=pl.lit(label)) for label, one in systems.items() for frame in unit_rows(one, ["jga"])
+    store.save(
+        out,
+        command=command,
+        arguments=arguments,
+        scores=result.scores,
+        rows=result.rows(),
+        counts=counts,
+        details=details,
+        dialogues=result.dialogues(),
     )
-    counts = {label: asdict(one.counts) for label, one in systems.items()}
-    store.save(out, command=command, arguments=arguments, scores=scores, rows=rows, counts=counts, details=details)
-    show.note(f"written: {out}/run.json, {out}/rows.parquet")
+    show.note(store.written(out))

@@ -89,6 +89,7 @@ def dst(
         resamples=resamples,
         seed=seed,
         workers=workers or os.cpu_count() or 1,
+        keep=out is not None,
     )
     if out is not None:
         arguments = {"gold": gold, "pred": list(pred), "by": by, "resamples": resamples, "seed": seed, **rules}
@@ -132,8 +133,16 @@ def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
     from troth.runner import store
 
     counts = {system.name: asdict(system.counts) for system in result.systems}
-    store.save(out, command="dst", arguments=arguments, scores=result.scores, rows=result.rows(), counts=counts)
-    show.note(f"written: {out}/run.json, {out}/rows.parquet")
+    store.save(
+        out,
+        command="dst",
+        arguments=arguments,
+        scores=result.scores,
+        rows=result.rows(),
+        counts=counts,
+        dialogues=result.dialogues(),
+    )
+    show.note(store.written(out))
 
 
 def _note(result: Result) -> None:

@@ -2,7 +2,7 @@
 
 A model is put the same context twice, with the document and without it (PMI-Decode needs both). Two ways to put it:
 
-- `plain`: the pieces of PMI-Faith, `Document: …`, the history, `Agent:`, tokenised apart. A response ends with its line.
+- `plain`: the pieces of PMI-Faith, `Document: …`, the history, `Agent:`, tokenised apart. A response is one line.
 - `chat`: the model's own template for conversations, the document in the first message. A response ends where the
   model says so.
 

@@ -17,12 +17,12 @@ def check_path(path: str) -> None:
     """Told before anything is computed."""
     if not path.endswith(ENDINGS):
         raise UserError("a chart cannot be written under this name", file=path, hint="end it in " + ", ".join(ENDINGS))
-    _altair()
+    altair()
 
 
 def lines(rows: Sequence[dict[str, Any]], *, x: str, y: str, colour: str, path: str, title: str) -> None:
     """Curves with a point at each value: metrics over checkpoints, JGA over variants."""
-    alt = _altair()
+    alt = altair()
     chart = alt.Chart(alt.Data(values=list(rows)), title=title, width=420, height=280).mark_line(point=True)
     kind = "Q" if rows and all(isinstance(row[x], int | float) for row in rows) else "O"
     encoded = chart.encode(
@@ -30,12 +30,12 @@ def lines(rows: Sequence[dict[str, Any]], *, x: str, y: str, colour: str, path: 
         y=alt.Y(f"{y}:Q", scale=alt.Scale(zero=False), title=y),
         color=alt.Color(f"{colour}:N", scale=alt.Scale(range=PALETTE)),
     )
-    _write(encoded, path)
+    write(encoded, path)
 
 
 def scatter(rows: Sequence[dict[str, Any]], *, x: str, y: str, label: str, colour: str, path: str, title: str) -> None:
     """Points with their names beside them: sensitivity against accuracy, a point a service."""
-    alt = _altair()
+    alt = altair()
     base = alt.Chart(alt.Data(values=list(rows)), title=title, width=420, height=320).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(zero=False), title=x), y=alt.Y(f"{y}:Q", title=y)
     )
@@ -43,10 +43,11 @@ def scatter(rows: Sequence[dict[str, Any]], *, x: str, y: str, label: str, colou
         color=alt.Color(f"{colour}:N", scale=alt.Scale(range=PALETTE)), tooltip=[f"{label}:N", f"{x}:Q", f"{y}:Q"]
     )
     names = base.mark_text(align="left", dx=6, fontSize=9).encode(text=f"{label}:N")
-    _write(points + names, path)
+    write(points + names, path)
 
 
-def _write(chart: Any, path: str) -> None:
+def write(chart: Any, path: str) -> None:
+    """A chart under its name, in the form that the name ends in."""
     try:
         if path.endswith(".html"):
             chart.save(path, inline=True)  # its renderer inside: opens without a network
@@ -58,7 +59,8 @@ def _write(chart: Any, path: str) -> None:
         raise UserError("the chart was not written", file=path)
 
 
-def _altair() -> Any:
+def altair() -> Any:
+    """The library, or a word on how to get it."""
     try:
         import altair
         import vl_convert as _  # noqa: F401

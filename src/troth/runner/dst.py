@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from troth import readers
 from troth.errors import UserError, near
@@ -20,6 +20,8 @@ from troth.runner.scores import scores as summed
 if TYPE_CHECKING:
     import polars as pl
 
+    from troth.runner.dialogues import Keeper
+
 BY = ("seen", "service", "domain", "slot", "turn")
 
 
@@ -30,6 +32,8 @@ class Result:
     scores: list[Score]
     systems: list[System]
     metrics: list[str]
+    keepers: dict[str, Keeper] = field(default_factory=dict)  # by system: the dialogues, where they were to be kept
+    seen: frozenset[str] | None = None  # the training services
 
     def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
         """One score; the first system's unless another is named."""
@@ -58,6 +62,15 @@ class Result:
 
         return pl.concat(frame for system in self.systems for frame in unit_rows(system, self.metrics))
 
+    def dialogues(self) -> Iterator[bytes]:
+        """The lines of `dialogues.jsonl.gz`, of the systems whose dialogues were kept."""
+        from troth.report.kept import Header, lines
+        from troth.runner.dialogues import Scored, kept
+
+        found = [Scored(self.keepers[one.name], one, one.name) for one in self.systems if one.name in self.keepers]
+        header = Header(seen=None if self.seen is None else tuple(sorted(self.seen)))
+        return lines(header, kept(found) if found else ())
+
 
 def dst(
     gold: str,
@@ -73,6 +86,7 @@ def dst(
     resamples: int = 1000,
     seed: int = 0,
     workers: int = 1,
+    keep: bool = False,
 ) -> Result:
     """Score predictions against gold.
 
@@ -80,7 +94,7 @@ def dst(
     "all", or several, each scored in the same pass. `rules` changes some of its rules: unit, match, missing, fga.
     `train_schema` tells seen services from unseen. `by` adds groups: service, domain, slot, turn. `formats`: of gold
     and of the predictions, where detection should not decide. `workers`: how many processes may read and score; they
-    change no figure.
+    change no figure. `keep`: the dialogues stay at hand for `Result.dialogues`, under the first profile of each system.
     """
     groups = _known_groups(by, train_schema)
     schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
@@ -89,6 +103,7 @@ def dst(
     for name in names:
         aggregate.metric(name)  # a misspelled metric is told before anything is read
     systems: list[System] = []
+    keepers: dict[str, Keeper] = {}
     for label, path in _labels(gold, preds):
         chosen = [p.with_options(**(rules or {})) for p in _profiles(profile, gold, path, schemas, formats)]
         labels = [label] if len(chosen) == 1 else [f"{label}:{p.name}" for p in chosen]
@@ -96,14 +111,32 @@ def dst(
         def make(chosen: list[Profile] = chosen) -> list[Scorer]:
             return [Scorer(p, schemas, by_slot="slot" in groups, strict=unknown == "error") for p in chosen]
 
-        scorers = feed(make, gold, path, formats, workers=workers)
+        if keep:
+            scorers, keepers[labels[0]] = _kept(make, chosen[0], schemas, (gold, path), formats, workers)
+        else:
+            scorers = feed(make, gold, path, formats, workers=workers)
         systems.extend(system(*pair, schemas) for pair in zip(labels, scorers, strict=True))
     scores = [
         score
         for system in systems
         for score in summed(system, names, groups, seen, schemas, resamples=resamples, seed=seed)
     ]
-    return Result(scores, systems, names)
+    return Result(scores, systems, names, keepers, seen)
+
+
+def _kept(
+    make: Callable[[], list[Scorer]],
+    profile: Profile,
+    schema: Schema | None,
+    files: tuple[str, str | None],
+    formats: tuple[str | None, str | None],
+    workers: int,
+) -> tuple[list[Scorer], Keeper]:
+    """Scored as ever, with one more that keeps the dialogues."""
+    from troth.runner.dialogues import Keeper
+
+    *scorers, keeper = feed(lambda: [*make(), Keeper(profile, schema)], *files, formats, workers=workers)
+    return cast(list[Scorer], scorers), cast(Keeper, keeper)
 
 
 def applicable(schema: Schema | None, *, correctness: bool) -> list[Profile]:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from troth import __version__, readers
+from troth.backends import Nli
 from troth.errors import UserError
 from troth.perturb import FAMILIES, Inventory, generator, inventory, united
 from troth.perturb.edit import with_contexts
@@ -25,6 +26,7 @@ from troth.runner import store
 from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
+ENTAILED = "paraphrase"  # the family that an entailment model may judge
 LONG = 100  # a list of options longer than that is recorded by number and hash
 ENDINGS = {"mwzeval": "dialogues.json"}  # single files that are not one record a line
 
@@ -64,6 +66,7 @@ class Task(msgspec.Struct, frozen=True):
     known: Inventory
     families: tuple[tuple[str, Any], ...]  # names with their options
     out: str | None  # where files go that keep their layout; None: dialogues are handed back
+    nli: Nli | None = None  # what paraphrases are held against
 
 
 class Done(msgspec.Struct):
@@ -87,14 +90,19 @@ def perturb_dialogues(
     format: str | None = None,
     to: str | None = None,
     schema: str | None = None,
+    nli: Nli | None = None,
     progress: Progress | None = None,
 ) -> Record:
     """Apply families one after the other to every dialogue of `source`, and write the result to the new folder `out`.
 
     `options`: family to its `Options`, where they are not the default ones. Files in SGD's layout keep their names and
-    whatever we do not touch; other formats are written as `troth convert` would, to what `to` names.
+    whatever we do not touch; other formats are written as `troth convert` would, to what `to` names. With `nli`, a
+    paraphrase and its original must entail each other; the model works in this process, so `workers` do not count.
     """
     chosen = _chosen(families, options or {})
+    if nli is not None and ENTAILED not in chosen:
+        hint = "name it, too: --with " + ",".join([*chosen, ENTAILED])
+        raise UserError("an entailment model judges paraphrases, and none are made", hint=hint)
     format = format or readers.detect(source)
     target = to or format
     if not hasattr(readers.FORMATS.load(target), "write"):
@@ -102,10 +110,10 @@ def perturb_dialogues(
     schemas = readers.schema(schema) if schema else readers.schema_beside(source)
     files = _files(source)
     with store.new_folder(out) as part:
-        with each_file(min(workers, len(files))) as each:
+        with each_file(1 if nli is not None else min(workers, len(files))) as each:
             known = united((*each(partial(_inventory, source, format), files), inventory((), schemas)))
             kept = format == target == "sgd"
-            task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None)
+            task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None, nli)
             record = _record(task, chosen)
             dialogues = _dialogues(task, each(partial(_work, task), files), record, progress, len(files))
             _write(dialogues, part, None if kept else target)
@@ -136,6 +144,9 @@ def _files(source: str) -> list[list[str] | None]:
 
 def _record(task: Task, chosen: Mapping[str, Any]) -> Record:
     effects = [Effect(name, _recorded(options)) for name, options in chosen.items()]
+    for effect in effects:
+        if task.nli is not None and effect.family == ENTAILED:
+            effect.options["nli"] = task.nli.name
     return Record(__version__, task.source, task.format, task.seed, 0, 0, effects)
 
 
@@ -234,7 +245,7 @@ class _Applied:
 
     def __init__(self, task: Task) -> None:
         self.seed, self.known = task.seed, task.known
-        self.families = [(name, FAMILIES.load(name).perturb, options) for name, options in task.families]
+        self.families = [(name, _perturb(name, task.nli), options) for name, options in task.families]
         self.effects = [Effect(name, {}) for name, _ in task.families]
         self.count = self.turns = 0
 
@@ -251,6 +262,17 @@ class _Applied:
         self.count += 1
         self.turns += len(dialogue.turns)
         return after if after is dialogue else with_contexts(dialogue, after)
+
+
+def _perturb(family: str, nli: Nli | None) -> Callable[..., Any]:
+    perturb: Callable[..., Any] = FAMILIES.load(family).perturb
+    if nli is None or family != ENTAILED:
+        return perturb
+
+    def entails(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        return [verdict.entailed for verdict in nli.probabilities(pairs)]
+
+    return partial(perturb, entails=entails)
 
 
 # -- on disk -----------------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -17,8 +18,13 @@ from troth.metrics.profiles import Profile
 from troth.metrics.tracking import Scorer
 from troth.records import Schema, Score
 from troth.runner.dst import choose
-from troth.runner.pool import feed
-from troth.runner.scores import Ratio, System, ratios, system
+from troth.runner.pool import Gathers, feed
+from troth.runner.scores import Ratio, System, part_rows, ratios, system
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from troth.runner.dialogues import Keeper
 
 Key = tuple[str, int, str]
 
@@ -47,12 +53,48 @@ class Set:
     keys: list[Key]
 
 
+class Cell(NamedTuple):
+    """A metric over the units of a set, with what belongs into its signature."""
+
+    metric: str
+    parts: Parts
+    recipe: str
+    set: str
+
+
 @dataclass(frozen=True)
 class Robustness:
     scores: list[Score]
     flips: list[Flip]
     unpaired: dict[str, tuple[int, int]]  # per perturbation: units of the original without a twin, twins without one
     sets: list[Set]
+    cells: list[Cell]
+    keepers: dict[str, Keeper] = field(default_factory=dict)  # by set: the dialogues, where they were to be kept
+
+    def rows(self) -> pl.DataFrame:
+        """One row a unit and metric, under the names that the scores have: their sums are the scores."""
+        import polars as pl
+
+        sets = {one.name: one.scored for one in self.sets}
+        dialogues = all_dialogues(self.sets)
+        frames = []
+        for metric, parts, _, name in self.cells:
+            one = sets[name]
+            frames.append(part_rows(one.name, metric, parts, dialogues, one.services))
+        return pl.concat(frames)
+
+    def dialogues(self) -> Iterator[bytes]:
+        """The lines of `dialogues.jsonl.gz`, set by set."""
+        from troth.report.kept import Header, lines
+        from troth.runner.dialogues import Scored, kept
+
+        found = [(one, self.keepers[one.name]) for one in self.sets if one.name in self.keepers]
+        every = (
+            dialogue
+            for one, keeper in found
+            for dialogue in kept([Scored(keeper, one.scored, one.scored.name)], set=one.name)
+        )
+        return lines(Header(), every)
 
 
 def checkdst(
@@ -68,26 +110,40 @@ def checkdst(
     resamples: int = 1000,
     seed: int = 0,
     workers: int = 1,
+    keep: bool = False,
 ) -> Robustness:
     """Score a system on its test set and on perturbed twins of it.
 
     Each path is a file that holds gold and prediction together, or `GOLD,PRED`. `perturbed` maps a name (NED, PI, …)
-    to a path. `slots`: which hold named entities, for NoHF.
+    to a path. `slots`: which hold named entities, for NoHF. `keep`: the dialogues stay at hand for `dialogues`.
     """
     if not perturbed:
         raise UserError("no perturbed set is named", hint="for example NED=PATH")
     sets = []
+    keepers: dict[str, Keeper] = {}
     for label, path in {"": original, **perturbed}.items():
         gold, _, pred = path.partition(",")
         schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
         chosen = _profile(profile, gold, pred or None, schemas)
 
-        def make(chosen: Profile = chosen, schemas: Schema | None = schemas) -> tuple[Scorer, consistency.Notes]:
-            return Scorer(chosen, schemas), consistency.Notes(nohf=nohf, coref=coref, slots=slots)
+        def make(chosen: Profile = chosen, schemas: Schema | None = schemas) -> list[Gathers]:
+            made: list[Gathers] = [
+                Scorer(chosen, schemas),
+                consistency.Notes(nohf=nohf, coref=coref, slots=slots),
+            ]
+            return [*made, _keeper(chosen, schemas)] if keep else made
 
-        scorer, notes = feed(make, gold, pred or None, workers=workers)
-        sets.append(_set(label, system(name, scorer, schemas), notes))
-    return _compare(sets, name, nohf, coref, resamples=resamples, seed=seed)
+        scorer, notes, *rest = feed(make, gold, pred or None, workers=workers)
+        if rest:
+            keepers[label] = cast("Keeper", rest[0])
+        sets.append(_set(label, system(name, cast(Scorer, scorer), schemas), cast(consistency.Notes, notes)))
+    return replace(_compare(sets, name, nohf, coref, resamples=resamples, seed=seed), keepers=keepers)
+
+
+def _keeper(profile: Profile, schema: Schema | None) -> Keeper:
+    from troth.runner.dialogues import Keeper
+
+    return Keeper(profile, schema)
 
 
 def _profile(given: str | Profile | None, gold: str, pred: str | None, schema: Schema | None) -> Profile:
@@ -114,33 +170,37 @@ def _set(label: str, scored: System, notes: consistency.Notes) -> Set:
 
 def _compare(sets: Sequence[Set], name: str, nohf: str, coref: str, *, resamples: int, seed: int) -> Robustness:
     first = sets[0]
-    dialogues = sorted({dialogue for one in sets for dialogue in one.scored.dialogues})
+    dialogues = all_dialogues(sets)
     index = {dialogue: position for position, dialogue in enumerate(dialogues)}
-    cells: list[tuple[str, Parts, str]] = []  # metric, parts, what belongs into its signature
+    cells: list[Cell] = []
     flips: list[Flip] = []
     unpaired: dict[str, tuple[int, int]] = {}
     for one in sets:
         suffix = f":{one.name}" if one.name else ""
         # Under fuzzy matching this is not JGA as `dst` has it: a unit is right here, or it is not.
         recipe = one.scored.frames.profile.signature() + "|right:exact"
-        cells.append((f"jga{suffix}", _placed(one.jga, one, index), recipe))
+        cells.append(Cell(f"jga{suffix}", _placed(one.jga, one, index), recipe, one.name))
         if one.name:
             pairs = consistency.paired(first.keys, one.keys)
             unpaired[one.name] = (pairs.only_first, pairs.only_second)
             right, twin = (side.jga.num[at] == 1.0 for side, at in ((first, pairs.first), (one, pairs.second)))
             both, either = consistency.conditional(right, twin)
             at = _placed(first.jga.take(pairs.first), first, index)
-            cells.append((f"cjga{suffix}", at._replace(num=both, den=either), recipe))
-            cells.append((f"cjga_all{suffix}", at._replace(num=both, den=np.ones(len(both))), recipe))
+            cells.append(Cell(f"cjga{suffix}", at._replace(num=both, den=either), recipe, ""))
+            cells.append(Cell(f"cjga_all{suffix}", at._replace(num=both, den=np.ones(len(both))), recipe, ""))
             flips += _flips(first, one, pairs, right, twin)
-        cells.append((f"nohf{suffix}", _placed(one.notes.hallucination(), one, index), f"nohf:{nohf}"))
+        cells.append(Cell(f"nohf{suffix}", _placed(one.notes.hallucination(), one, index), f"nohf:{nohf}", one.name))
         if not one.name:
             pointing = one.notes.pointing()
             chosen = _pointing(one, pointing)
-            cells.append(("coref_jga", _placed(chosen, one, index), f"{recipe}|coref:{coref}"))
-    found = ratios([parts for _, parts, _ in cells], dialogues, resamples=resamples, seed=seed)
-    scores = [_score(name, metric, ratio, recipe) for (metric, _, recipe), ratio in zip(cells, found, strict=True)]
-    return Robustness(scores, flips, unpaired, list(sets))
+            cells.append(Cell("coref_jga", _placed(chosen, one, index), f"{recipe}|coref:{coref}", one.name))
+    found = ratios([cell.parts for cell in cells], dialogues, resamples=resamples, seed=seed)
+    scores = [_score(name, cell.metric, ratio, cell.recipe) for cell, ratio in zip(cells, found, strict=True)]
+    return Robustness(scores, flips, unpaired, list(sets), cells)
+
+
+def all_dialogues(sets: Sequence[Set]) -> list[str]:
+    return sorted({dialogue for one in sets for dialogue in one.scored.dialogues})
 
 
 def _placed(parts: Parts, one: Set, index: Mapping[str, int]) -> Parts:

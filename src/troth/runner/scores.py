@@ -180,23 +180,29 @@ def _code(every: Sequence[NDArray[np.int64]], some: Sequence[NDArray[np.int64]])
 
 
 def unit_rows(system: System, metrics: Sequence[str]) -> Iterator[pl.DataFrame]:
+    for name in metrics:
+        yield part_rows(system.name, name, aggregate.metric(name)(system.frames), system.dialogues, system.services)
+
+
+def part_rows(
+    system: str, metric: str, parts: Parts, dialogues: Sequence[str], services: Sequence[str]
+) -> pl.DataFrame:
+    """The units that a metric applies to, a row each."""
     import polars as pl
 
-    dialogues, services = pl.Series(system.dialogues), pl.Series([*system.services, None], dtype=pl.String)
-    for name in metrics:
-        parts = aggregate.metric(name)(system.frames)
-        applies = parts.den > 0
-        yield pl.DataFrame(
-            {
-                "system": pl.repeat(system.name, int(applies.sum()), eager=True),
-                "metric": pl.repeat(name, int(applies.sum()), eager=True),
-                "dialogue": dialogues.gather(parts.dialogue[applies]),
-                "turn": parts.turn[applies],
-                "service": services.gather(parts.service[applies] % len(services)),
-                "num": parts.num[applies],
-                "den": parts.den[applies],
-            }
-        )
+    ids, names = pl.Series(dialogues, dtype=pl.String), pl.Series([*services, None], dtype=pl.String)
+    applies = parts.den > 0
+    return pl.DataFrame(
+        {
+            "system": pl.repeat(system, int(applies.sum()), eager=True),
+            "metric": pl.repeat(metric, int(applies.sum()), eager=True),
+            "dialogue": ids.gather(parts.dialogue[applies]),
+            "turn": parts.turn[applies],
+            "service": names.gather(parts.service[applies] % len(names)),
+            "num": parts.num[applies],
+            "den": parts.den[applies],
+        }
+    )
 
 
 # -- recipes -----------------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 import numpy as np
@@ -19,9 +20,14 @@ from troth.metrics.profiles import profile as find_profile
 from troth.metrics.tracking import Scorer
 from troth.perturb.schema import Renaming, renamed
 from troth.records import Dialogue, Schema, Score
-from troth.runner.pool import feed
-from troth.runner.scores import System, by_dialogue, groups, ratios, system
+from troth.runner.pool import Gathers, feed
+from troth.runner.scores import System, by_dialogue, groups, part_rows, ratios, system
 from troth.runner.variants import load
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from troth.runner.dialogues import Keeper
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +47,31 @@ class Sensitivity:
     scores: list[Score]
     wavering: list[Wavering]  # most first
     systems: dict[str, System]
+    cells: dict[str, Parts]  # the scores over everything, as parts of a ratio
+    keepers: dict[str, Keeper] = field(default_factory=dict)  # by variant: the dialogues, where they were to be kept
+    seen: frozenset[str] | None = None  # the training services
+
+    def rows(self) -> pl.DataFrame:
+        """One row a unit and metric, under the names that the scores have: their sums are the scores."""
+        import polars as pl
+
+        one = next(iter(self.systems.values()))
+        return pl.concat(
+            part_rows(one.name, metric, parts, one.dialogues, one.services) for metric, parts in self.cells.items()
+        )
+
+    def dialogues(self) -> Iterator[bytes]:
+        """The lines of `dialogues.jsonl.gz`: each wording of the schema is a system of its own."""
+        from troth.report.kept import Header, lines
+        from troth.runner.dialogues import Scored, kept
+
+        found = [
+            Scored(self.keepers[label], one, f"{one.name}:{label}")
+            for label, one in self.systems.items()
+            if label in self.keepers
+        ]
+        header = Header(seen=None if self.seen is None else tuple(sorted(self.seen)))
+        return lines(header, kept(found) if found else ())
 
 
 def sgdx(
@@ -59,12 +90,13 @@ def sgdx(
     resamples: int = 1000,
     seed: int = 0,
     workers: int = 1,
+    keep: bool = False,
 ) -> Sensitivity:
     """Score predictions made under variant schemas against gold under the original one.
 
     `variants` maps a variant's name (v1, …) to predictions. `schemas`: a folder of the variants' schemas, by which
     names are mapped back; without it the predictions must have the original names already. `schema`: gold's, or a file
-    of tools (function definitions), where none lies beside gold.
+    of tools (function definitions), where none lies beside gold. `keep`: the dialogues stay at hand for `dialogues`.
     """
     if len(variants) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
@@ -73,10 +105,13 @@ def sgdx(
         raise UserError("no schema.json beside it", file=gold, hint="give gold's schema or tools with --schema")
     chosen = find_profile(profile) if isinstance(profile, str) else profile
     scored: dict[str, System] = {}
+    keepers: dict[str, Keeper] = {}
     for label, path in {**variants, **({"orig": original_pred} if original_pred else {})}.items():
         back = _mapping_back(known, schemas, label) if schemas and label != "orig" else None
-        (scorer,) = feed(lambda: (Scorer(chosen, known),), gold, path, workers=workers, translate=back)
-        scored[label] = system(name, scorer, known)
+        scorer, *rest = feed(lambda: _gatherers(chosen, known, keep), gold, path, workers=workers, translate=back)
+        scored[label] = system(name, cast(Scorer, scorer), known)
+        if rest:
+            keepers[label] = cast("Keeper", rest[0])
     seen = frozenset(readers.schema(train_schema)) if train_schema else None
     scores = [
         score
@@ -84,7 +119,18 @@ def sgdx(
         for group, frames in _by_group(scored, by, seen)
         for score in _scores(name, metric, group, frames, scored, rule, resamples=resamples, seed=seed)
     ]
-    return Sensitivity(scores, _wavering(scored, metrics[0], rule), scored)
+    cells: dict[str, Parts] = {}
+    for metric in metrics:
+        cells |= _cells(metric, {label: aggregate.metric(metric)(one.frames) for label, one in scored.items()}, rule)
+    return Sensitivity(scores, _wavering(scored, metrics[0], rule), scored, cells, keepers, seen)
+
+
+def _gatherers(profile: Profile, schema: Schema, keep: bool) -> list[Gathers]:
+    if not keep:
+        return [Scorer(profile, schema)]
+    from troth.runner.dialogues import Keeper
+
+    return [Scorer(profile, schema), Keeper(profile, schema)]
 
 
 def _mapping_back(schema: Schema, folder: str, variant: str) -> Callable[[Dialogue], Dialogue]:

@@ -1,4 +1,7 @@
-"""Results on disk: a folder with `run.json` and `rows.parquet`, replaced as a whole or not at all."""
+"""Results on disk: a folder with `run.json`, `rows.parquet` and, for people to look at, `dialogues.jsonl.gz`.
+
+A run is replaced as a whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +25,7 @@ from troth.records import Score
 if TYPE_CHECKING:
     import polars as pl
 
-FILES = ("run.json", "rows.parquet")
+FILES = ("run.json", "rows.parquet", "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
 LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
 
 
@@ -54,8 +57,12 @@ def save(
     rows: pl.DataFrame,
     counts: Mapping[str, dict[str, int]],
     details: Sequence[Any] = (),
+    dialogues: Iterable[bytes] | None = None,
 ) -> None:
-    """Write a run. A crash at any moment leaves the old folder or the new one."""
+    """Write a run. A crash at any moment leaves the old folder or the new one.
+
+    `dialogues`: the lines of `dialogues.jsonl.gz`, see `troth.report.kept`.
+    """
     run = Run(command, dict(arguments), versions(), dict(counts), scores, details=list(details))
     try:
         target = Path(out).resolve()  # a link to a run stays one
@@ -67,6 +74,10 @@ def save(
         try:
             (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
             rows.write_parquet(fresh / "rows.parquet")
+            if dialogues is not None:
+                from troth.report import kept
+
+                kept.write(fresh / kept.NAME, dialogues)
             fresh.chmod(0o755)
             if target.exists():
                 _exchange(fresh, target)
@@ -76,6 +87,12 @@ def save(
             shutil.rmtree(fresh, ignore_errors=True)  # what was not moved, or what was there before
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint="choose another --out") from error
+
+
+def written(out: str) -> str:
+    """What to tell the user after `save`."""
+    there = [f"{out}/{name}" for name in FILES[:3] if (Path(out) / name).is_file()]
+    return "written: " + ", ".join(there)
 
 
 def _foreign(target: Path) -> str | None:

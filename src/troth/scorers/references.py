@@ -67,10 +67,10 @@ def candidates(act: Act, service: Service) -> tuple[str, ...]:
     heads = tuple(dict.fromkeys(filter(None, (desc, name))))  # the description first, then the name
     if act.act == "REQUEST":
         return tuple(f"Request {head}" for head in heads)
-    if act.act == "OFFER_INTENT" and act.slot == INTENT:
-        return _offers(act.values, service)
     if not act.values:
         return ()
+    if act.act == "OFFER_INTENT" and act.slot == INTENT:
+        return _offers(act.values, service)
     if is_boolean(slot) and len(act.values) == 1 and act.values[0].lower() in ("true", "false"):
         yes = act.values[0].lower() == "true"
         answered = tuple(f"{head}? {'Yes' if yes else 'No'}." for head in heads)
