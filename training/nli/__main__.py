@@ -1,4 +1,4 @@
-"""The whole recipe: `make nli`. Each step is skipped where its result is there; training goes on where it was stopped."""
+"""The whole recipe: `make nli`. What is there is not made again; training goes on where it was stopped."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ ADDED = (
 
 
 class Quality(NamedTuple):
-    """A property with a word for each side: denying one is saying the other."""
+    """A property with words for each side: denying one is saying the other."""
 
     name: str
     about: str
@@ -133,10 +133,12 @@ HAS = ("there is {x}", "it has {x}", "they do have {x}", "it comes with {x}", "t
        "yes, they have {x}", "yes, there is {x}")  # fmt: skip
 HAS_NOT = ("there is no {n}", "it does not have {x}", "they don't have {x}", "it comes without {n}", "no {n}",
            "they do not offer {x}", "{x} is not available", "{x} is not included", "it lacks {x}", "there isn't {x}",
-           "unfortunately there is no {n}", "sorry, they have no {n}", "you won't find {x} there", "no, there is no {n}",
+           "unfortunately there is no {n}", "sorry, they have no {n}", "you won't find {x} there",
+           "no, there is no {n}",
            "it doesn't offer {x}", "without {n}")  # fmt: skip
 MAY = ("{x} are allowed", "{x} are permitted", "they allow {x}", "{x} are welcome", "{x} are fine", "they permit {x}",
-       "yes, {x} are allowed", "{x} are okay", "they are fine with {x}", "{x} are accepted", "they accept {x}")  # fmt: skip
+       "yes, {x} are allowed", "{x} are okay", "they are fine with {x}", "{x} are accepted",
+       "they accept {x}")  # fmt: skip
 MAY_NOT = ("{x} are not allowed", "{x} are not permitted", "they do not allow {x}", "no {x} are allowed", "no {x}",
            "{x} are prohibited", "they don't permit {x}", "{x} are forbidden", "sorry, no {x} allowed", "{x} aren't "
            "welcome", "they don't accept {x}", "they are strict about no {x}", "{x} are not accepted")  # fmt: skip
@@ -197,6 +199,8 @@ def _act(slot: SlotSchema, yes: bool, *, confirm: bool) -> tuple[Act, Service]:
 
 def _property(rng: random.Random, *, confirm: bool) -> Property:
     roll = rng.random()
+    names: tuple[str, ...]
+    told: tuple[str, ...]
     if confirm and roll < 0.75:
         x = rng.choice(ADDED)
         names = ("add_{s}", "{s}", "wants_{s}", "include_{s}", "{s}_yes_no", "with_{s}", "needs_{s}")

@@ -31,6 +31,7 @@ from troth.scorers.tamper import NUMBERS, Pool, Values, kind, pool, same, stands
 KEPT_OUT = 1800  # the last lines of each public dev set, for measuring
 VARIANTS = ("v1", "v2", "v3", "v4", "v5")
 LABELS = ("entailment", "neutral", "contradiction")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Pair(NamedTuple):
@@ -112,7 +113,9 @@ class Maker:
                 yield self._pair(turn, wrong, "contradiction", what)
         if rng.random() < 0.12:
             yield from self._unsaid(turn)
-        if rng.random() < (0.6 if what == "intent" else 0.15):  # a true hypothesis, but another utterance: not to be decided by the hypothesis alone
+        if rng.random() < (
+            0.6 if what == "intent" else 0.15
+        ):  # a true hypothesis, but another utterance: not to be decided by the hypothesis alone
             other = rng.choice(self.of_service[turn.service])
             if not any(o.act == act.act and o.slot == act.slot for o in other.acts) and not _says(other, act):
                 yield self._pair(other, act, "neutral", "elsewhere")
@@ -256,9 +259,8 @@ def _off(value: str, rng: random.Random) -> str:
         return re.sub(r"\b([ap])m\b", lambda m: ("p" if m[1].lower() == "a" else "a") + "m", value, flags=re.IGNORECASE)
     numbers = list(re.finditer(r"\d+", value))
     if not numbers:
-        days = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-        if day := next((day for day in days if day.lower() in value.lower()), None):
-            return re.sub(day, rng.choice([other for other in days if other != day]), value, flags=re.IGNORECASE)
+        if named := next((day for day in DAYS if day.lower() in value.lower()), None):
+            return re.sub(named, rng.choice([day for day in DAYS if day != named]), value, flags=re.IGNORECASE)
         return rng.choice(("tomorrow", "today", "March 1st", "next Friday", "day after tomorrow"))
     at = rng.choice(numbers)
     number = int(at[0]) if len(at[0]) < 12 else 0
@@ -287,7 +289,9 @@ SHARES = {  # acts drawn of each sort; a drawn act gives one to seven pairs
 }  # fmt: skip
 
 
-def sgd(dialogues: Sequence[Dialogue], schemas: Sequence[Schema], rng: random.Random, *, scale: float) -> Iterator[Pair]:
+def sgd(
+    dialogues: Sequence[Dialogue], schemas: Sequence[Schema], rng: random.Random, *, scale: float
+) -> Iterator[Pair]:
     turns = said(dialogues)
     maker = Maker(turns, schemas, pool(dialogues), rng)
     by_kind: dict[str, dict[tuple[str, str, str], list[tuple[Said, Act]]]] = defaultdict(lambda: defaultdict(list))
@@ -297,8 +301,8 @@ def sgd(dialogues: Sequence[Dialogue], schemas: Sequence[Schema], rng: random.Ra
                 what = kind(act, schemas[0][turn.service])
                 side = act.values[0] if what == "boolean" else ""
                 by_kind[what][turn.service, act.slot or act.act, side].append((turn, act))
-    for what, wanted in SHARES.items():
-        groups = by_kind[what]
+    for sort, wanted in SHARES.items():
+        groups = by_kind[sort]
         # By slot and, for booleans, by side: frequent ones are drawn less than their share, rare ones more.
         weights = [math.sqrt(len(group)) for group in groups.values()]
         for group in rng.choices(list(groups.values()), weights, k=round(wanted * scale)):
@@ -310,7 +314,9 @@ def made_up(rng: random.Random, count: int) -> Iterator[Pair]:
         utterance, act, service, label = booleans.make(rng)
         told = rng.choice(candidates(act, service))
         if rng.random() < 0.3:
-            asked = Said(rng.choice(("Do you know more about it?", "Can you check that for me?", "")), utterance, "", ())
+            asked = Said(
+                rng.choice(("Do you know more about it?", "Can you check that for me?", "")), utterance, "", ()
+            )
             yield Pair(premise(asked, act, service), told, label, "made:boolean")
         else:
             yield Pair(utterance, told, label, "made:boolean")

@@ -29,7 +29,8 @@ def accuracy(nli: Nli, lines: Sequence[str]) -> float:
     rows = [json.loads(line) for line in lines]
     told = nli.probabilities([(row["premise"], row["hypothesis"]) for row in rows])
     named = [verdict._fields[max(range(3), key=verdict.__getitem__)] for verdict in told]
-    return sum(name == row["label"] for name, row in zip(named, rows, strict=True)) / len(rows)
+    right = [bool(name == row["label"]) for name, row in zip(named, rows, strict=True)]
+    return sum(right) / len(right)
 
 
 def public(nli: Nli, folder: Path) -> dict[str, float]:
@@ -80,7 +81,9 @@ def tables(found: Judgement) -> Iterator[str]:
     yield "\n| schema | precision | recall | valid acts | valid turns |\n|---|---|---|---|---|"
     for wording in WORDINGS:
         for one in ("plain", "retry", "gated"):
-            row = [cell(f"{wording}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")]
+            row = [
+                cell(f"{wording}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")
+            ]
             yield f"| {wording}, {one} | " + " | ".join(row) + " |"
 
 

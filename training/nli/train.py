@@ -57,13 +57,12 @@ def rows_of(path: Path, repeats: dict[str, int]) -> Iterator[Row]:
             yield row
 
 
-def train(options: argparse.Namespace) -> None:
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    tokenizer = AutoTokenizer.from_pretrained(options.encoder)
+def model_of(folder: Path) -> tuple[Any, Any]:
+    """Tokenizer and classifier; the head is new where the folder has only an encoder."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.truncation_side = "left"
     model = AutoModelForSequenceClassification.from_pretrained(
-        options.encoder,
+        folder,
         num_labels=3,
         id2label=dict(enumerate(LABELS)),
         use_safetensors=True,
@@ -71,65 +70,83 @@ def train(options: argparse.Namespace) -> None:
         attention_probs_dropout_prob=0.0,
     )
     model.bert.embeddings.word_embeddings.weight.requires_grad_(False)
-    repeats = dict((name, int(times)) for name, times in (part.split("=") for part in options.repeat))
-    rows = list(rows_of(options.pairs, repeats))
-    lengths = [len(row["premise"]) + len(row["hypothesis"]) for row in rows]
-    plan = batches(lengths, options.batch, random.Random(options.seed))[: options.steps]
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=options.rate, weight_decay=0.01)
-    warm = max(1, round(0.06 * len(plan)))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (len(plan) - step) / (len(plan) - warm)))
-    )
-    options.out.mkdir(parents=True, exist_ok=True)
-    checkpoint = options.out / "checkpoint.pt"
-    first = 0
-    if checkpoint.exists():
-        saved = torch.load(checkpoint, weights_only=True)
-        model.load_state_dict(saved["model"])
-        optimizer.load_state_dict(saved["optimizer"])
-        schedule.load_state_dict(saved["schedule"])
-        first = saved["step"]
-        torch.manual_seed(options.seed + first)
-    print(f"{len(rows)} pairs, {len(plan)} steps, from step {first}", flush=True)
-    model.train()
-    lost, seen, began = 0.0, 0, time.monotonic()
-    for step in range(first, len(plan)):
-        chosen = [rows[i] for i in plan[step]]
-        labels = torch.tensor([LABELS.index(row["label"]) for row in chosen])
-        logits = model(**encode(tokenizer, chosen)).logits
+    return tokenizer, model.train()
+
+
+class Training:
+    """Model, optimiser and rate, and where they are saved."""
+
+    def __init__(self, options: argparse.Namespace, steps: int) -> None:
+        self.out, self.step = options.out, 0
+        self.tokenizer, self.model = model_of(options.encoder)
+        self.trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=0.01)
+        warm = max(1, round(0.06 * steps))
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / (steps - warm)))
+        )
+        options.out.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = options.out / "checkpoint.pt"
+        if self.checkpoint.exists():
+            saved = torch.load(self.checkpoint, weights_only=True)
+            for name in ("model", "optimizer", "schedule"):
+                getattr(self, name).load_state_dict(saved[name])
+            self.step = saved["step"]
+
+    def learn(self, rows: Sequence[Row]) -> float:
+        labels = torch.tensor([LABELS.index(row["label"]) for row in rows])
+        logits = self.model(**encode(self.tokenizer, rows)).logits
         loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=0.05)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad(set_to_none=True)
-        lost += loss.item()
-        seen += len(chosen)
-        if (step + 1) % 50 == 0:
+        torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
+        self.optimizer.step()
+        self.schedule.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        return float(loss)
+
+    def save(self) -> None:
+        states = {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "schedule")}
+        new = self.checkpoint.with_suffix(".new")
+        torch.save({**states, "step": self.step}, new)
+        new.replace(self.checkpoint)
+        self.model.save_pretrained(self.out / "model")
+        self.tokenizer.save_pretrained(self.out / "model")
+
+
+def train(options: argparse.Namespace) -> None:
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.threads)
+    repeats = {name: int(times) for name, times in (part.split("=") for part in options.repeat)}
+    rows = list(rows_of(options.pairs, repeats))
+    lengths = [len(row["premise"]) + len(row["hypothesis"]) for row in rows]
+    plan = batches(lengths, options.batch, random.Random(options.seed))
+    training = Training(options, len(plan))
+    print(f"{len(rows)} pairs, {len(plan)} steps, from step {training.step}", flush=True)
+    lost, seen, began = 0.0, 0, time.monotonic()
+    for chosen in plan[training.step :]:
+        loss = training.learn([rows[i] for i in chosen])
+        if math.isnan(loss):
+            raise SystemExit("the loss is not a number")
+        lost, seen = lost + loss, seen + len(chosen)
+        if training.step % 50 == 0:
             rate = seen / (time.monotonic() - began)
-            left = (len(plan) - step - 1) * options.batch / rate / 60
-            print(f"step {step + 1} loss {lost / 50:.4f} {rate:.1f}/s {left:.0f} min left", flush=True)
+            left = (len(plan) - training.step) * options.batch / rate / 60
+            print(f"step {training.step} loss {lost / 50:.4f} {rate:.1f}/s {left:.0f} min left", flush=True)
             lost = 0.0
-        if (step + 1) % 500 == 0 or step + 1 == len(plan):
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save({**state, "schedule": schedule.state_dict(), "step": step + 1}, checkpoint.with_suffix(".new"))
-            checkpoint.with_suffix(".new").replace(checkpoint)
-            if math.isnan(loss.item()):
-                raise SystemExit("the loss is not a number")
-            model.save_pretrained(options.out / "model")
-            tokenizer.save_pretrained(options.out / "model")
+        if training.step % 500 == 0:
+            training.save()
+    training.save()
     print("done", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("--encoder", type=Path, required=True, help="an encoder, or a classifier to train further")
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--batch", type=int, default=48)
     parser.add_argument("--rate", type=float, default=1.2e-4)
-    parser.add_argument("--steps", type=int, help="stop after these; all pairs otherwise")
     parser.add_argument("--repeat", nargs="*", default=["mnli=2", "snli=2"], metavar="SOURCE=N")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
