@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: models demo test lint bench clean
+.PHONY: models demo browser test lint bench nli clean
 
 # The embedded models, into the cache folder: once, then this takes no time.
 models: $(READY)
@@ -13,7 +13,14 @@ models: $(READY)
 demo: models
 	$(BIN)/troth demo
 
-test: models
+# Chromium, for the tests of the page: Debian's, where it is missing and can be had; else those tests are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	     && { apt-get install -y chromium || { apt-get update && apt-get install -y chromium; }; } >/dev/null 2>&1; } \
+	|| echo "no Chromium here, and none to be had: the tests in tests/browser will be skipped"
+
+test: models browser
 	$(BIN)/pytest -n auto
 
 lint: $(READY)
@@ -21,8 +28,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)
+bench: models
 	$(BIN)/python -m benchmarks
+
+# The embedded entailment model, from its data: two hours on two cores; stopped, it goes on. See training/nli.
+nli: models
+	$(BIN)/python -m training.nli
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,4 +41,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench .nli .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -328,8 +328,8 @@ def main() -> None:
     parser.add_argument("--sgd", type=Path, required=True, help="SGD's training dialogues, unpacked")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scale", type=float, default=1.0, help="of SGD's part")
-    parser.add_argument("--made", type=int, default=16000, help="made-up booleans")
+    parser.add_argument("--scale", type=float, default=0.75, help="of SGD's part")
+    parser.add_argument("--made", type=int, default=14000, help="made-up booleans")
     options = parser.parse_args()
     data = options.shared / "data"
     places = [data / "sgd/train", *(data / "sgd/sgd_x/data" / variant / "train" for variant in VARIANTS)]

@@ -16,7 +16,9 @@ from typing import get_args
 from training.nli.data import KEPT_OUT, VARIANTS
 from troth import readers
 from troth.backends import Nli
+from troth.backends.cached import CachedNli
 from troth.backends.embedded import FOLDER, EmbeddedNli
+from troth.backends.store import Store
 from troth.records import Score
 from troth.runner.wording import Judgement, judge
 from troth.scorers.tamper import Kind
@@ -41,8 +43,8 @@ def public(nli: Nli, folder: Path) -> dict[str, float]:
     return found
 
 
-def sgd(nli: Nli, data: Path, split: str, turns: int) -> Judgement:
-    places = {name: data / "sgd/sgd_x/data" / name / split for name in VARIANTS}
+def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -> Judgement:
+    places = {name: data / "sgd/sgd_x/data" / name / split for name in variants}
     return judge(
         list(readers.gold(str(data / "sgd" / split))),
         readers.schema(str(data / "sgd" / split / "schema.json")),
@@ -93,12 +95,14 @@ def main() -> None:
     parser.add_argument("--split", choices=["dev", "test"], default="dev")
     parser.add_argument("--model", type=Path, default=FOLDER)
     parser.add_argument("--turns", type=int, default=2000)
+    parser.add_argument("--variants", nargs="*", default=VARIANTS)
+    parser.add_argument("--cache", help="a file of answers: stopped, the same command goes on")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    nli = EmbeddedNli(options.model)
+    nli = CachedNli(EmbeddedNli(options.model), Store.at(options.cache))
     lines = [f"{nli.name} on {options.turns} system turns of SGD {options.split}"]
     lines += [f"{name} kept out: {value:.4f}" for name, value in public(nli, options.shared / "data/nli").items()]
-    lines += tables(sgd(nli, options.shared / "data", options.split, options.turns))
+    lines += tables(sgd(nli, options.shared / "data", options.split, options.turns, options.variants))
     options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
