@@ -314,8 +314,8 @@ def test_order_of_dialogues_moves_nothing(fine: Troth, corpus: Corpus) -> None:
 def test_run(fine: Troth, tmp_path: Path) -> None:
     out = tmp_path / "runs" / "first"
     result = fine("dst", GOLD, HASTY, STURDY, "--by", "service", "--out", str(out), "--json")
-    assert f"written: {out}/run.json, {out}/rows.parquet\n" in result.err
-    assert sorted(path.name for path in out.iterdir()) == ["rows.parquet", "run.json"]
+    assert f"written: {out}/run.json, {out}/rows.parquet, {out}/dialogues.jsonl.gz\n" in result.err
+    assert sorted(path.name for path in out.iterdir()) == ["dialogues.jsonl.gz", "rows.parquet", "run.json"]
     assert [path.name for path in out.parent.iterdir()] == ["first"]
     assert fine("table", str(out), "--to", "json").out == result.out
     rows = pl.read_parquet(out / "rows.parquet")
@@ -363,7 +363,7 @@ def test_overwrite_a_run(fine: Troth, tmp_path: Path) -> None:
 
 def test_an_empty_folder_becomes_a_run(fine: Troth, tmp_path: Path) -> None:
     fine("dst", GOLD, HASTY, "--out", str(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet", "run.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dialogues.jsonl.gz", "rows.parquet", "run.json"]
 
 
 def test_failure_leaves_the_run(troth: Troth, fine: Troth, tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequ
     for kind in kinds:
         chosen = [s for s in scores if s.group.startswith(f"{kind}:")]
         if headline and len({s.metric for s in chosen}) > len(headline):
-            chosen = [s for s in chosen if s.metric in headline]
+            # Trackers' headline metrics; a run of other metrics has none of them.
+            chosen = [s for s in chosen if s.metric in headline] or chosen
         made.append(_long(chosen, kind, intervals))
     return made
 
@@ -129,8 +130,8 @@ def _wide(scores: Sequence[Score], intervals: bool) -> Table:
         # One system under several recipes is no contest.
         for group in {group for _, group in heads} if systems == [system for system, _ in heads] else ():
             mine = [i for i, head in enumerate(heads) if head[1] == group]
-            best |= {(len(rows), 1 + mine[i]) for i in _best([cells[i] for i in mine])}
-        rows.append((metric, *(_cell(cell, intervals) for cell in cells)))
+            best |= {(len(rows), 1 + mine[i]) for i in unbeaten([cells[i] for i in mine])}
+        rows.append((metric, *(figure(cell, intervals) for cell in cells)))
     return Table(("metric", *columns), tuple(rows), 1, frozenset(best))
 
 
@@ -148,13 +149,13 @@ def _long(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
         cells = [found.get((group, *head)) for head in heads]
         for metric in {metric for metric, _ in heads}:
             mine = [i for i, head in enumerate(heads) if head[0] == metric]
-            best |= {(len(rows), 2 + mine[i]) for i in _best([cells[i] for i in mine])}
+            best |= {(len(rows), 2 + mine[i]) for i in unbeaten([cells[i] for i in mine])}
         n = next((str(cell.n) for cell in cells if cell is not None), "0")
-        rows.append((group.partition(":")[2], n, *(_cell(cell, intervals) for cell in cells)))
+        rows.append((group.partition(":")[2], n, *(figure(cell, intervals) for cell in cells)))
     return Table((kind, "n", *columns), tuple(rows), 1, frozenset(best))
 
 
-def _best(cells: Sequence[Score | None]) -> list[int]:
+def unbeaten(cells: Sequence[Score | None]) -> list[int]:
     """Which cells no other beats beyond noise; none where there is nothing to choose from."""
     values = [cell.value for cell in cells if cell is not None and cell.value is not None]
     if len(values) < 2 or len({cell.recipe for cell in cells if cell is not None}) > 1:
@@ -176,7 +177,8 @@ def _short(systems: Sequence[str]) -> list[str]:
     return list(systems)
 
 
-def _cell(score: Score | None, intervals: bool) -> str:
+def figure(score: Score | None, intervals: bool = True) -> str:
+    """A percentage with the half-width of its interval."""
     if score is None or score.value is None:
         return "–"
     if not intervals or score.low is None or score.high is None:

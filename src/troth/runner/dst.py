@@ -13,7 +13,7 @@ from troth.metrics.profiles import PROFILES, Profile
 from troth.metrics.profiles import profile as find_profile
 from troth.metrics.tracking import Scorer
 from troth.records import Schema, Score
-from troth.runner.pool import feed
+from troth.runner.pool import Gathers, feed
 from troth.runner.scores import System, system, unit_rows
 from troth.runner.scores import scores as summed
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from troth.runner.dialogues import Keeper
 
 BY = ("seen", "service", "domain", "slot", "turn")
+ENDINGS = (".gz", ".zip", ".json", ".jsonl", ".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def dst(
     and of the predictions, where detection should not decide. `workers`: how many processes may read and score; they
     change no figure. `keep`: the dialogues stay at hand for `Result.dialogues`, under the first profile of each system.
     """
-    groups = _known_groups(by, train_schema)
+    groups = known_groups(by, BY, train_schema)
     schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
     seen = frozenset(readers.schema(train_schema)) if train_schema else None
     names = list(dict.fromkeys(metrics)) if metrics is not None else aggregate.names()
@@ -135,7 +136,10 @@ def _kept(
     """Scored as ever, with one more that keeps the dialogues."""
     from troth.runner.dialogues import Keeper
 
-    *scorers, keeper = feed(lambda: [*make(), Keeper(profile, schema)], *files, formats, workers=workers)
+    def gatherers() -> list[Gathers]:
+        return [*make(), Keeper(profile, schema)]
+
+    *scorers, keeper = feed(gatherers, *files, formats, workers=workers)
     return cast(list[Scorer], scorers), cast(Keeper, keeper)
 
 
@@ -179,15 +183,20 @@ def default_profile(schema: Schema | None, pred_format: str) -> str:
 def _labels(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
     """A short name for each system: its own, or as much of the path as tells it from the others."""
     if not preds:
-        return [(_stem(gold, 1), None)]
+        return [(stem(gold, 1), None)]
     if "-" in preds and gold == "-":
         raise UserError("standard input is gold or prediction, not both", hint="name a file for one of them")
-    paths = [named(pred) for pred in preds]
+    return list(labels(preds, "prediction"))
+
+
+def labels(given: Sequence[str], what: str) -> list[tuple[str, str]]:
+    """A name for each system, and its path: its own name, or as much of the path as tells it from the others."""
+    paths = [named(item) for item in given]
     for depth in range(1, 10):
-        names = [name or _stem(path, depth) for name, path in paths]
+        names = [name or stem(path, depth) for name, path in paths]
         if len(set(names)) == len(names):
             return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
-    raise UserError("the same prediction is named twice", hint="give each a name: first=PATH second=PATH")
+    raise UserError(f"the same {what} is named twice", hint="give each a name: first=PATH second=PATH")
 
 
 def named(pred: str) -> tuple[str, str]:
@@ -196,19 +205,21 @@ def named(pred: str) -> tuple[str, str]:
     return (name, path) if equals and "/" not in name else ("", pred)
 
 
-def _stem(path: str, depth: int) -> str:
+def stem(path: str, depth: int) -> str:
+    """The last parts of a path, without what only tells the format."""
     parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
     name = "/".join(parts[-depth:])
-    for ending in (".gz", ".zip", ".json", ".jsonl"):
+    for ending in ENDINGS:
         name = name.removesuffix(ending)
     return name
 
 
-def _known_groups(by: Iterable[str], train_schema: str | None) -> tuple[str, ...]:
+def known_groups(by: Iterable[str], known: Sequence[str], train_schema: str | None) -> tuple[str, ...]:
+    """What is asked for; seen and unseen come with the training services."""
     groups = tuple(dict.fromkeys(by))
     for name in groups:
-        if name not in BY:
-            raise UserError(f"cannot group by '{name}'", hint=near(name, BY) or "one of: " + ", ".join(BY))
+        if name not in known:
+            raise UserError(f"cannot group by '{name}'", hint=near(name, known) or "one of: " + ", ".join(known))
     if "seen" in groups and train_schema is None:
         raise UserError("seen and unseen need the training services", hint="give --train-schema FILE")
     return ("seen", *groups) if train_schema and "seen" not in groups else groups

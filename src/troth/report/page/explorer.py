@@ -1,0 +1,187 @@
+"""Kept dialogues of all runs in one compact block: strings and slot values once each, everything else as numbers.
+
+    {"texts": [...], "entries": [[service, slot, value, ...], ...], "systems": [...], "sets": [...],
+     "dialogues": [[set, id, services, utterances, tracks], ...]}
+
+utterance  [speaker, text, number, state]     speaker 0: user, 1: system; number -1: no user turn; state: entries
+track      [system, turns, answers]           turns in the order of the user's utterances
+turn       0 for right and predicted as gold has it; null for not scored; else
+           [predicted, units, faults]         predicted: null for nothing, else [entries gold lacks, entries it lacks]
+unit       [service, joint, blamed]           only those that are not right; -1: no service, nobody to blame
+fault      [service, slot, kind, since, score]
+answer     [index, text, acts]
+act        [service, act, slot, values, missed, entailed, reference, plain, augmented, excluded]
+
+Services, slots and values are places in `texts`.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from troth.report.kept import KINDS, Answer, Kept, States, Told, Track, Tracked, Utterance
+from troth.report.page.model import Source
+
+KIND = {kind: place for place, kind in enumerate(KINDS)}
+
+
+class _Pack:
+    """Everything said more than once gets a number."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {}
+        self.entries: dict[tuple[int, ...], int] = {}
+
+    def text(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+    def state(self, states: States) -> list[int]:
+        return [
+            self.entries.setdefault((self.text(service), self.text(slot), *map(self.text, values)), len(self.entries))
+            for service, slots in states.items()
+            for slot, values in slots.items()
+        ]
+
+    def utterance(self, said: Utterance) -> list[Any]:
+        speaker = 0 if said.speaker == "USER" else 1
+        number = -1 if said.number is None else said.number
+        return [speaker, said.text, number, said.index, self.state(said.state or {})]
+
+    def turn(self, turn: Tracked, gold: States) -> Any:
+        if not turn.units:
+            return None
+        wrong = [
+            [self.text(unit.service) if unit.service else -1, round(unit.joint, 4), _or_none(unit.blamed)]
+            for unit in turn.units
+            if unit.joint != 1.0
+        ]
+        predicted: Any = None
+        if turn.state is not None:
+            ours, theirs = self.state(gold), self.state(turn.state)
+            predicted = [[e for e in theirs if e not in ours], [e for e in ours if e not in theirs]]
+        if not wrong and predicted == [[], []]:
+            return 0
+        faults = [
+            [self.text(f.service), self.text(f.slot), KIND[f.kind], f.since, round(f.score, 4)] for f in turn.faults
+        ]
+        return [predicted, wrong, faults]
+
+    def act(self, act: Told) -> list[Any]:
+        return [
+            self.text(act.service), self.text(act.act), self.text(act.slot), [self.text(v) for v in act.values],
+            [self.text(v) for v in act.missed], act.entailed, act.reference,
+            _rounded(act.plain), _rounded(act.augmented), act.excluded,
+        ]  # fmt: skip
+
+    def answer(self, answer: Answer) -> list[Any]:
+        return [answer.index, answer.text, [self.act(act) for act in answer.acts]]
+
+
+def _or_none(number: int | None) -> int:
+    return -1 if number is None else number
+
+
+def _rounded(values: Sequence[float] | None) -> list[float] | None:
+    return None if values is None else [round(value, 3) for value in values]
+
+
+def pack(sources: Sequence[Source]) -> str | None:
+    """The block as base64 of gzip of JSON; None if no run holds dialogues."""
+    found = _merged(sources)
+    if not found:
+        return None
+    packed = _Pack()
+    systems: dict[str, int] = {}
+    sets: dict[str, int] = {}
+    dialogues = []
+    for kept in found:
+        golds = {said.number: said.state or {} for said in kept.utterances if said.number is not None}
+        tracks = []
+        for track in kept.tracks:
+            turns = {turn.number: packed.turn(turn, golds.get(turn.number, {})) for turn in track.tracked}
+            tracks.append(
+                [
+                    systems.setdefault(track.system, len(systems)),
+                    [turns.get(number) for number in golds] if turns else [],
+                    [packed.answer(answer) for answer in track.answers],
+                ]
+            )
+        dialogues.append(
+            [
+                sets.setdefault(kept.set, len(sets)),
+                kept.id,
+                [packed.text(service) for service in kept.services],
+                [packed.utterance(said) for said in kept.utterances],
+                tracks,
+            ]
+        )
+    block = {
+        "texts": list(packed.texts),
+        "entries": [list(entry) for entry in packed.entries],
+        "systems": list(systems),
+        "sets": list(sets),
+        "kinds": list(KINDS),
+        "dialogues": dialogues,
+    }
+    return base64.b64encode(gzip.compress(msgspec.json.encode(block), 9, mtime=0)).decode()
+
+
+def _merged(sources: Sequence[Source]) -> list[Kept]:
+    """Dialogues of several runs under one roof: tracks over the same utterances stand side by side.
+
+    Where two runs have another text under the same id (another test set), the later one is a set of its own.
+    """
+    found: dict[tuple[str, str], Kept] = {}
+    for source in sources:
+        for kept in source.archive.dialogues if source.archive is not None else ():
+            tracks = tuple(
+                msgspec.structs.replace(track, system=_called(source, track.system)) for track in kept.tracks
+            )
+            one = msgspec.structs.replace(kept, tracks=tracks)
+            other = found.get((one.set, one.id))
+            if other is not None and not _agree(other, one):
+                one = msgspec.structs.replace(one, set=f"{source.name} {one.set}".strip())
+                other = found.get((one.set, one.id))
+            found[one.set, one.id] = one if other is None else _joined(other, one)
+    return list(found.values())
+
+
+def _called(source: Source, system: str) -> str:
+    """`system:v1` is a system of the run under one wording."""
+    if system in source.systems:
+        return source.systems[system]
+    base, _, rest = system.rpartition(":")
+    return f"{source.systems[base]} {rest}" if base in source.systems else system
+
+
+def _agree(a: Kept, b: Kept) -> bool:
+    """Whether nothing that both have differs; a run may know of a turn without its text."""
+    theirs = {said.index: said for said in b.utterances}
+    shared = [(said, theirs[said.index]) for said in a.utterances if said.index in theirs]
+    return all(x.speaker == y.speaker and (x.text == y.text or not x.text or not y.text) for x, y in shared)
+
+
+def _joined(a: Kept, b: Kept) -> Kept:
+    """All that is known of one dialogue; gold's state is the first one's that has it."""
+    said = {one.index: one for one in a.utterances}
+    for one in b.utterances:
+        known = said.get(one.index)
+        if known is None or (known.state is None and one.state is not None) or not known.text:
+            said[one.index] = one
+    tracks: dict[str, Track] = {}
+    for track in (*a.tracks, *b.tracks):
+        mine = tracks.get(track.system)
+        tracks[track.system] = (
+            track
+            if mine is None
+            else msgspec.structs.replace(
+                mine, tracked=mine.tracked or track.tracked, answers=mine.answers or track.answers
+            )
+        )
+    services = tuple(dict.fromkeys((*a.services, *b.services)))
+    return Kept(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)

@@ -1,0 +1,190 @@
+"""What the page is made from, and what it is made of: runs in, cards, charts and tables out.
+
+Everything the page shows is one of these records, encoded as JSON for the script in the page. A chart is its data, one
+row a mark, with the names of the columns that say where the mark goes: the script draws it, `figures` draws the same
+into files, and the rows are what its CSV holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from troth.records import Score
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from troth.report.kept import Archive
+
+Cell = str | float | int | bool | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run as it lies on disk. `name` is its own on this page; `systems` maps its systems to their names here."""
+
+    path: str
+    name: str
+    command: str
+    arguments: Mapping[str, Any]
+    versions: Mapping[str, str]
+    counts: Mapping[str, Mapping[str, int]]
+    scores: Sequence[Score]
+    details: Sequence[Any]
+    rows: pl.DataFrame
+    archive: Archive | None = None  # None: the run was written before dialogues were kept
+    systems: Mapping[str, str] = field(default_factory=dict)
+
+    def called(self, system: str) -> str:
+        return self.systems.get(system, system)
+
+    def score(self, metric: str, system: str, group: str = "all") -> Score | None:
+        """By the system's name in the run."""
+        for score in self.scores:
+            if (score.metric, score.system, score.group) == (metric, system, group):
+                return score
+        return None
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One system's answer to a card's question."""
+
+    system: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    signature: str
+    sentence: str
+    facts: list[str] = []  # what else a reader should know, a line each
+    mark: str = ""  # how it differs from the first system, only where that is beyond noise
+    better: bool | None = None
+
+
+class Card(msgspec.Struct, frozen=True, omit_defaults=True):
+    question: str
+    section: str
+    metric: str
+    entries: list[Entry]
+    about: str = ""  # what the figure is, in a few words
+    percent: bool = True
+
+
+class Text(msgspec.Struct, frozen=True, omit_defaults=True, tag="text", tag_field="block"):
+    text: str
+    strong: bool = False
+
+
+class Heading(msgspec.Struct, frozen=True, tag="heading", tag_field="block"):
+    text: str
+
+
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line across a chart for comparison."""
+
+    value: float
+    label: str
+    series: str = ""
+
+
+class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag="chart", tag_field="block"):
+    """`rows` under `fields`; x, y, series, low, high and label name fields."""
+
+    id: str
+    kind: Literal["lines", "dots", "bars", "columns", "scatter"]
+    title: str
+    fields: list[str]
+    rows: list[list[Cell]]
+    x: str
+    y: str
+    series: str
+    low: str = ""
+    high: str = ""
+    label: str = ""
+    note: str = ""
+    x_title: str = ""
+    y_title: str = ""
+    percent: bool = False  # values are fractions, shown in percent
+    rules: list[Rule] = []
+    join: bool = False  # dots of one category are joined by a line
+    diagonal: bool = False
+    zero: bool = False  # the axis of values begins at 0
+    colours: dict[str, int] = {}  # a series' place in the palette, where it has a meaning
+    wide: bool = False
+
+
+class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_field="block"):
+    """A table: the first `labels` columns are words, the rest figures. `marks`: cells that differ beyond noise."""
+
+    id: str
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    labels: int = 1
+    notes: list[str] = []  # one a row: what the row's name means
+    marks: list[tuple[int, int, bool]] = []  # row, column, better
+    note: str = ""
+
+
+class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run of words; `mark` is - or + where only one side has them."""
+
+    text: str
+    mark: str = ""
+
+
+class Example(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A single unit worth looking at, with the turn that it leads to in the explorer."""
+
+    tag: str
+    place: str
+    pieces: list[Piece]
+    facts: list[str] = []
+    dialogue: str = ""
+    turn: str = ""
+    set: str = ""
+    system: str = ""
+    group: str = ""  # what examples can be chosen by
+
+
+class Examples(msgspec.Struct, frozen=True, omit_defaults=True, tag="examples", tag_field="block"):
+    title: str
+    items: list[Example]
+    note: str = ""
+    total: int = 0  # how many there are, if not all are here
+
+
+Block = Text | Heading | Chart | Grid | Examples
+
+
+class Section(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    title: str
+    lead: str
+    blocks: list[Block]
+
+
+class RunFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a reader needs to make the run again."""
+
+    name: str
+    command: str
+    arguments: dict[str, str]
+    versions: dict[str, str]
+    counts: dict[str, dict[str, int]]
+
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    title: str
+    lead: list[str]
+    systems: list[str]
+    cards: list[Card]
+    sections: list[Section]
+    runs: list[RunFacts]
+    version: str
+    explorer: str = ""  # why there is none; empty if there is one
+    palette: list[str] = []

@@ -1,0 +1,318 @@
+"""The page as people use it, in Chromium: tabs, filters, search, keys, arrows, links, themes, paper, and harm."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import PHONE, Open
+from tests.report.make import EVIL, page
+from troth.report import kept
+
+pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+from playwright.sync_api import Locator, Page, expect
+
+expect.set_options(timeout=20_000)  # a busy machine is no failure
+TABS = ("summary", "tracking", "robustness", "responses", "grounding", "explorer")
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "light", "viewport": PHONE},
+}
+
+
+def hash_of(page: Page) -> str:
+    return str(page.evaluate("location.hash"))
+
+
+def in_view(page: Page, one: Locator) -> bool:
+    box, size = one.bounding_box(), page.viewport_size
+    return box is not None and size is not None and box["y"] < size["height"] and box["y"] + box["height"] > 0
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_tab_opens(opened: Open, files: dict[str, Path], tmp_path: Path, look: str) -> None:
+    """Without a word on the console, without a request, without empty charts, and no wider than the window."""
+    one = opened(**LOOKS[look])
+    shown = one.go(files["every"])
+    assert shown.locator("nav.tabs a").count() == len(TABS)
+    for tab in TABS:
+        shown.locator(f'nav.tabs a[data-tab="{tab}"]').click()
+        sheet = shown.locator(f"#sheet-{tab}")
+        expect(sheet).to_be_visible()
+        assert shown.locator(".sheet:visible").count() == 1
+        if tab == "explorer":
+            expect(sheet.locator(".turn").first).to_be_visible()
+        elif tab != "summary":
+            plots = sheet.locator("[data-chart] svg[role=img]")
+            expect(plots).to_have_count(sheet.locator("[data-chart]").count())
+            for plot in plots.all():
+                assert plot.locator("circle, rect, path").count() > 0
+                assert plot.locator("text").count() > 2
+        wide = shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{tab} is {wide} pixels too wide"
+        picture = shown.screenshot(path=str(tmp_path / f"{tab}-{look}.png"))
+        assert len(picture) > 5_000
+    assert one.asked == [files["every"].as_uri()]
+
+
+def test_the_first_screen_tells_the_story(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"])
+    expect(shown.locator("h1:visible")).to_have_text("hasty and sturdy")
+    card = shown.locator(".card").first
+    expect(card).to_contain_text("Right in 33% of turns; two thirds of the wrong ones inherit an earlier mistake.")
+    expect(card.locator(".mark.better")).to_have_text("▲22.0 points above hasty, beyond noise")
+    expect(card.locator("details code").first).to_be_hidden()
+    card.locator("details summary").first.click()
+    expect(card.locator("details code").first).to_contain_text("JGA|profile:trade|unit:turn")
+
+
+# -- explorer ----------------------------------------------------------------------------------------------------------
+
+
+def archive(files: dict[str, Path]) -> list[kept.Kept]:
+    return kept.read(files["dst"].parent / "dst" / kept.NAME).dialogues
+
+
+def track(one: kept.Kept, system: str) -> tuple[kept.Tracked, ...]:
+    return next(track.tracked for track in one.tracks if track.system == system)
+
+
+def found(shown: Page) -> str:
+    return shown.locator(".found span").inner_text()
+
+
+def test_filters(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "explorer")
+    expect(shown.locator(".found span")).to_have_text("22 dialogues")
+    dialogues = archive(files)
+
+    def expected(wanted: Any) -> str:
+        number = sum(wanted(one) for one in dialogues)
+        return "22 dialogues" if number == 22 else f"{number} of 22 dialogues"
+
+    def faults(one: kept.Kept, system: str = "hasty") -> list[kept.Fault]:
+        return [fault for turn in track(one, system) for fault in turn.faults]
+
+    shown.get_by_label("Service", exact=True).select_option(label="Trains_1")
+    expect(shown.locator(".found span")).to_have_text(expected(lambda one: "Trains_1" in one.services))
+    shown.get_by_label("Kind of mistake").select_option(label="↺ stale")
+    both = expected(lambda one: any(f.kind == "stale" and f.service == "Trains_1" for f in faults(one)))
+    expect(shown.locator(".found span")).to_have_text(both)
+    shown.locator(".found button").click()
+    expect(shown.locator(".found span")).to_have_text("22 dialogues")
+    shown.get_by_label("Slot", exact=True).select_option(label="Stays_1.hotel_name")
+    slot = expected(lambda one: any((f.service, f.slot) == ("Stays_1", "hotel_name") for f in faults(one)))
+    expect(shown.locator(".found span")).to_have_text(slot)
+    shown.locator(".found button").click()
+    shown.get_by_label("Verdict").select_option(label="right throughout")
+    right = expected(lambda one: not faults(one))
+    expect(shown.locator(".found span")).to_have_text(right)
+    shown.get_by_label("System", exact=True).select_option(label="sturdy")
+    expect(shown.locator(".found span")).to_have_text(expected(lambda one: not faults(one, "sturdy")))
+    shown.get_by_label("Verdict").select_option(label="wrong by turn match")
+    fresh = expected(lambda one: any(u.blamed == t.number for t in track(one, "sturdy") for u in t.units))
+    expect(shown.locator(".found span")).to_have_text(fresh)
+
+
+def test_search(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "explorer")
+    shown.get_by_label("Search").fill("LANTERN rooms")
+    wanted = [one.id for one in archive(files) if any("lantern rooms" in said.text.lower() for said in one.utterances)]
+    expect(shown.locator(".found span")).to_have_text(f"{len(wanted)} of 22 dialogues")
+    assert [row.inner_text() for row in shown.locator(".row .id > span").all()] == wanted
+    expect(shown.locator(".said mark").first).to_have_text("Lantern Rooms")
+    shown.get_by_label("Search").fill("nobody says this")
+    expect(shown.locator(".stage")).to_contain_text("No dialogue passes these filters.")
+
+
+def test_figure_1(opened: Open, files: dict[str, Path]) -> None:
+    """As the paper draws it: exact and turn match, the differences, and where they come from."""
+    shown = opened().go(files["dst"], "figure_1/3")
+    row = shown.locator('.turn[data-turn="3"]')
+    expect(row).to_have_class("turn at")
+    marks = [
+        [m.inner_text().split()[0] for m in shown.locator(f'.turn[data-turn="{n}"] .match').all()] for n in range(6)
+    ]
+    assert marks == [["✓", "✓"], ["✓", "✓"], ["✕", "✕"], ["✕", "✓"], ["✕", "✕"], ["✕", "✓"]]
+    fault = shown.locator('.turn[data-turn="4"] .fault').first
+    assert fault.inner_text().split("\n")[0].startswith("+")  # told by a sign, not by colour alone
+    expect(fault).to_contain_text("Sights_1.sight_name")
+    expect(fault).to_contain_text("St Bride's Chapel")
+
+
+@pytest.mark.parametrize(("turn", "cause"), [("3", "2"), ("5", "4")])
+def test_the_arrow_leads_to_the_turn_that_made_the_mistake(
+    opened: Open, files: dict[str, Path], turn: str, cause: str
+) -> None:
+    for way in (f'.turn[data-turn="{turn}"] button.lane.end', f'.turn[data-turn="{turn}"] .cause .back'):
+        shown = opened(viewport={"width": 1280, "height": 420}).go(files["dst"], f"figure_1/{turn}")
+        shown.locator(way).click()
+        target = shown.locator(f'.turn[data-turn="{cause}"]')
+        expect(target).to_have_class("turn at")
+        assert hash_of(shown) == f"#figure_1/{cause}"
+        assert in_view(shown, target)
+        assert target.locator(".lane.origin").count() == 1
+        shown.go_back()
+        expect(shown.locator(f'.turn[data-turn="{turn}"]')).to_have_class("turn at")
+
+
+def test_since_which_turn(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "figure_1/5")
+    shown.locator('.turn[data-turn="5"] .fault', has_text="Stays_1.stars").locator(".back").click()
+    expect(shown.locator('.turn[data-turn="2"]')).to_have_class("turn at")
+
+
+def test_keys(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "explorer")
+    expect(shown.locator(".stage h1")).to_have_text("figure_1")
+    shown.keyboard.press("j")
+    expect(shown.locator(".stage h1")).to_have_text("demo_01")
+    shown.keyboard.press("k")
+    expect(shown.locator(".stage h1")).to_have_text("figure_1")
+    shown.keyboard.press("ArrowDown")
+    shown.keyboard.press("ArrowDown")
+    expect(shown.locator(".turn.at")).to_have_attribute("data-turn", "1")
+    assert hash_of(shown) == "#figure_1/1"
+    shown.keyboard.press("ArrowUp")
+    expect(shown.locator(".turn.at")).to_have_attribute("data-turn", "0")
+    shown.keyboard.press("n")
+    expect(shown.locator(".turn.at")).to_have_attribute("data-turn", "2")
+    shown.keyboard.press("/")
+    expect(shown.get_by_label("Search")).to_be_focused()
+    shown.keyboard.type("jk")  # letters, now
+    expect(shown.get_by_label("Search")).to_have_value("jk")
+    shown.keyboard.press("Escape")
+    expect(shown.get_by_label("Search")).not_to_be_focused()
+
+
+def test_two_systems_side_by_side(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "figure_1/3")
+    shown.get_by_label("Beside").select_option(label="sturdy")
+    assert [head.inner_text() for head in shown.locator(".column-head").all()] == ["hasty", "sturdy"]
+    columns = shown.locator('.turn[data-turn="3"] .columns > div')
+    assert [column.locator(".fault").count() for column in columns.all()] == [2, 0]
+
+
+def test_twins_side_by_side(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["twins"], "figure_1/2/SDI")
+    assert [head.inner_text() for head in shown.locator(".column-head").all()] == ["tracker", "tracker, SDI"]
+    row = shown.locator('.turn[data-turn="2"]')
+    assert row.locator("ins").all_inner_texts() == ["well,"]
+    assert row.locator("del").count() == 0
+    shown.locator("nav.tabs a", has_text="Robustness").click()
+    link = shown.locator("#sheet-robustness .examples a").first
+    text = link.inner_text()
+    link.click()
+    expect(shown.locator(".stage h1")).to_have_text(text.split(",")[0])
+
+
+def test_responses_show_their_acts(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["every"], "responses")
+    shown.locator("#sheet-responses .examples a").first.click()
+    expect(shown.locator(".turn.at .act.no").first).to_be_visible()
+    expect(shown.locator(".turn.at .act").first).to_contain_text("entailed")
+
+
+def test_a_long_list_is_drawn_on_demand(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["twins"], "explorer")
+    expect(shown.locator(".found span")).to_have_text("44 dialogues")
+    assert shown.locator(".row").count() < 25
+    shown.locator(".list").evaluate("list => { list.scrollTop = list.scrollHeight; }")
+    expect(shown.locator(".row").last).to_contain_text("demo_21")
+
+
+# -- the page as a whole -----------------------------------------------------------------------------------------------
+
+
+def test_every_chart_gives_its_data(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "tracking")
+    with shown.expect_download() as waiting:
+        shown.locator('[data-chart="services"] .csv').click()
+    assert waiting.value.suggested_filename == "services.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+    assert list(rows[0]) == ["system", "service", "services", "value", "low", "high", "n"]
+    assert {row["service"] for row in rows} == {"Sights_1", "Stays_1", "Trains_1"}
+    panels = shown.locator("#sheet-tracking [data-chart], #sheet-tracking [data-table]")
+    assert shown.locator("#sheet-tracking .csv").count() == panels.count()
+
+
+def test_the_theme_is_the_systems_until_it_is_switched(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened(color_scheme="dark").go(files["dst"])
+    root = shown.locator("html")
+    expect(root).to_have_attribute("data-theme", "dark")
+    shown.get_by_label("Use light colours").click()
+    expect(root).to_have_attribute("data-theme", "light")
+    shown.reload()
+    expect(root).to_have_attribute("data-theme", "light")
+
+
+def test_on_paper_everything_but_the_explorer_is_there(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["every"])
+    shown.emulate_media(media="print")
+    assert shown.locator("#sheet-tracking").evaluate("one => getComputedStyle(one).display") == "block"
+    assert shown.locator("#sheet-explorer").evaluate("one => getComputedStyle(one).display") == "none"
+    assert shown.locator(".top").evaluate("one => getComputedStyle(one).display") == "none"
+    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
+    every = shown.locator(".sheet:not(.full) [data-chart]").count()
+    expect(shown.locator(".sheet:not(.full) [data-chart] svg[role=img]")).to_have_count(every)
+
+
+def test_an_old_run_says_why_there_is_no_explorer(opened: Open, files: dict[str, Path], tmp_path: Path) -> None:
+    run = tmp_path / "old"
+    run.mkdir()
+    for name in ("run.json", "rows.parquet"):
+        (run / name).write_bytes((files["dst"].parent / "dst" / name).read_bytes())
+    shown = opened().go(page(tmp_path / "old.html", str(run)), "explorer")
+    expect(shown.locator("#sheet-explorer")).to_contain_text("The runs hold no dialogues")
+
+
+# -- harm --------------------------------------------------------------------------------------------------------------
+
+
+def test_hostile_dialogues_stay_text(opened: Open, files: dict[str, Path]) -> None:
+    one = opened()
+    shown = one.go(files["hostile"])
+    for tab in ("summary", "tracking", "explorer"):
+        shown.locator(f'nav.tabs a[data-tab="{tab}"]').click()
+        expect(shown.locator(f"#sheet-{tab}")).to_be_visible()
+    expect(shown.locator(".stage h1")).to_have_text(f"id{EVIL}0")
+    for text in (f"user{EVIL}", f"system{EVIL}", f"svc{EVIL}.slot{EVIL}", f"gold{EVIL}", f"pred{EVIL}"):
+        expect(shown.locator(".stage").get_by_text(text, exact=True).first).to_be_visible()
+    shown.get_by_label("Search").fill("<img src=x")
+    expect(shown.locator(".found span")).to_have_text("2 dialogues")
+    shown.keyboard.press("Escape")
+    shown.keyboard.press("j")
+    expect(shown.locator(".stage h1")).to_have_text(f"id{EVIL}1")
+    shown.locator(".back").first.click()
+    shown.reload()
+    expect(shown.locator(".stage h1")).to_have_text(f"id{EVIL}1")
+    assert shown.locator("img").count() == 0
+    assert shown.evaluate("window.pwned") is None
+    assert one.asked == [files["hostile"].as_uri()] * 2
+
+
+def test_the_policy_holds(opened: Open, files: dict[str, Path]) -> None:
+    """Even a page that were tricked into taking markup or script would not run it."""
+    one = opened()
+    shown = one.go(files["dst"])
+    assert shown.locator('meta[http-equiv="Content-Security-Policy"]').count() == 1
+    for attempt, error in (
+        ("document.body.innerHTML = '<img src=x onerror=window.pwned=1>'", "TypeError"),
+        ("eval('window.pwned = 1')", "EvalError"),
+        ("let s = document.createElement('script'); s.append('window.pwned = 1'); document.body.append(s)", "none"),
+    ):
+        # In a task of the page's own: what a debugger evaluates may do more.
+        told = "document.documentElement.dataset.told"
+        shown.evaluate(
+            f"() => {{ {told} = ''; setTimeout(() => {{ "
+            f"try {{ {attempt}; {told} = 'none'; }} catch (error) {{ {told} = error.name; }} }}); }}"
+        )
+        expect(shown.locator("html")).to_have_attribute("data-told", error)
+    assert shown.evaluate("window.pwned") is None
+    assert one.complaints  # the browser said so
+    one.complaints.clear()

@@ -1,0 +1,328 @@
+"""What the page says of runs: cards, sentences, charts, and the dialogues packed into it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.report.make import answered, grounded, perturbed, sources, tracked, varied
+from troth.errors import UserError
+from troth.report import kept, page
+from troth.report.page import explorer, grounding, tracking, users, verdicts
+from troth.report.page.model import Chart, Grid, Page, Text
+from troth.report.page.sources import chosen, named, ratios, sums
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        "dst": tracked(folder / "dst", "--by", "service"),
+        "sgd": tracked(folder / "sgd", profile="sgd"),
+        "user": perturbed(folder / "user"),
+        "schema": varied(folder / "schema"),
+        "nlg": answered(folder / "nlg"),
+        "ground": grounded(folder / "ground"),
+    }
+
+
+def charts(made: Page) -> dict[str, Chart]:
+    return {block.id: block for section in made.sections for block in section.blocks if isinstance(block, Chart)}
+
+
+def grids(made: Page) -> dict[str, Grid]:
+    return {block.id: block for section in made.sections for block in section.blocks if isinstance(block, Grid)}
+
+
+# -- state tracking ----------------------------------------------------------------------------------------------------
+
+
+def test_the_story_in_plain_words(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["dst"]))
+    assert made.title == "hasty and sturdy"
+    assert made.lead == [
+        "State tracking on 22 dialogues.",
+        "sturdy is 22.0 points above hasty in joint goal accuracy and 18.6 points below hasty in turn match, "
+        "beyond noise.",
+    ]
+    (card,) = made.cards
+    hasty, sturdy = card.entries
+    assert hasty.sentence == "Right in 33% of turns; two thirds of the wrong ones inherit an earlier mistake."
+    assert hasty.facts == [
+        "Mistakes pile up: right in 73% in turn 0, 17% in turn 9.",
+        "Hardest service: Trains_1 (29%); easiest: Stays_1 (36%).",
+        "Most mistakes: Stays_1.hotel_name, mostly missed.",
+        "A mistake once made stands for 3.7 turns on average.",
+    ]
+    assert (hasty.mark, hasty.better) == ("", None)
+    assert (sturdy.mark, sturdy.better) == ("22.0 points above hasty, beyond noise", True)
+    assert hasty.signature.startswith("JGA|profile:trade|")
+
+
+def test_only_what_is_beyond_noise_is_marked(runs: dict[str, str]) -> None:
+    grid = grids(page.build(sources(runs["dst"])))["metrics"]
+    marked = {(grid.rows[row][0], better) for row, column, better in grid.marks}
+    assert ("Joint goal accuracy", True) in marked
+    assert ("Turn match", False) in marked
+    assert not {name for name, _ in marked} & {"FGA, λ = 0.5", "Active intent", "JGA, categorical"}
+    assert {column for _, column, _ in grid.marks} == {2}
+
+
+def test_a_run_against_itself_differs_in_nothing(runs: dict[str, str], tmp_path: Path) -> None:
+    twin = tracked(tmp_path / "again", "--by", "service")
+    made = page.build(sources(runs["dst"], twin))
+    assert made.systems == ["dst:hasty", "dst:sturdy", "again:hasty", "again:sturdy"]
+    hasty = next(entry for entry in made.cards[0].entries if entry.system == "again:hasty")
+    assert hasty.mark == ""
+    assert "again:hasty does not differ from dst:hasty in joint goal accuracy or turn match beyond noise." in made.lead
+
+
+@pytest.mark.parametrize("profile", ["dst", "sgd"])
+def test_the_curve_over_lambda_runs_through_the_scores(runs: dict[str, str], profile: str) -> None:
+    (source,) = named(sources(runs[profile]))
+    for system in ("hasty", "sturdy"):
+        rates = [0.0, 0.25, 0.5, 0.75, 1.0]
+        scores = [source.score(name, system) for name in ("jga", "fga@0.25", "fga@0.5", "fga@0.75", "fga@1")]
+        found = verdicts.flexible(source, system, rates)
+        assert found == pytest.approx([score.value for score in scores if score], abs=1e-12)
+
+
+def test_rows_by_service_are_the_scores_by_service(runs: dict[str, str], tmp_path: Path) -> None:
+    """The same value and the same interval, whether the run was asked for services or not."""
+    (plain,) = named(sources(runs["sgd"]))
+    (asked,) = named(sources(tracked(tmp_path / "by", "--by", "service", profile="sgd")))
+    given = tracking.by_service(asked, "hasty")
+    assert ratios(sums(chosen(plain, "hasty", "jga"), "service")) == tracking.by_service(plain, "hasty")
+    for service, one in tracking.by_service(plain, "hasty").items():
+        assert one.value == pytest.approx(given[service].value)
+        assert (one.low, one.high, one.n) == pytest.approx((given[service].low, given[service].high, given[service].n))
+
+
+def test_turn_units_have_services_from_their_dialogues(runs: dict[str, str], tmp_path: Path) -> None:
+    (asked,) = named(sources(runs["dst"]))
+    (plain,) = named(sources(tracked(tmp_path / "plain")))
+    given, found = (tracking.by_service(source, "sturdy") for source in (asked, plain))
+    assert {name: one.value for name, one in found.items()} == pytest.approx(
+        {name: one.value for name, one in given.items()}
+    )
+
+
+def test_mistakes_by_slot_and_kind(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["dst"]))
+    chart = charts(made)["slots-0"]
+    assert chart.fields == ["system", "slot", "kind", "mistakes", "turns wrong"]
+    # 25 of the service's 80 frames: what --by slot gives as 68.75%.
+    worst = [row for row in chart.rows if row[1] == "Stays_1.hotel_name"]
+    assert worst == [
+        ["hasty", "Stays_1.hotel_name", "missed", 3, 25],
+        ["hasty", "Stays_1.hotel_name", "wrong", 3, 25],
+        ["hasty", "Stays_1.hotel_name", "stale", 2, 25],
+    ]
+    assert set(chart.colours) == set(kept.KINDS)
+
+
+def test_profiles_stand_side_by_side(tmp_path: Path) -> None:
+    from tests.report.make import GOLD, HASTY, run
+
+    run("dst", GOLD, HASTY, "--profiles", "sgd,trade,mwzeval", "--out", str(tmp_path / "run"))
+    made = page.build(sources(str(tmp_path / "run")))
+    assert [entry.system for entry in made.cards[0].entries] == ["hasty:sgd"]
+    chart = charts(made)["profiles-hasty"]
+    assert {row[0] for row in chart.rows} == {"sgd", "trade", "mwzeval"}
+    assert {row[1] for row in chart.rows} == {"Joint goal accuracy", "FGA, λ = 0.5", "Average goal accuracy"}
+
+
+# -- the other kinds ---------------------------------------------------------------------------------------------------
+
+
+def test_robustness(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["user"], runs["schema"]))
+    user, schema = made.cards
+    assert user.metric == "cJGA under SDI"
+    assert user.entries[0].sentence.startswith(
+        "Of what it gets right with or without SDI (hesitations and repetitions)"
+    )
+    assert schema.entries[0].sentence == (
+        "Right in 72% of frames on average over 3 wordings, 66% under the original schema."
+    )
+    found = charts(made)
+    assert {"before-after", "cjga", "flips", "wordings", "sensitivity"} <= found.keys()
+    flips = {row[2]: row[3] for row in found["flips"].rows}
+    details = sources(runs["user"])[0].details
+    assert -int(flips["right only before"] or 0) == sum(flip["right"] == "before" for flip in details)
+    assert int(flips["right only after"] or 0) == sum(flip["right"] == "after" for flip in details)
+    assert [row[2] for row in found["wordings"].rows] == ["original", "v1", "v2", "v3"]
+    assert {row[1] for row in found["sensitivity"].rows} == {"Sights_1", "Stays_1", "Trains_1"}
+
+
+def test_checkpoints_make_curves(tmp_path: Path) -> None:
+    paths = [perturbed(tmp_path / f"epoch{step}") for step in (10, 20)]
+    chart = charts(page.build(sources(*reversed(paths))))["checkpoints"]
+    assert [row[1] for row in chart.rows if row[0] == "Joint goal accuracy"] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("text", "twin", "expected"),
+    [
+        ("a b c", "a b c", [("a b c", "")]),
+        ("go to nandos .", "go to ec sni.", [("go to ", ""), ("nandos ", "-"), ("ec sni", "+"), (".", "")]),
+        ("yes", "well, yes", [("well, ", "+"), ("yes", "")]),
+        ("", "a", [("a", "+")]),
+    ],
+)
+def test_changed_words(text: str, twin: str, expected: list[tuple[str, str]]) -> None:
+    assert [(piece.text, piece.mark) for piece in users.changed(text, twin)] == expected
+
+
+def test_responses(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["nlg"]))
+    (card,) = made.cards
+    assert card.metric == "SGSAcc"
+    whole, half = card.entries
+    assert whole.system == "whole"
+    assert half.better is False
+    found = charts(made)
+    assert {"sgsacc-act", "ser-act", "sgsacc-slot", "ser-slot"} <= found.keys()
+    lost = [chart for name, chart in found.items() if name.startswith("lost-")]
+    assert {row[2] for chart in lost for row in chart.rows} <= {"dropped", "contradicted"}
+    grid = grids(made)["nlg"]
+    ser = next(place for place, row in enumerate(grid.rows) if row[0] == "Slot error rate")
+    assert (ser, 2, False) in [tuple(mark) for mark in grid.marks]  # more errors are worse, not better
+
+
+def test_grounding(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["ground"]))
+    (card,) = made.cards
+    assert card.percent is False
+    assert "People found 50% of them supported." in card.entries[0].facts
+    assert made.lead == ["Grounding on 24 responses."]
+    assert made.explorer.startswith("Runs of troth ground")
+    chart = charts(made)["scores-nli-bot"]
+    assert {row[1] for row in chart.rows} == set(grounding.LABELS.values())
+    for label in grounding.LABELS.values():
+        assert sum(float(row[3] or 0) for row in chart.rows if row[1] == label) == pytest.approx(1.0)
+
+
+def test_words_that_nothing_supports() -> None:
+    response = kept.Response("s", "1", "It was built in 1838.", "It was built in 1938, they say.", ("When?",))
+    pieces = grounding.unsupported(response)
+    assert "".join(piece.text for piece in pieces) == response.text
+    assert [piece.text for piece in pieces if piece.mark] == ["1938"]
+
+
+def test_every_chart_has_its_data(runs: dict[str, str]) -> None:
+    found = charts(page.build(sources(*runs.values())))
+    assert len(found) > 15
+    for chart in found.values():
+        assert chart.rows
+        assert all(len(row) == len(chart.fields) for row in chart.rows)
+        for field in (chart.x, chart.y, chart.series, chart.low, chart.high, chart.label):
+            assert not field or field in chart.fields
+
+
+# -- old runs, and runs that say nothing -------------------------------------------------------------------------------
+
+
+def old(path: str, out: Path) -> str:
+    """The run as an earlier troth wrote it: no dialogues."""
+    out.mkdir()
+    for name in ("run.json", "rows.parquet"):
+        (out / name).write_bytes((Path(path) / name).read_bytes())
+    return str(out)
+
+
+@pytest.mark.parametrize("kind", ["dst", "user", "schema", "nlg", "ground"])
+def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path, kind: str) -> None:
+    found = sources(old(runs[kind], tmp_path / "old"))
+    made = page.build(found)
+    assert made.cards
+    assert made.explorer
+    assert explorer.pack(named(found)) is None
+    assert kind not in ("dst", "nlg") or any(
+        isinstance(block, Text) and "ake" in block.text for section in made.sections for block in section.blocks
+    )
+
+
+def test_rows_of_old_robustness_runs(runs: dict[str, str], tmp_path: Path) -> None:
+    """They had `jga` for every set and the set beside it."""
+    path = Path(old(runs["user"], tmp_path / "old"))
+    rows = pl.read_parquet(path / "rows.parquet").filter(pl.col("metric").is_in(["jga", "jga:SDI"]))
+    label = pl.when(pl.col("metric") == "jga").then(pl.lit("orig")).otherwise(pl.lit("SDI"))
+    rows.with_columns(set=label, metric=pl.lit("jga")).write_parquet(path / "rows.parquet")
+    (source,) = named(sources(str(path)))
+    assert set(source.rows["metric"].unique()) == {"jga", "jga:SDI"}
+
+
+def test_a_run_of_nothing_that_is_shown(runs: dict[str, str], tmp_path: Path) -> None:
+    path = Path(old(runs["dst"], tmp_path / "odd"))
+    text = (path / "run.json").read_text().replace('"command": "dst"', '"command": "other"')
+    (path / "run.json").write_text(text)
+    with pytest.raises(UserError, match="nothing to show in runs of: other"):
+        page.build(sources(str(path)))
+
+
+# -- the dialogues in the page -----------------------------------------------------------------------------------------
+
+
+def unpack(text: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def state(data: Any, entries: list[int]) -> set[tuple[str, ...]]:
+    return {tuple(data["texts"][place] for place in data["entries"][entry]) for entry in entries}
+
+
+@pytest.mark.parametrize("kind", ["dst", "sgd", "user"])
+def test_packed_dialogues_are_the_kept_ones(runs: dict[str, str], kind: str) -> None:
+    (source,) = named(sources(runs[kind]))
+    packed = explorer.pack([source])
+    assert packed is not None
+    assert source.archive is not None
+    data = unpack(packed)
+    assert len(data["dialogues"]) == len(source.archive.dialogues)
+    for raw, one in zip(data["dialogues"], source.archive.dialogues, strict=True):
+        assert (data["sets"][raw[0]], raw[1]) == (one.set, one.id)
+        assert [said[1] for said in raw[3]] == [said.text for said in one.utterances]
+        golds = [said for said in raw[3] if said[2] >= 0]
+        for (_, turns, _), track in zip(raw[4], one.tracks, strict=True):
+            for packed_turn, gold, turn in zip(turns, golds, track.tracked, strict=True):
+                predicted = state(data, gold[4])
+                if packed_turn:
+                    predicted = (predicted | state(data, packed_turn[0][0])) - state(data, packed_turn[0][1])
+                wanted = {
+                    (service, slot, *values)
+                    for service, slots in (turn.state or {}).items()
+                    for slot, values in slots.items()
+                }
+                assert predicted == wanted
+                wrong = [unit for unit in turn.units if unit.joint != 1.0]
+                assert [unit[2] for unit in (packed_turn[1] if packed_turn else [])] == [
+                    -1 if unit.blamed is None else unit.blamed for unit in wrong
+                ]
+
+
+def test_runs_on_the_same_dialogues_are_merged(runs: dict[str, str]) -> None:
+    data = unpack(explorer.pack(named(sources(runs["dst"], runs["nlg"]))) or "")
+    assert len(data["dialogues"]) == 22
+    assert data["systems"] == ["hasty", "sturdy", "whole", "half"]
+    assert all(len(raw[4]) == 4 for raw in data["dialogues"])
+
+
+def test_other_texts_under_the_same_id_are_a_set_of_their_own(runs: dict[str, str], tmp_path: Path) -> None:
+    twin = perturbed(tmp_path / "other")
+    found = named(sources(runs["dst"], twin))
+    changed = [one for one in (found[1].archive or kept.Archive(kept.Header())).dialogues if one.set == "SDI"]
+    renamed = [kept.Kept(one.id, one.utterances, one.tracks, "", one.services) for one in changed]
+    from dataclasses import replace
+
+    data = unpack(
+        explorer.pack([found[0], replace(found[1], archive=kept.Archive(kept.Header(), renamed), name="other")]) or ""
+    )
+    assert data["sets"] == ["", "other"]
+    assert len(data["dialogues"]) == 44
