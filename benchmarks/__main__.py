@@ -1,6 +1,7 @@
-from benchmarks import entailment, perturbing, timing, tracking
+from benchmarks import entailment, page, perturbing, timing, tracking
 
 print(timing.cpu())
 tracking.main()
 perturbing.main()
 entailment.main()
+page.main()

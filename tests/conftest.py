@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure: no example has a time limit.
+settings.register_profile("troth", deadline=None)
+settings.load_profile("troth")
 
 SHARED = Path(os.environ.get("TROTH_SHARED") or Path(__file__).parents[2] / "shared")
 

@@ -111,6 +111,7 @@ REQUESTS = [
     Request(("hi.\n",), "Agent: tea is nice.", shorten=1),
     Request(("a", "b"), ""),
     Request(("a",), "b"),
+    Request(("a\ud800",), "half \udc00 a pair"),
 ]
 
 

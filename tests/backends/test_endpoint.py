@@ -95,10 +95,6 @@ def vllm(path: str, body: Body) -> Reply:
     }
 
 
-def only_with_a_token(path: str, body: Body) -> Reply:
-    return (400, {"error": "max_tokens must be at least 1"}) if not body["max_tokens"] else vllm(path, body)
-
-
 def prompt_logprobs(path: str, body: Body) -> Reply:
     """vLLM's own way: the token itself first, likelier ones after; nothing for the first place."""
     if body.get("echo"):
@@ -140,7 +136,7 @@ def lm(server: Server) -> EndpointLm:
     return EndpointLm(server.url, "m", timeout=5.0, parallel=3)
 
 
-@pytest.mark.parametrize("kind", [vllm, only_with_a_token, prompt_logprobs])
+@pytest.mark.parametrize("kind", [vllm, prompt_logprobs])
 def test_logprobs(server: Server, kind: Callable[[str, Body], Reply]) -> None:
     server.reply = kind
     found, alone = lm(server).logprobs([ASKED, Request((), "tea is nice")])
@@ -168,7 +164,7 @@ def test_the_way_is_found_once(server: Server) -> None:
     server.reply = prompt_logprobs
     model = lm(server)
     model.logprobs([Request((), f"tea {number}") for number in range(10)])
-    assert len(server.asked) == 12, "two ways tried in vain, then ten answers"
+    assert len(server.asked) == 11, "one way tried in vain, then ten answers"
 
 
 def test_equal_requests_are_asked_once_and_empty_ones_not_at_all(server: Server) -> None:
@@ -261,6 +257,7 @@ def test_the_key_is_sent_and_a_wrong_one_told(server: Server, monkeypatch: pytes
         ((503, b"busy"), "answers 503: busy"),
         ((200, b"<html>"), "not JSON"),
         ((200, {"choices": []}), "without a text"),
+        ((200, {"choices": [{"text": None}]}), "without a text"),
     ],
 )
 def test_refusals(server: Server, reply: Reply, told: str) -> None:
@@ -270,12 +267,59 @@ def test_refusals(server: Server, reply: Reply, told: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_text_that_is_too_long_does_not_end_the_run(server: Server) -> None:
+    model = lm(server)
+    document, words = "tea " * 50, "tea is nice"
+    server.reply = lambda path, body: (400, {"error": "too long"}) if len(body["prompt"]) > 99 else vllm(path, body)
+    asked = [ASKED, Request((document, "hi.\n"), words), Request(("hi.\n",), words), Request((), document)]
+    first, long, alone, longest = model.logprobs(asked)
+    assert None not in first.logprobs
+    assert (long.tokens, long.logprobs) == (alone.tokens, (None,) * 3)
+    assert (longest.tokens, longest.logprobs) == ((document,), (None,))
+
+
 def test_a_refusal_after_the_way_is_known(server: Server) -> None:
     model = lm(server)
     model.logprobs([ASKED])
-    server.reply = lambda *_: (400, {"error": "too long"})
-    with pytest.raises(UserError, match=r"answers 400: .*too long"):
+    server.reply = lambda *_: (404, {"error": "no such model"})
+    with pytest.raises(UserError, match=r"answers 404: .*no such model"):
         model.logprobs([("a", "b")])
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(server: Server) -> None:
+    class Short(bytes):
+        def __len__(self) -> int:  # what the server says that it will send
+            return super().__len__() + (len(server.asked) == 1)
+
+    server.reply = lambda *_: (200, Short(b'{"choices": [{"text": "yes"}]}'))
+    assert lm(server).generate(["a"]) == ["yes"]
+    assert len(server.asked) == 2
+
+
+def test_an_answer_that_is_too_large(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.Client.post, "__kwdefaults__", {"most": 20})
+    with pytest.raises(UserError, match="more than 20 bytes"):
+        lm(server).generate(["a"])
+
+
+@pytest.mark.parametrize(("key", "sent"), [(" secret\n", "Bearer secret"), ("sécret", None), ("sec\nret", None)])
+def test_keys(server: Server, monkeypatch: pytest.MonkeyPatch, key: str, sent: str | None) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    if sent:
+        lm(server).generate(["a"])
+        assert server.keys == [sent]
+        return
+    with pytest.raises(UserError, match="the key in OPENAI_API_KEY has characters") as error:
+        lm(server).generate(["a"])
+    assert key not in str(error.value)
+
+
+def test_a_token_without_text_that_the_server_made_up(server: Server) -> None:
+    """Its end of a text, after the prompt: it has no part in the continuation."""
+    given = {"tokens": ["a", " b", ""], "token_logprobs": [None, -2.0, -0.1]}
+    server.reply = lambda *_: (200, {"choices": [{"logprobs": given}]})
+    (found,) = lm(server).logprobs([("a", " b")])
+    assert (found.tokens, found.logprobs) == ((" b",), (-2.0,))
 
 
 def test_no_answer_in_time(server: Server) -> None:
@@ -289,7 +333,13 @@ def test_nobody_there(server: Server) -> None:
         EndpointLm("http://127.0.0.1:9/v1", "m", timeout=1.0).generate(["a"])
 
 
-@pytest.mark.parametrize("name", ["http://host/v1", "http://#m", "http://user:secret@host/v1#m"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "http://host/v1", "http://#m", "http://[::1/v1#m", "http://user:secret@host/v1#m", "http://user:secret@host/v1",
+        "http://user:secret@#m", "http://host/v1?key=secret#m", "http://host/v1?key=secret",
+    ],
+)  # fmt: skip
 def test_no_such_name(name: str) -> None:
     with pytest.raises(UserError) as error:
         EndpointLm.named(name)

@@ -71,3 +71,10 @@ def test_generation() -> None:
 def test_by_name() -> None:
     assert isinstance(backends.nli("fake"), FakeNli)
     assert isinstance(backends.lm("fake"), FakeLm)
+
+
+def test_by_its_name_it_keeps_no_list_of_what_it_was_asked() -> None:
+    model = backends.nli("fake")
+    assert isinstance(model, FakeNli)
+    assert model.probabilities([("a b", "a")]) == FakeNli().probabilities([("a b", "a")])
+    assert model.asked == []

@@ -123,6 +123,35 @@ def test_any_text_has_a_verdict(nli: HfNli, text: str) -> None:
         assert sum(verdict) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("premise", ["", "x", "xy", "the room"])
+@pytest.mark.parametrize("before", [0, 1, 2, 3])
+def test_a_long_hypothesis_is_cut_between_characters(bytes_nli: HfNli, premise: str, before: int) -> None:
+    """Where a character is several tokens, a cut between two of them would make other tokens of it."""
+    pair = (premise, "x" * before + "😀" * 40)
+    tokenizer, _, _, limit = bytes_nli._model()
+    ids = bytes_nli._encoded([pair])[pair].ids
+    assert limit - 4 < len(ids) <= limit
+    assert tokenizer.decode(ids, skip_special_tokens=True).startswith(premise + "x" * before + "😀")
+    assert "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode(ids)
+    assert sum(bytes_nli.probabilities([pair])[0]) == pytest.approx(1)
+
+
+@pytest.fixture(scope="module")
+def bytes_nli(lm_at: Path, tmp_path_factory: pytest.TempPathFactory) -> HfNli:
+    """A model of entailment that reads bytes."""
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    folder = tmp_path_factory.mktemp("bytes")
+    tokenizer = AutoTokenizer.from_pretrained(lm_at)
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=NLI_TOKENS, id2label=LABELS,
+    )  # fmt: skip
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return HfNli(source(str(folder)))
+
+
 # -- language models ---------------------------------------------------------------------------------------------------
 
 REQUESTS = [
@@ -186,7 +215,7 @@ def test_the_batch_does_not_matter_to_requests(lm: HfLm) -> None:
 def test_rows_apart_give_the_same(lm: HfLm, monkeypatch: pytest.MonkeyPatch, chooses: bool, logits: int) -> None:
     """Padded rows, for models that cannot read many texts as one; with all logits, or those asked for; split up."""
     expected = lm.logprobs(REQUESTS)
-    monkeypatch.setattr(lm, "_packs", False)
+    monkeypatch.setattr(lm, "_reader", None)
     monkeypatch.setattr(lm, "_chooses", chooses)
     monkeypatch.setattr("troth.backends.hf.LOGITS", logits)
     for one, other in zip(lm.logprobs(REQUESTS), expected, strict=True):
@@ -276,6 +305,27 @@ def test_no_token_for_the_beginning(lm_at: Path, tmp_path: Path) -> None:
 )
 def test_texts(text: str, offsets: list[tuple[int, int]], expected: tuple[str, ...]) -> None:
     assert texts(text, offsets) == expected
+
+
+def test_a_model_that_also_sees(lm_at: Path, tmp_path: Path) -> None:
+    """Its vocabulary and its reach stand in a part of its configuration."""
+    from transformers import Gemma3Config, Gemma3ForConditionalGeneration
+
+    text = {
+        "vocab_size": 320, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 16,
+        "num_key_value_heads": 1, "intermediate_size": 64, "max_position_embeddings": 48, "sliding_window": 16,
+    }  # fmt: skip
+    images = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = Gemma3Config(
+        text_config=text, vision_config=images | {"image_size": 16, "patch_size": 8}, mm_tokens_per_image=4
+    )
+    Gemma3ForConditionalGeneration(config).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(lm_at / name, tmp_path / name)
+    model = HfLm(source(str(tmp_path)))
+    assert model.lengths([Request(("\x01" * 100,), "nice")]) == [48]
+    found = model.logprobs([("the room", "is nice"), ("a", "b")])
+    assert all(value is not None for one in found for value in one.logprobs)
 
 
 # -- generation --------------------------------------------------------------------------------------------------------

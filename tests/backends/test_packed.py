@@ -16,6 +16,7 @@ from troth.backends import Request, packed
 from troth.backends.cached import CachedLm
 from troth.backends.hf import HfLm
 from troth.backends.hub import source
+from troth.backends.llama import Rows
 from troth.backends.store import Store
 
 torch = pytest.importorskip("torch")
@@ -97,6 +98,12 @@ def llama() -> Any:
     return transformers.LlamaForCausalLM(config)
 
 
+def biased() -> Any:
+    config = llama().config
+    config.attention_bias = True
+    return transformers.LlamaForCausalLM(config)
+
+
 def gpt2() -> Any:
     config = transformers.GPT2Config(
         vocab_size=VOCABULARY, n_embd=24, n_layer=2, n_head=4, initializer_range=0.5, bos_token_id=1, eos_token_id=1
@@ -120,21 +127,50 @@ def mistral() -> Any:
     return transformers.MistralForCausalLM(config)
 
 
-@pytest.mark.parametrize(("make", "expected"), [(llama, True), (gpt2, True), (bloom, False), (mistral, False)])
-def test_whether_a_model_can_be_read_so_is_tried(make: Any, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [(llama, "by_rows"), (biased, "by_modules"), (gpt2, "by_modules"), (bloom, None), (mistral, None)],
+)
+def test_whether_a_model_can_be_read_so_is_tried(make: Any, expected: str | None) -> None:
     torch.manual_seed(3)
     model = make().eval()
     before = model.config._attn_implementation
-    assert packed.possible(model, list(inspect.signature(model.forward).parameters)) == expected
+    read = packed.reader(model, list(inspect.signature(model.forward).parameters))
+    assert (None if read is None else read.__qualname__.partition(".")[0]) == expected
     assert model.config._attn_implementation == before
 
 
-@pytest.mark.parametrize("make", [llama, gpt2])
+def test_a_way_that_gives_other_numbers_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(3)
+    model = llama().eval()
+    monkeypatch.setattr(Rows, "_norm", lambda _, states, gain: states * gain)
+    read = packed.reader(model, list(inspect.signature(model.forward).parameters))
+    assert read is not None
+    assert read.__qualname__.startswith("by_modules")
+
+
+def test_the_model_goes_on_working() -> None:
+    """Its projections are views of the joined ones: the same weights, and the same place in memory."""
+    torch.manual_seed(3)
+    model = llama().eval()
+    ids = torch.tensor([[3, 5, 7, 11]])
+    with torch.no_grad():
+        before = model(input_ids=ids).logits
+        rows = Rows(model)
+        assert torch.equal(model(input_ids=ids).logits, before)
+    attention = model.model.layers[0].self_attn
+    assert attention.k_proj.weight.data_ptr() == rows.layers[0].inward[24:].data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("make", "way"), [(llama, packed.by_rows), (llama, packed.by_modules), (gpt2, packed.by_modules)]
+)
 @pytest.mark.parametrize(("room", "mask"), [(1, 1), (40, 300), (1000, 2**21)])
-def test_the_same_numbers_as_alone(make: Any, room: int, mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_numbers_as_alone(make: Any, way: Any, room: int, mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "MASK", mask)
     torch.manual_seed(3)
     model = make().eval()
+    read = way(model)
     rng = random.Random(room)
     documents = [[rng.randrange(VOCABULARY) for _ in range(rng.randint(10, 50))] for _ in range(4)]
     sequences, targets = [], []
@@ -146,7 +182,7 @@ def test_the_same_numbers_as_alone(make: Any, room: int, mask: int, monkeypatch:
         targets.append(whole[-rng.randint(1, len(whole) - 1) :])
     found: dict[int, list[float]] = {}
     for batch in packed.plan(sequences, room):
-        found.update(packed.logprobs(model, sequences, targets, batch))
+        found.update(packed.logprobs(read, sequences, targets, batch))
     for place, (sequence, wanted) in enumerate(zip(sequences, targets, strict=True)):
         whole = [*sequence, wanted[-1]]
         with torch.no_grad():
@@ -173,8 +209,8 @@ def requests() -> list[Request]:
 def test_padded_and_packed_agree(lm_at: Path) -> None:
     lm = HfLm(source(str(lm_at)))
     together = lm.logprobs(requests())
-    assert lm._packs
-    lm._packs = False
+    assert lm._reader is not None
+    lm._reader = None
     for one, other in zip(together, lm.logprobs(requests()), strict=True):
         assert (one.tokens, one.dropped) == (other.tokens, other.dropped)
         assert [x is None for x in one.logprobs] == [x is None for x in other.logprobs]

@@ -27,6 +27,19 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "100%" in terminal.getvalue()
 
 
+def test_no_bar_before_there_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at once would write over each other: the outer one waits while the model is fetched."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with bar("outer") as outer:
+        with bar("inner") as inner:
+            inner(1, 1)
+        assert "outer" not in terminal.getvalue()
+        outer(1, 1)
+    assert "outer" in terminal.getvalue()
+
+
 def test_nothing_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
     with bar("x") as progress:
         progress(1, 2)

@@ -6,6 +6,8 @@ import os
 import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,6 +106,17 @@ def test_the_usual_place(variables: dict[str, str], expected: str, monkeypatch: 
     assert Store.at("x.sqlite").limit == 3_000_000
 
 
+def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("TROTH_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    with pytest.raises(UserError, match="TROTH_CACHE"):
+        Store.at("")
+
+
 # -- a limit -----------------------------------------------------------------------------------------------------------
 
 
@@ -146,13 +159,49 @@ def test_trim_to_next_to_nothing_ends(file: str, to: int) -> None:
     assert cache.trim(to) == 0
 
 
-def test_the_file_stays_within_its_limit(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OFTEN", 500)
-    cache = Store(file, limit=200_000)
-    for first in range(0, 10_000, 250):
-        cache.put("m", rows(first, first + 250, 80))
-    assert os.path.getsize(file) < 300_000
-    assert 0 < cache.summary().answers < 2500
+@pytest.mark.parametrize("length", [21, 400])
+def test_the_file_stays_within_its_limit(file: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 200)
+    cache, most, before, drops = Store(file, limit=500_000), 0, 0, []
+    for first in range(0, 1_000_000 // (length + 50), 100):
+        cache.put("m", rows(first, first + 100, length))
+        answers = cache._with(lambda connection: connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+        if answers < before:
+            drops.append(1 - answers / (before + 100))
+        before, most = answers, max(most, cache._with(pages))
+    assert 350_000 < most < 650_000
+    assert len(drops) >= 3
+    assert all(0.15 < drop < 0.3 for drop in drops), "a fifth of them, each time"
+
+
+def pages(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_count").fetchone()[0]) * 4096
+
+
+def test_dropping_lets_others_in(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two chunks another process writes; and nobody drops what another has dropped already."""
+    monkeypatch.setattr(module, "CHUNK", 100)
+    cache, other = Store(file), Store(file)
+    cache.put("m", rows(0, 2000))
+    turns: list[float] = []
+
+    def turn(seconds: float) -> None:
+        turns.append(seconds)
+        other.put("o", rows(9000, 9001))
+        other._with(lambda connection: module._drop(connection, 100_000))
+
+    monkeypatch.setattr("troth.backends.store.time.sleep", turn)
+    cache._with(lambda connection: module._drop(connection, 100_000))
+    assert len(turns) > 5
+    assert 1000 < cache.summary().answers < 1200
+
+
+def test_the_limit_holds_for_many_short_runs(file: str) -> None:
+    for run in range(12):
+        cache = Store(file, limit=300_000)
+        cache.put("m", rows(500 * run, 500 * run + 500, 100))
+        cache.close()
+    assert os.path.getsize(file) < 400_000
 
 
 def test_clear(file: str) -> None:
@@ -164,6 +213,79 @@ def test_clear(file: str) -> None:
     assert cache.summary().bytes < full / 3
     cache.put("m", rows(0, 2))
     assert cache.summary().answers == 2
+
+
+def test_clear_while_another_process_writes(file: str) -> None:
+    one, other = Store(file), Store(file)
+    one.put("A@1", rows(0, 3))
+    other.clear()
+    other.put("B@1", rows(3, 5))
+    one.put("A@1", rows(5, 9))
+    assert {kept.model: kept.answers for kept in other.summary().models} == {"A@1": 4, "B@1": 2}
+
+
+# -- other processes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_another_process_makes_the_file_meanwhile(tmp_path: Path, after: int) -> None:
+    """After any of the statements by which a new file is looked at."""
+    file = str(tmp_path / "scores.sqlite")
+    asked: list[str] = []
+
+    class Slow(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            found = super().execute(statement, *values).fetchall()
+            asked.append(statement)
+            if len(asked) == after + 1:
+                Store(file).put("m", rows(0, 3))
+            return SimpleNamespace(fetchone=lambda: found[0])
+
+    connection = sqlite3.connect(file, isolation_level=None, factory=Slow)
+    module._prepared(connection, file)
+    connection.close()
+    assert len(asked) > after
+    assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_what_a_forked_process_keeps_stays(file: str) -> None:
+    """Though its parent closes the file while the child has it open, and a third one opens it."""
+    cache = Store(file)
+    cache.put("m", rows(0, 10))
+    to_child, to_parent = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            cache.get([b"x"])
+            os.write(to_parent[1], b".")
+            os.read(to_child[0], 1)
+            cache.put("m", rows(10, 400))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.read(to_parent[0], 1)
+    cache.close()
+    third = Store(file)
+    third.put("m", rows(400, 410))
+    os.write(to_child[1], b".")
+    assert os.waitpid(child, 0)[1] == 0
+    third.put("m", rows(410, 420))
+    third.close()
+    for end in (*to_child, *to_parent):
+        os.close(end)
+    assert Store(file).summary().answers == 420
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_memory_outlives_a_fork() -> None:
+    cache = Store.at(None)
+    cache.put("m", rows(0, 5))
+    child = os.fork()
+    if not child:
+        os._exit(len(cache.get([digest for digest, _ in rows(0, 9)])))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    assert cache.summary().answers == 5
 
 
 # -- damage ------------------------------------------------------------------------------------------------------------
@@ -211,6 +333,53 @@ def test_a_file_that_another_process_has_mended_is_left_alone(file: str, capsys:
     assert len(late.get(keys)) == 10
     assert len(list(Path(file).parent.glob("*.corrupt-*[0-9]"))) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_answers_do_not_go_into_the_file_that_was_put_aside(file: str) -> None:
+    filled(file)
+    one = Store(file)
+    one.put("m", rows(3000, 3001))
+    os.replace(file, f"{file}.corrupt-by-another")
+    one.put("m", rows(3001, 3401))
+    assert Store(file).summary().answers == 400
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE answers SET value = x'00'",
+        "UPDATE answers SET value = x''",
+        "UPDATE answers SET value = (SELECT value FROM answers ORDER BY key LIMIT 1)",
+        "DROP TABLE answers",
+    ],
+)
+def test_a_garbled_answer_is_none(file: str, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute(damage)
+    connection.close()
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 3000)]) == {}
+    assert "the cache is damaged" in capsys.readouterr().err
+    cache.put("m", rows(0, 10))
+    assert len(cache.get([digest for digest, _ in rows(0, 10)])) == 10
+
+
+def test_an_older_layout_is_begun_anew(file: str) -> None:
+    Path(file).parent.mkdir()
+    with sqlite3.connect(file) as connection:
+        connection.executescript(
+            "CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+            "CREATE TABLE answers (key BLOB PRIMARY KEY, model INTEGER, used INTEGER, value BLOB) WITHOUT ROWID;"
+            "INSERT INTO answers VALUES (x'00', 1, 1, x'00');"
+            "PRAGMA user_version = 1;"
+        )
+        connection.execute(f"PRAGMA application_id = {module.OURS}")
+    connection.close()
+    cache = Store(file)
+    assert cache.get([b"\0"]) == {}
+    cache.put("m", rows(0, 10))
+    assert cache.summary().answers == 10
 
 
 def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:

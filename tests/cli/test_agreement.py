@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,8 @@ def test_from_a_run_to_a_sheet_and_back(fine: Troth, run: str, tmp_path: Path) -
         assert row["previous turn"].endswith(pair["previous"])
         assert row["act"] == pair["words"]
     right = {id: "yes" if pair["faithful"] else "no" for id, pair in key["pairs"].items()}
-    wrong = right | {"p01": "no" if right["p01"] == "yes" else "yes"}
+    first = rows[0]["id"]
+    wrong = right | {first: "no" if right[first] == "yes" else "yes"}
     sheets = [fill(tmp_path / f"{n}.csv", rows, answers) for n, answers in enumerate((wrong, wrong, right))]
     result = fine(
         "meta", "agree", *sheets, "--key", str(tmp_path / "sheet.key.json"), "--disagreements", str(tmp_path / "d")
@@ -72,10 +72,10 @@ def test_from_a_run_to_a_sheet_and_back(fine: Troth, run: str, tmp_path: Path) -
     assert lines[0].split() == ["metric", "group", "value", "95%", "interval", "pairs"]
     assert lines[1].split()[:3] == ["accuracy:sgsacc", "all", "95.00"]
     assert any(line.startswith("fleiss_kappa ") for line in lines)
-    assert "p01 (" in result.out
+    assert f"{first} (" in result.out
     assert "3 annotators, 20 pairs; 1 disagreements with the metric" in result.err
     (row,) = map(json.loads, (tmp_path / "d").read_text().splitlines())
-    assert (row["id"], len(row["votes"])) == ("p01", 3)
+    assert (row["id"], len(row["votes"])) == (first, 3)
     scores = fine("meta", "agree", *sheets, "--key", str(tmp_path / "sheet.key.json"), "--json").json()
     assert {score["metric"] for score in scores} == {
         "accuracy:sgsacc", "precision:sgsacc", "recall:sgsacc", "f1:sgsacc", "fleiss_kappa",
@@ -116,12 +116,12 @@ def test_without_a_key_and_with_ties(fine: Troth, run: str, tmp_path: Path) -> N
     assert told.json()["pairs"] == 6
     rows = sheet(tmp_path / "s.csv")
     first = fill(tmp_path / "a.csv", rows, {row["id"]: "yes" for row in rows})
-    second = fill(tmp_path / "b.csv", rows, {row["id"]: "no" if row["id"] == "p2" else "yes" for row in rows})
+    second = fill(tmp_path / "b.csv", rows, {row["id"]: "no" if row is rows[1] else "yes" for row in rows})
     alone = fine("meta", "agree", first, second)
     assert [line.split()[0] for line in alone.out.splitlines()] == ["metric", "fleiss_kappa"]
     assert "2 annotators, 6 pairs; without --key nothing is said of the metric" in alone.err
     keyed = fine("meta", "agree", first, second, "--key", str(tmp_path / "s.key.json"), "--examples", "0")
-    assert "1 undecided (ties, left out: p2)" in keyed.err
+    assert f"1 undecided (ties, left out: {rows[1]['id']})" in keyed.err
     one = fine("meta", "agree", first, "--key", str(tmp_path / "s.key.json"))
     assert "not scored: fleiss_kappa of all: one annotator has nobody to agree with" in one.err
 
@@ -142,15 +142,30 @@ def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
     (tmp_path / "s.key.json").unlink()
     troth("dst", GOLD, GOLD, "--out", str(tmp_path / "dst"))
     fails("not a run with sgsacc (make one with troth nlg", str(tmp_path / "dst"), "--out", out)
-    (tmp_path / "mine.jsonl").unlink()
-    fails("mine.jsonl: no such file or folder", run, "--out", out)
-    other = tmp_path / "gold"
-    shutil.copytree(GOLD, other)
     record = json.loads((Path(run) / "run.json").read_bytes())
-    record["arguments"]["gold"] = str(other)
+    record["scores"] = [score for score in record["scores"] if score["metric"] != "sgsacc_validated"]
     (Path(run) / "run.json").write_text(json.dumps(record))
-    dialogues = json.loads((other / "dialogues_001.json").read_bytes())
-    (other / "dialogues_001.json").write_text(json.dumps(dialogues[1:]))
-    (tmp_path / "mine.jsonl").write_text('{"dialogue": "demo_07", "turn": 1, "response": "Hm."}\n')
-    fails("the files that it was made from have changed since", run, "--out", out)
+    fails("the run has no sgsacc_validated (score that, too, or take --of all)", run, "--out", out)
+    (Path(run) / "dialogues.jsonl.gz").write_bytes(b"x")
+    fails("dialogues.jsonl.gz: cannot be read: ", run, "--out", out, "--of", "all")
+    (Path(run) / "dialogues.jsonl.gz").unlink()
+    fails("no dialogues.jsonl.gz in it, which has the texts (make the run again)", run, "--out", out, "--of", "all")
     assert not list(tmp_path.glob("s*"))
+
+
+def test_files_that_changed_since_do_not_matter(fine: Troth, run: str, tmp_path: Path) -> None:
+    """What people see is what was scored: the run keeps it."""
+    arguments = ("meta", "annotate", run, "--pairs", "20", "--of", "all", "--out")
+    fine(*arguments, str(tmp_path / "before.csv"))
+    (tmp_path / "mine.jsonl").write_text('{"dialogue": "figure_1", "turn": 1, "response": "Hm."}\n')
+    fine(*arguments, str(tmp_path / "after.csv"))
+    (tmp_path / "mine.jsonl").unlink()
+    fine(*arguments, str(tmp_path / "gone.csv"))
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in ("before", "after", "gone")]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_the_key_names_the_recipe_by_which_pairs_were_chosen(fine: Troth, run: str, tmp_path: Path) -> None:
+    for of, name in (("validated", "SGSACC_VALIDATED|"), ("excluded", "SGSACC_VALIDATED|"), ("all", "SGSACC|")):
+        fine("meta", "annotate", f"{run}/run.json", "--out", str(tmp_path / f"{of}.csv"), "--pairs", "4", "--of", of)
+        assert json.loads((tmp_path / f"{of}.key.json").read_bytes())["recipe"].startswith(name)

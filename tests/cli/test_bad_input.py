@@ -482,7 +482,10 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         (["check", GOLD, "--profile", "sdg"], "no profile is called 'sdg' (did you mean 'sgd'?)"),
         (["check", GOLD, "--format", "sdg"], "no format is called 'sdg' (did you mean 'sgd'?)"),
         (["ls", "metric"], "'metric' is not listed (did you mean 'metrics'?)"),
-        (["ls", "xyz"], "'xyz' is not listed (one of: metrics, profiles, formats, perturbations)"),
+        (
+            ["ls", "xyz"],
+            "'xyz' is not listed (one of: metrics, profiles, response metrics, grounding metrics, formats, ",
+        ),
         (["convert", GOLD, "new", "--to", "jsnl"], "no format is called 'jsnl' (did you mean 'jsonl'?)"),
         (["convert", GOLD, "new", "--to", "trade"], "'trade' can be read, but not written (can be written: "),
         (["convert", GOLD, GOLD, "--to", "sgd"], "is there already (name a new file or folder)"),

@@ -89,7 +89,16 @@ def test_convert_from_stdin(fine: Troth, tmp_path: Path) -> None:
 
 def test_ls(fine: Troth) -> None:
     listed = fine("ls", "--json").json()
-    assert list(listed) == ["metrics", "profiles", "formats", "perturbations", "backends"]
+    assert list(listed) == [
+        "metrics",
+        "profiles",
+        "response metrics",
+        "grounding metrics",
+        "formats",
+        "grounding formats",
+        "perturbations",
+        "backends",
+    ]
     assert {"jga", "aga", "sa", "fga@λ", "turn_match", "tagging_f1"} < listed["metrics"].keys()
     assert list(listed["profiles"]) == ["sgd", "sgd-exact", "nemo", "trade", "trippy", "mwzeval", "checkdst"]
     assert {"sgd", "jsonl", "trade", "trippy", "trippy-pred", "mwzeval", "checkdst", "parlai"} <= listed[

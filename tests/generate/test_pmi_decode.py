@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -59,12 +59,30 @@ MAKERS: dict[str, Callable[[], Any]] = {"llama": llama, "bloom": bloom, "t5": t5
 MADE: dict[str, Any] = {}
 
 
-@pytest.fixture(params=list(MAKERS))
-def model(request: pytest.FixtureRequest) -> Any:
-    if request.param not in MADE:
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Models so small are slower with several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def made(name: str) -> Any:
+    if name not in MADE:
         torch.manual_seed(7)
-        MADE[request.param] = MAKERS[request.param]().eval()
-    return MADE[request.param]
+        MADE[name] = MAKERS[name]().eval()
+    return MADE[name]
+
+
+@pytest.fixture(params=list(MAKERS))
+def any_model(request: pytest.FixtureRequest) -> Any:
+    return made(request.param)
+
+
+@pytest.fixture(params=["llama", "t5"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return made(request.param)
 
 
 def generated(model: Any, processors: list[Any], *, seed: int = 3, **options: Any) -> list[list[int]]:
@@ -75,7 +93,7 @@ def generated(model: Any, processors: list[Any], *, seed: int = 3, **options: An
         made = model.generate(
             input_ids=ids,
             attention_mask=mask,
-            max_new_tokens=12,
+            max_new_tokens=9,
             logits_processor=transformers.LogitsProcessorList(processors),
             **options,
         )
@@ -166,14 +184,15 @@ def by_hand(model: Any, prompt: Prompt, alpha: float, top_p: float, steps: int) 
 
 
 @pytest.mark.parametrize(("alpha", "top_p"), [(0.25, 0.6), (0.5, 0.95), (1.0, 1.0)])
-def test_greedy_is_equation_8(model: Any, alpha: float, top_p: float) -> None:
-    expected = [by_hand(model, one, alpha, top_p, 12) for one in PROMPTS]
+def test_greedy_is_equation_8(any_model: Any, alpha: float, top_p: float) -> None:
+    model = any_model
+    expected = [by_hand(model, one, alpha, top_p, 9) for one in PROMPTS]
     begin = 1 if model.config.is_encoder_decoder else max(len(one.given) for one in PROMPTS)
     made = generated(model, [processor(model, alpha, top_p)], **OPTIONS["greedy"])
     assert [row[begin : begin + len(tokens)] for row, tokens in zip(made, expected, strict=True)] == expected
-    plain = [by_hand(model, one, 0.0, 1.0, 12) for one in PROMPTS]
+    plain = [by_hand(model, one, 0.0, 1.0, 9) for one in PROMPTS]
     assert expected != plain  # or nothing was tested
-    setting = Setting(alpha=alpha, top_p=top_p, max_tokens=12)
+    setting = Setting(alpha=alpha, top_p=top_p, max_tokens=9)
     assert decode(model, PROMPTS, setting, padding=PAD) == expected
 
 
@@ -183,8 +202,9 @@ def test_without_alpha_it_is_plain_decoding(model: Any, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", list(OPTIONS))
-def test_the_second_context_follows_the_beams(model: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_context_follows_the_beams(any_model: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With keys and values kept and put in order as without: everything read anew at every step."""
+    model = any_model
     made = generated(model, [processor(model)], **OPTIONS[mode])
     moved: list[bool] = []
 
@@ -202,7 +222,7 @@ def test_the_second_context_follows_the_beams(model: Any, mode: str, monkeypatch
 @pytest.mark.parametrize("mode", ["greedy", "beam"])
 def test_pairs_choose_the_same(model: Any, mode: str) -> None:
     alone = generated(model, [processor(model)], **OPTIONS[mode])
-    setting = Setting(mode=mode, alpha=0.5, top_p=0.9, beams=3, max_tokens=12)  # type: ignore[arg-type]
+    setting = Setting(mode=mode, alpha=0.5, top_p=0.9, beams=3, max_tokens=9)  # type: ignore[arg-type]
     paired = decode(model, PROMPTS, setting, padding=PAD)
     begin = 1 if model.config.is_encoder_decoder else max(len(one.given) for one in PROMPTS)
     assert [row[begin : begin + len(tokens)] for row, tokens in zip(alone, paired, strict=True)] == paired
@@ -219,7 +239,14 @@ def test_a_response_does_not_depend_on_its_batch(model: Any, mode: str, alpha: f
 
 def test_drawing_depends_on_the_seed(model: Any) -> None:
     made = {
-        tuple(map(tuple, decode(model, PROMPTS, Setting(mode="sample", alpha=0.25, top_p=1.0, seed=seed), padding=PAD)))
+        tuple(
+            map(
+                tuple,
+                decode(
+                    model, PROMPTS, Setting(mode="sample", alpha=0.25, top_p=1.0, seed=seed, max_tokens=5), padding=PAD
+                ),
+            )
+        )
         for seed in range(4)
     }
     assert len(made) > 1
@@ -254,14 +281,14 @@ def test_rows_that_belong_to_no_context(model: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["greedy", "beam", "sample", "beam-sample"])
 def test_a_response_ends_with_the_first_token_that_ends_it(model: Any, mode: str) -> None:
-    setting = Setting(mode=mode, alpha=0.5, top_p=0.9, beams=3, max_tokens=12)  # type: ignore[arg-type]
+    setting = Setting(mode=mode, alpha=0.5, top_p=0.9, beams=3, max_tokens=9)  # type: ignore[arg-type]
     ends = torch.zeros(VOCABULARY, dtype=torch.bool)
     ends[2::2] = True
     for tokens in decode(model, PROMPTS, setting, padding=PAD, ends=ends):
-        assert 0 < len(tokens) <= 12
+        assert 0 < len(tokens) <= 9
         finished = [token == END or bool(ends[token]) for token in tokens]
         assert not any(finished[:-1])
-        assert finished[-1] or len(tokens) == 12
+        assert finished[-1] or len(tokens) == 9
 
 
 def test_nothing_to_do(model: Any) -> None:

@@ -60,6 +60,18 @@ def test_ties_go_to_the_likeliest_then_to_the_first(
     assert (choice.choice, choice.likeliest) == (chosen, likeliest)
 
 
+def test_of_equal_points_the_one_closest_to_entailment() -> None:
+    def model(premise: str, hypothesis: str) -> Verdict:
+        near = 0.4 if "Ritz" in premise else 0.1
+        return Verdict(near, 0.9 - near, 0.1)
+
+    choice = rerank(["A hotel.", "Ritz?", "The Ritz."], {"Hotels_1": [NAME]}, SCHEMA, FakeNli(model))
+    assert [one.fidelity for one in choice.reasons] == [0, 0, 0]
+    assert choice.choice == 1  # the first of those that are equally close
+    likely = rerank(["A hotel.", "Ritz?"], {"Hotels_1": [NAME]}, SCHEMA, FakeNli(model), scores=(-1.0, -2.0))
+    assert likely.choice == 0  # likelihood comes first
+
+
 def test_reasons_name_the_reference_and_its_probabilities() -> None:
     (candidate,) = rerank(["The Ritz."], {"Hotels_1": [NAME, WIFI]}, SCHEMA, FakeNli(said)).reasons
     name, wifi = candidate.acts
@@ -68,13 +80,18 @@ def test_reasons_name_the_reference_and_its_probabilities() -> None:
     assert (wifi.faithful, wifi.entailed, wifi.entailment) == (False, False, 0.1)
 
 
-def test_what_fails_alone_is_asked_in_its_context() -> None:
-    nli = FakeNli(said)
-    choice = rerank(["What about Ritz?", "Sure."], {"Hotels_1": [STARS]}, SCHEMA, nli, previous="One with 4 stars?")
+def test_what_fails_alone_is_asked_in_its_context_on_request() -> None:
+    nli, asked = FakeNli(said), "One with 4 stars?"
+    alone = rerank(["What about Ritz?", "Sure."], {"Hotels_1": [STARS]}, SCHEMA, nli, previous=asked)
+    assert [one.fidelity for one in alone.reasons] == [0, 0]  # the paper's reranker has no retry
+    assert not any("4 stars" in premise for premise, _ in nli.asked)
+    choice = rerank(["What about Ritz?", "Sure."], {"Hotels_1": [STARS]}, SCHEMA, nli, previous=asked, augment="retry")
     assert [one.fidelity for one in choice.reasons] == [1, 1]
     assert choice.reasons[0].acts[0].context
     assert ("One with 4 stars? Star rating. What about Ritz?", "Star rating is 4") in nli.asked
-    gated = rerank(["What about Ritz?"], {"Hotels_1": [STARS]}, SCHEMA, nli, previous="One with 4 stars?", gated=True)
+    gated = rerank(
+        ["What about Ritz?"], {"Hotels_1": [STARS]}, SCHEMA, nli, previous=asked, gated=True, augment="retry"
+    )
     assert gated.fidelity == 0
     assert (gated.reasons[0].acts[0].entailed, gated.reasons[0].acts[0].present) == (True, False)
 
@@ -104,6 +121,7 @@ def test_acts_without_words_are_passed_over() -> None:
         ([], {}, None, "no candidate to choose from"),
         (["a"], {}, [1.0, 2.0], "1 candidates and 2 scores"),
         (["a"], {}, [float("nan")], "a score is not a finite number"),
+        (["a"], {}, [10**400], "a score is not a finite number"),
         (["a"], {"Hotel_1": [NAME]}, None, "service 'Hotel_1' is not in the schema (did you mean 'Hotels_1'?)"),
         (
             ["a"],
@@ -132,7 +150,7 @@ def test_many_turns_are_asked_at_once() -> None:
     nli = Counting(said)
     choices = rerank_all(turns, nli, progress=lambda done, total: steps.append((done, total)))
     assert all(choice.choice == 0 for choice in choices)
-    assert len(calls) <= 6  # three chunks, alone and in context
+    assert len(calls) == 3  # three chunks
     assert steps == [(256, 600), (512, 600), (600, 600)]
     one_by_one = [rerank_all([turn], FakeNli(said))[0] for turn in turns[:5]]
     assert choices[:5] == one_by_one
@@ -149,5 +167,6 @@ def test_order_of_candidates_and_acts_does_not_matter(texts: list[str], seed: in
 
 def test_recipe() -> None:
     nli = FakeNli()
-    assert recipe(nli, gated=False) == "rule:any|refs:b+4|augment:retry|ties:likelihood|nli:fake-nli@1"
-    assert recipe(nli, gated=True).startswith("rule:any+present|")
+    assert recipe(nli) == "rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1"
+    assert recipe(nli, gated=True, augment="retry").startswith("rule:any+present|refs:b+4|augment:retry|")
+    assert recipe(nli, descriptions="none").startswith("rule:any|refs:b+4|desc:none|augment:")

@@ -64,14 +64,46 @@ def test_yes_for_no(slot: str, value: str, text: str, after: str | None) -> None
         ("hotel_name", "Ritz", "The Ritz is fine.", "The Savoy is fine.", "is fine."),
         ("hotel_name", "ritz", "Ritz? RITZ it is.", "Savoy? Savoy it is.", "? it is."),
         ("hotel_name", "Ritz", "How about the Ritz? It is good.", "How about the Savoy? It is good.", "It is good."),
+        ("hotel_name", "Ritz", "Is that Ritz fine for you?", "Is that Savoy fine for you?", "Is that fine for you?"),
         ("hotel_name", "Ritz", "A good one.", None, None),
-        ("seats", "2", "A table for two.", "A table for one.", "A table."),
+        ("seats", "2", "At 2:30, for 2.", "At 2:30, for 3.", "At 2:30,."),
+        ("seats", "2", "At 2:30.", None, None),
+        ("seats", "2", "A table for two.", "A table for three.", "A table."),
         ("has_wifi", "True", "It has wifi.", None, None),
     ],
 )
 def test_values(slot: str, value: str, text: str, wrong: str | None, missing: str | None) -> None:
     made = spoiled(text, [due(slot, value)], POOL, random.Random(3))
     assert (made.get("value"), made.get("missing")) == (wrong, missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("The Ritz has seats for two people.", {"has seats for two people.", "The Ritz has seats people."}),
+        ("Ritz for two. It is a good one.", {"for two. It is a good one.", "Ritz. It is a good one."}),  # not dropped
+        ("How about the Ritz? It seats two.", {"It seats two.", "How about the Ritz?"}),
+    ],
+)
+def test_one_value_is_missing_and_the_others_are_not(text: str, missing: set[str]) -> None:
+    dues = [due("hotel_name", "Ritz"), due("seats", "2")]
+    made = {spoiled(text, dues, POOL, random.Random(seed), ("missing",))["missing"] for seed in range(20)}
+    assert made <= missing
+    for copy in made:
+        assert sum(tamper.present(*one, copy) for one in dues) == 1
+
+
+def test_a_sentence_stays_that_tells_a_yes_or_no() -> None:
+    dues = [due("hotel_name", "Ritz"), due("has_wifi", "True")]
+    made = spoiled("Ritz, with wifi. It is good.", dues, POOL, random.Random(0), ("missing",))
+    assert made == {"missing": ", with wifi. It is good."}
+
+
+def test_no_copy_takes_another_acts_value_with_it() -> None:
+    """Two acts have the value, which stands there once: to spoil one is to spoil both."""
+    other = Due(Act("INFORM", "hotel_name", ("Ritz",), ("The Ritz",)), SERVICE)
+    for seed in range(10):
+        assert not spoiled("The Ritz is fine.", [due("hotel_name", "Ritz"), other], POOL, random.Random(seed))
 
 
 def test_a_value_that_stays_in_another_form_is_not_tampered_with() -> None:
@@ -98,5 +130,6 @@ def test_copies_of_the_bundled_dialogues_lack_something() -> None:
             copies += 1
             assert text != unit.gold
             if kind != "boolean":
-                assert not all(tamper.present(*one, text) for one in unit.due), (unit.gold, text)
+                stood = [one for one in unit.due if tamper.present(*one, unit.gold)]
+                assert len({one.act for one in stood if not tamper.present(*one, text)}) == 1, (unit.gold, text)
     assert copies > 150

@@ -53,6 +53,7 @@ def known(tmp_path: Path) -> templates.Templates:
         (Act("REQUEST", "city", ("Leeds",)), None, "REQUEST!!city!!@", "Is it Leeds?"),
         (Act("INFORM_COUNT", "count", ("3",)), CALL, "INFORM_COUNT!!FindHotel!!count!!@", "I found 3."),
         (Act("INFORM_COUNT", "count", ("3",)), None, "INFORM_COUNT!!count!!@", None),
+        (Act("INFORM_COUNT", "count"), CALL, "INFORM_COUNT!!FindHotel!!count", None),
         (Act("NOTIFY_SUCCESS"), ServiceCall("BookHotel"), "NOTIFY_SUCCESS!!BookHotel", "Booked."),
         (Act("NOTIFY_SUCCESS"), CALL, "NOTIFY_SUCCESS!!FindHotel", None),
         (Act("OFFER_INTENT", "intent", ("BookHotel",)), CALL, "OFFER_INTENT!!BookHotel", "Shall I book?"),
@@ -85,6 +86,18 @@ def test_confirming_begins_with_a_phrase(known: templates.Templates) -> None:
         ("Hotels_2", "CONFIRM!!name!!@"),
     ]
     assert templates.hint("Hotels_2", "CONFIRM!!name!!@", known) == "did you mean 'Hotels_1'?"
+
+
+def test_nothing_is_to_be_confirmed_where_no_confirmation_has_a_template(known: templates.Templates) -> None:
+    frame = Frame("Hotels_1", acts=(Act("CONFIRM", "city", ("Leeds",)), Act("REQUEST", "city")))
+    assert templates.response(Turn("SYSTEM", frames=(frame,)), known).text == "Which city?"
+
+
+def test_a_fingerprint_tells_templates_apart(known: templates.Templates) -> None:
+    other = {"Hotels_1": dict(reversed(known["Hotels_1"].items()))}
+    assert templates.fingerprint(other) == templates.fingerprint(known)
+    other["Hotels_1"]["REQ_MORE"] = "More?"
+    assert templates.fingerprint(other) != templates.fingerprint(known)
 
 
 def test_what_has_no_template_is_left_out_and_told(known: templates.Templates) -> None:

@@ -40,3 +40,17 @@ def test_the_interval_is_over_dialogues() -> None:
 
 def test_signature() -> None:
     assert overlap.signature().startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+
+
+def test_a_resample_without_the_group_is_left_out() -> None:
+    """One dialogue of three is in the group: about 30 % of the resamples have none of it, and no BLEU."""
+    perfect = overlap.counts(["the cat sat on the mat"], ["the cat sat on the mat"])
+    group = np.concatenate([perfect, np.zeros((2, perfect.shape[1]))])
+    assert overlap.interval(group, resamples=200) == (1.0, 1.0, 1.0)
+    none = overlap.interval(np.zeros((2, perfect.shape[1])), resamples=20)
+    assert np.isnan([none.low, none.high]).all()
+
+
+def test_nothing_said_is_a_bleu_of_zero_and_not_left_out() -> None:
+    good, empty = overlap.counts(["the cat sat on the mat", ""], ["the cat sat on the mat"] * 2)
+    assert overlap.interval(np.stack([good, empty]), resamples=200).low == 0.0

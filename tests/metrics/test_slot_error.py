@@ -53,3 +53,11 @@ def test_what_must_be_said(service: str, act: Act, expected: list[str]) -> None:
 def test_missed(values: list[str], response: str, missed: list[str]) -> None:
     found = slot_error.missed([Value("A", "name", text) for text in values], response)
     assert [value.text for value in found] == missed
+
+
+def test_the_fingerprint_is_of_which_slots_are_categorical() -> None:
+    made = slot_error.fingerprint(SLOTS)
+    assert made == slot_error.fingerprint(frozenset(sorted(SLOTS, reverse=True)))
+    assert len(made) == 8
+    assert made != slot_error.fingerprint(SLOTS - {("A", "name")})
+    assert made != slot_error.fingerprint(SLOTS - {("A", "name")} | {("An", "ame")})

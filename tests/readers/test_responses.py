@@ -126,3 +126,36 @@ def test_ids_are_for_lines_alone(tmp_path: Path) -> None:
         responses.read(write(tmp_path, JSONL), TURNS, ids="ids")
     with pytest.raises(UserError, match="did you mean 'jsonl'"):
         responses.read(write(tmp_path, JSONL), TURNS, format="json")
+
+
+def test_a_turn_in_two_files_names_both(tmp_path: Path) -> None:
+    folder = tmp_path / "said"
+    folder.mkdir()
+    first, second = (write(folder, row("b", 1) + row("a", turn), f"{turn}.jsonl") for turn in (1, 3))
+    with pytest.raises(UserError) as error:
+        responses.read(str(folder), TURNS)
+    assert str(error.value).startswith(
+        f"{second}: dialogue b, turn 1: line 1: has a response already on line 1 of {first}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [("a,1\n", "line 4: has not 3 cells"), ("a,1,x\na,9,x\n", "line 5: gold has"), ('a,1,"x', "line 4: unexpected")],
+)
+def test_blank_lines_before_a_heading_count(tmp_path: Path, rows: str, expected: str) -> None:
+    with pytest.raises(UserError) as error:
+        responses.read(write(tmp_path, f"\n \r\ndialogue,turn,response\n{rows}"), TURNS)
+    assert expected in str(error.value)
+    with pytest.raises(UserError, match="line 3: no column 'response'"):
+        responses.read(write(tmp_path, "\n\ndialogue,turn,text\n"), TURNS)
+
+
+def test_an_order_that_was_assumed_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = write(tmp_path, LINES)
+    responses.read(path, TURNS, tell=told.append)
+    assert told == [f"{path}: names no turns: taken in the order of gold's system turns (--ids FILE names them)"]
+    for content, ids in ((JSONL, None), (CSV, None), (LINES, write(tmp_path, "a 1\na 3\nb 1\n", "ids"))):
+        responses.read(write(tmp_path, content), TURNS, ids=ids, tell=told.append)
+    assert len(told) == 1

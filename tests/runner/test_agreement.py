@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from troth import stats
 from troth.errors import UserError
 from troth.runner.agreement import Agreement, agree, answers
-from troth.runner.annotate import Judged, Key, _sheet, harmless, in_words, sample
+from troth.runner.annotate import Judged, Key, _sheet, harmless, in_words, mark, sample
 
 JUDGED = [
     Judged("mine", f"d{n // 4}", n, "Hotels_1", "INFORM", "stars", (str(n),), f"It has {n} stars.", "Well?",
@@ -64,7 +64,8 @@ def test_half_and_half_of_valid_turns() -> None:
     verdicts = [one.faithful for one in made.pairs.values()]
     assert verdicts != sorted(verdicts)  # shuffled
     assert verdicts != sorted(verdicts, reverse=True)
-    assert list(made.pairs)[:2] == ["p01", "p02"]
+    ending = mark(made.pairs.values())
+    assert list(made.pairs)[:2] == [f"p01-{ending}", f"p02-{ending}"]
 
 
 def test_the_seed_decides_and_the_order_does_not() -> None:
@@ -89,19 +90,61 @@ def test_the_sheet_does_not_tell_the_verdict() -> None:
     assert all(row["faithful"] == "" for row in found)
     flipped = {id: msgspec.structs.replace(one, faithful=not one.faithful) for id, one in made.pairs.items()}
     assert _sheet(flipped) == _sheet(made.pairs)
+    assert mark(flipped.values()) == mark(made.pairs.values())  # the ids do not, either
     assert [row["utterance"] for row in found] == [one.utterance for one in made.pairs.values()]
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+44 20", "-5", "@SUM(A1)", "\tx", " =cmd|'/C calc'!A0", "\r=1"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "=1+1",
+        "+44 20",
+        "-5",
+        "@SUM(A1)",
+        "\tx",
+        " =cmd|'/C calc'!A0",
+        "\n=1",
+        "\nx",
+        "\u00a0=1",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠x",
+    ],
+)
 def test_no_cell_is_a_formula(cell: str) -> None:
     assert harmless(cell) == "'" + cell
 
 
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("\r=1", "\\r=1"),
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("a\0b\x9b", "a\\x00b\\x9b"),
+        ("yes\u202eon", "yes\\u202eon"),
+        ("a\tb\nc", "a\tb\nc"),
+        ("naïve \u200d 東京", "naïve \u200d 東京"),
+    ],
+)
+def test_control_characters_are_shown(cell: str, shown: str) -> None:
+    assert harmless(cell) == shown
+
+
+ONE = next(iter(key().pairs.values()))
+
+
 @given(st.text())
 def test_texts_come_back_from_the_sheet(text: str) -> None:
-    text = text.encode("utf-8", "replace").decode().replace("\0", "")
-    one = msgspec.structs.replace(key().pairs["p01"], utterance=text)
-    assert rows(_sheet({"p01": one}))[0]["utterance"] == harmless(text)
+    text = text.encode("utf-8", "replace").decode()
+    one = msgspec.structs.replace(ONE, utterance=text)
+    assert rows(_sheet({"p1": one}))[0]["utterance"] == harmless(text)
+
+
+def test_every_cell_is_in_quotes() -> None:
+    """A text with semicolons or tabs is one cell to spreadsheets of every country."""
+    first = _sheet({"p1": ONE}).decode("utf-8-sig").splitlines()[1]
+    assert first.count('"') == 12
 
 
 @pytest.mark.parametrize(
@@ -240,14 +283,52 @@ def test_sheets_filled_in_badly(tmp_path: Path, content: bytes, told: str) -> No
 
 def test_sheets_that_do_not_belong_together(tmp_path: Path) -> None:
     first, other = (fill(tmp_path / f"{n}.csv", key(n), same) for n in (10, 12))
-    with pytest.raises(UserError, match=r"12\.csv: 'p11' is not in .*10\.csv \(do they belong together"):
+    with pytest.raises(
+        UserError, match=r"12\.csv: its ids are marked '\w+', those of .*10\.csv '\w+' \(do they belong"
+    ):
         agree([first, other])
-    with pytest.raises(UserError, match=r"10\.csv: 'p11' is not in it, as in .*12\.csv"):
-        agree([other, first])
-    with pytest.raises(UserError, match="the same sheet is named twice"):
-        agree([first, first])
+    lines = Path(first).read_text().splitlines(keepends=True)
+    (tmp_path / "short.csv").write_text("".join(lines[:-1]))
+    with pytest.raises(UserError, match=r"short\.csv: 'p10-\w+' is not in it, as in .*10\.csv"):
+        agree([first, str(tmp_path / "short.csv")])
+    (tmp_path / "long.csv").write_text("".join([*lines, lines[-1].replace("p10-", "p11-")]))
+    with pytest.raises(UserError, match=r"long\.csv: 'p11-\w+' is not in .*10\.csv"):
+        agree([first, str(tmp_path / "long.csv")])
+    (tmp_path / "link.csv").symlink_to(first)
+    for twice in (first, str(tmp_path / "link.csv"), f"{tmp_path}/../{tmp_path.name}/10.csv"):
+        with pytest.raises(UserError, match="the same sheet is named twice"):
+            agree([first, twice])
     (tmp_path / "key.json").write_text(json.dumps({"pairs": {}}))
     with pytest.raises(UserError, match=r"key\.json: not a sheet's key: .* \(troth meta annotate writes it"):
         agree([first], key=str(tmp_path / "key.json"))
     with pytest.raises(UserError, match="cannot be read"):
         agree([str(tmp_path / "nowhere.csv")])
+
+
+def test_a_sheet_with_another_sheets_key(tmp_path: Path) -> None:
+    """As many pairs, the same numbers, but other ones."""
+    sheet = fill(tmp_path / "a.csv", key(seed=1), same)
+    (tmp_path / "b.key.json").write_bytes(msgspec.json.encode(key(seed=2)))
+    with pytest.raises(UserError, match=r"a\.csv: its ids are marked '\w+', those of .*b\.key\.json '\w+'"):
+        agree([sheet], key=str(tmp_path / "b.key.json"))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"faithful": 0, "unfaithful": 0}, "20 faithful pairs drawn of 0 cannot be"),
+        ({"unfaithful": 19}, "20 unfaithful pairs drawn of 19 cannot be"),
+        ({"pairs": {}}, "no pair in it"),
+        (
+            {"pairs": dict(zip(key().pairs, key(seed=1).pairs.values(), strict=True))},
+            "its pairs are not those that its ids were made for",
+        ),
+        ({"pairs": {"p1": ONE}}, "its pairs are not those that its ids were made for"),
+    ],
+)
+def test_a_key_that_was_edited(tmp_path: Path, change: dict[str, object], told: str) -> None:
+    sheet = fill(tmp_path / "a.csv", key(), same)
+    (tmp_path / "k.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(key(), **change)))
+    with pytest.raises(UserError) as error:
+        agree([sheet], key=str(tmp_path / "k.json"))
+    assert str(error.value) == f"{tmp_path}/k.json: {told} (take the key that was written with the sheet)"

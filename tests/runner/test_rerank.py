@@ -6,16 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from troth import demo, readers
 from troth.backends import Verdict
 from troth.backends.fake import FakeNli
 from troth.errors import UserError
+from troth.generate.rerank import rerank_all
 from troth.readers import responses
 from troth.runner import rerank_trial
 from troth.runner.rerank import rerank_file
-from troth.runner.rerank_trial import METRIC, trial
+from troth.runner.rerank_trial import METRIC, RULES, trial
+from troth.runner.sample import corpus
+from troth.runner.templates import respond
 from troth.scorers import tamper
 
 GOLD = demo.path("gold")
@@ -73,6 +77,7 @@ def test_a_file_of_lists(tmp_path: Path) -> None:
         ([{"dialogue": "a", "turn": 1}], "dialogue a, turn 1: line 1: the object has no 'candidates'"),
         ([{"turn": 1}], "line 1: the object has no 'dialogue'"),
         ([listed({"text": "a", "score": "high"})], "line 1: a score is 'high', not a number"),
+        ([listed({"text": "a", "score": 10**400})], "line 1: a score is not a finite number (leave out"),
         ([listed({"text": "a", "score": 1}, "b")], "line 1: some candidates have a score and some have none"),
         ([listed({"text": "a", "socre": 1})], "line 1: a candidate has 'socre' (did you mean 'score'?)"),
         ([listed({"score": 1})], "line 1: a candidate has no 'text'"),
@@ -91,6 +96,55 @@ def test_bad_lists(tmp_path: Path, rows: list[object], told: str) -> None:
     assert told in str(error.value)
     assert not nli.asked  # everything is checked first
     assert [file.name for file in tmp_path.iterdir()] == ["nbest.jsonl"]
+
+
+def test_context_is_asked_on_request(tmp_path: Path) -> None:
+    """The user says 0 stars before turn 3's OFFER; by itself, the response does not."""
+    nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
+    premises = {}
+    for augment in ("never", "retry"):
+        nli = FakeNli(words)
+        done = rerank_file(GOLD, nbest, str(tmp_path / augment), nli, augment=augment)
+        premises[augment] = {premise for premise, _ in nli.asked}
+        assert f"|augment:{augment}|" in done.signature
+    assert premises["never"] == {"a", "b"}
+    assert premises["retry"] > premises["never"]
+
+
+def bare(tmp_path: Path) -> str:
+    """The bundled schema without descriptions."""
+    services = json.loads((Path(GOLD) / "schema.json").read_bytes())
+    for one in services:
+        for item in (*one["slots"], *one["intents"]):
+            item["description"] = ""
+    return write(tmp_path / "schema.json", json.dumps(services))
+
+
+def test_a_schema_without_descriptions_is_told(tmp_path: Path) -> None:
+    nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
+    done = rerank_file(GOLD, nbest, str(tmp_path / "out"), FakeNli(), schema=bare(tmp_path))
+    assert "|refs:b+4|desc:none|augment:" in done.signature
+    assert done.notes == ("the schema has no descriptions: names stand in their place",)
+    made = trial(DIALOGUES, readers.schema(bare(tmp_path)), FakeNli(), turns=5, resamples=10)
+    assert "|desc:none|" in made.scores[0].signature
+    assert made.notes == list(done.notes)
+    assert not trial(DIALOGUES, SCHEMA, FakeNli(), turns=5, resamples=10).notes
+
+
+def test_a_dialogue_that_comes_twice(tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    gold.mkdir()
+    for name in ("dialogues_001.json", "dialogues_002.json"):
+        (gold / name).write_bytes((Path(GOLD) / "dialogues_001.json").read_bytes())
+    (gold / "schema.json").write_bytes((Path(GOLD) / "schema.json").read_bytes())
+    nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
+    told = r"dialogues_002\.json: dialogue .*: comes twice \(ids must be unique; remove one\)"
+    with pytest.raises(UserError, match=told):
+        rerank_file(str(gold), nbest, str(tmp_path / "out"), FakeNli())
+    with pytest.raises(UserError, match=told):
+        corpus(str(gold))
+    with pytest.raises(UserError, match=told):
+        respond(str(gold), demo.path("templates"), str(tmp_path / "out"))
 
 
 def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
@@ -119,37 +173,70 @@ def omniscient() -> FakeNli:
 
 def test_a_perfect_model_chooses_gold_always_and_a_blind_one_never() -> None:
     right = trial(DIALOGUES, SCHEMA, omniscient(), turns=None, resamples=50)
-    assert {score.value for score in right.scores} == {1.0}
-    assert not right.lost
+    model = [score for score in right.scores if score.system != "rule"]
+    assert {score.value for score in model} == {1.0}
+    assert {one.rule for one in right.lost} <= {"rule"}
     blind = trial(DIALOGUES, SCHEMA, FakeNli(lambda *_: YES), turns=40, resamples=50)
-    plain = next(score for score in blind.scores if (score.system, score.group) == ("plain", "all"))
-    assert (plain.value, plain.n, blind.lists) == (0.0, 40, 40)  # a tie is lost
-    gated = next(score for score in blind.scores if (score.system, score.group) == ("gated", "all"))
-    assert gated.value is not None
-    assert gated.value > 0.9  # values are missed with no model at all
-    assert {one.rule for one in blind.lost} >= {"plain"}
+    values = {(score.system, score.group): score.value for score in blind.scores}
+    assert values["entailed", "all"] == values["retry", "all"] == 0.0  # a tie is lost
+    assert blind.scores[0].n == blind.lists == 40
+    # Copies are made so that the gate finds them: a model that knows nothing passes with it.
+    assert values["gated", "kind:value"] == values["rule", "kind:value"] == 1.0
+    assert values["gated", "kind:missing"] == values["rule", "kind:missing"] == 1.0
+    assert values["rule", "kind:boolean"] == 0.0
+    assert {one.rule for one in blind.lost} >= {"entailed", "retry"}
 
 
 def test_scores_by_kind_and_rule() -> None:
     made = trial(DIALOGUES, SCHEMA, FakeNli(words), turns=60, seed=1, resamples=50)
     assert [(score.system, score.group) for score in made.scores] == [
-        (rule, group) for rule in ("plain", "gated") for group in ("all", "kind:value", "kind:missing", "kind:boolean")
+        (rule, group) for rule in RULES for group in ("all", "kind:value", "kind:missing", "kind:boolean")
     ]
     whole = made.scores[0]
     assert whole.metric == METRIC
-    assert whole.signature.startswith("FAITHFUL_CHOSEN|rule:any|refs:")
-    assert "|ties:lose|" in whole.signature
+    recipes = {score.system: score.signature for score in made.scores if score.group == "all"}
+    ending = "|lists:60|seed:1|n:60|"
+    assert recipes["entailed"].startswith(
+        f"FAITHFUL_CHOSEN|rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1{ending}"
+    )
+    assert "|rule:any|refs:b+4|augment:retry|" in recipes["retry"]
+    assert "|rule:any+present|refs:b+4|augment:never|" in recipes["gated"]
+    assert recipes["rule"].startswith(f"FAITHFUL_CHOSEN|rule:present{ending}")
     assert all(score.n <= whole.n == 60 for score in made.scores)
-    assert len({one.dialogue + str(one.turn) for one in made.lost if one.rule == "plain"}) == 60 - round(
+    assert len({one.dialogue + str(one.turn) for one in made.lost if one.rule == "entailed"}) == 60 - round(
         60 * (whole.value or 0)
     )
     assert all(one.kinds for one in made.lost)
 
 
+def test_the_gated_row_with_the_retry() -> None:
+    made = trial(DIALOGUES, SCHEMA, FakeNli(words), turns=5, augment="retry", resamples=10)
+    assert [score.signature.split("|")[3] for score in made.scores if score.group == "all"][:3] == [
+        "augment:never", "augment:retry", "augment:retry",
+    ]  # fmt: skip
+
+
+def test_the_rerankers_own_choice_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reranker that always takes the first one never takes gold, whatever the points say."""
+
+    def first(turns: Any, nli: Any, **options: Any) -> Any:
+        return [msgspec.structs.replace(one, choice=0) for one in rerank_all(turns, nli, **options)]
+
+    monkeypatch.setattr(rerank_trial, "rerank_all", first)
+    made = trial(DIALOGUES, SCHEMA, omniscient(), turns=10, resamples=10)
+    assert {score.value for score in made.scores if score.n} == {0.0}
+
+
+def test_a_pair_is_asked_once_whatever_the_rules() -> None:
+    nli = FakeNli(words)
+    trial(DIALOGUES, SCHEMA, nli, turns=10, resamples=10)
+    assert len(nli.asked) == len(set(nli.asked))
+
+
 def test_lists_are_drawn_by_id_and_seed() -> None:
     forth = rerank_trial.lists(DIALOGUES, SCHEMA, turns=30, seed=4)
     back = rerank_trial.lists(DIALOGUES[::-1], SCHEMA, turns=30, seed=4)
-    assert [one.unit.turn for one in forth] == [one.unit.turn for one in back]
+    assert forth == back  # the same copies, too
     assert forth != rerank_trial.lists(DIALOGUES, SCHEMA, turns=30, seed=5)
     for one in forth:
         *copies, last = one.nbest().candidates

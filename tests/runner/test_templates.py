@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from troth import demo, readers
@@ -73,8 +74,22 @@ def test_gold_is_rejected_by_one_act_that_is_not_entailed() -> None:
     assert found["template", "gold_rejected"].value == pytest.approx(len(with_fare) / made.turns)
     assert (made.turns, made.left_out) == (177, 0)
     assert all(sentence in sentences for _, sentence in made.examples)
-    assert "|refs:template|augment:retry|" in found["template", "gold_rejected"].signature
+    mark = templates.fingerprint(known)
+    assert f"|refs:template@{mark}|augment:retry|" in found["template", "gold_rejected"].signature
     assert "|refs:b+4|augment:never|" in found["schema", "gold_rejected:plain"].signature
+
+
+def test_a_schema_without_descriptions_is_told() -> None:
+    bare = {
+        name: msgspec.structs.replace(
+            one, slots=tuple(msgspec.structs.replace(slot, description="") for slot in one.slots)
+        )
+        for name, one in SCHEMA.items()
+    }
+    made = trial(DIALOGUES, bare, templates.read(DIR), FakeNli(), turns=5, resamples=10)
+    assert made.notes == ["the schema lacks some descriptions: names stand in their place"]
+    assert all("|desc:part|augment:" in score.signature for score in made.scores)
+    assert not trial(DIALOGUES, SCHEMA, templates.read(DIR), FakeNli(), turns=5, resamples=10).notes
 
 
 def test_context_helps_both_sides() -> None:

@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 import troth
-from tests.scorers.build import AREA, BYE, CORPUS, NAME, REQUEST, SCHEMA, STAYS, WIFI, dialogue, no, write, yes
+from tests.scorers.build import AREA, BYE, CORPUS, NAME, OTHER, REQUEST, SCHEMA, STAYS, WIFI, dialogue, no, write, yes
 from troth.backends import Verdict
 from troth.backends.fake import FakeNli
 from troth.errors import UserError
 from troth.records import Act, Schema
 from troth.runner import wording
 from troth.runner.wording import JUDGES, cases, judge
+from troth.scorers.references import fingerprint
 
 VARIANT: Schema = {
     "Stays_11": msgspec.structs.replace(
@@ -161,3 +162,70 @@ def test_over_files(tmp_path: Path) -> None:
     assert troth.judge is judge
     with pytest.raises(UserError, match="no variant is called 'v9'"):
         wording.wording(gold, folder=str(tmp_path / "sgdx"), variants="v9", nli=FakeNli(values))
+
+
+# -- recipes and validation --------------------------------------------------------------------------------------------
+
+
+def test_recipes() -> None:
+    result = judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, train=frozenset({"Stays_1"}), resamples=5)
+    own, other = fingerprint(SCHEMA), fingerprint(VARIANT)
+    parts = {score.group: score.signature.split("|") for score in result.scores if score.system == "v1/retry"}
+    assert {"nli:fake-nli@1", "refs:b+4", f"schema:{other}", f"cases:{own}"} <= set(parts["all"])
+    assert not any(part.startswith("train:") for part in parts["all"])
+    for group in ("seen", "seen/all+absent", "seen/kind:name"):
+        assert sum(part.startswith("train:") for part in parts[group]) == 1
+    plain = result.score("f1", system="original/plain").signature
+    assert f"|schema:{own}|negatives:" in plain
+    rule = result.score("f1", system="v1/rule").signature
+    assert f"|judge:rule|wording:v1|schema:{own}|negatives:" in rule
+    assert "nli:" not in rule
+    assert "refs:" not in rule
+    trained = [judge(CORPUS, SCHEMA, FakeNli(values), train=frozenset({"Stays_1", one}), resamples=5) for one in "ab"]
+    assert len({one.score("f1", "seen").recipe for one in trained}) == 2
+    assert len({one.score("f1").recipe for one in trained}) == 1
+
+
+def test_a_schema_without_descriptions_is_told() -> None:
+    bare = {
+        "Stays_1": msgspec.structs.replace(
+            STAYS, slots=tuple(msgspec.structs.replace(slot, description="") for slot in STAYS.slots), intents=()
+        )
+    }
+    told = judge(CORPUS, bare, FakeNli(values), resamples=5).notes
+    assert told == ["the schema has no descriptions: names stand in their place"]
+    partly = judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": SCHEMA, "v2": VARIANT}, resamples=5).notes
+    lacks = "the schema lacks some descriptions: names stand in their place"
+    assert partly == [lacks, f"v1: {lacks}"]
+
+
+SAYS = "Grand Budapest, in the north."
+TRUE = ("Name of the hotel is Grand Budapest", "Part of the town is North")
+FALSE = ("Name of the hotel is Fawlty Towers", "Part of the town is South", "Part of the town is East")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "acts", "turns"),
+    [
+        (TRUE, 1.0, 1.0),
+        (TRUE[:1], 1 / 2, 0.0),  # a true act is not accepted
+        (TRUE[1:], 1 / 2, 0.0),
+        ((*TRUE, *FALSE[1:]), 1 / 2, 0.0),  # a tampered one is
+        ((*TRUE, *FALSE), 0.0, 0.0),
+        ((), 0.0, 0.0),
+    ],
+)
+def test_gold_passes_iff_what_is_true_is_accepted_and_nothing_else(
+    accepted: tuple[str, ...], acts: float, turns: float
+) -> None:
+    nli = FakeNli(lambda _, hypothesis: yes() if hypothesis in accepted else no())
+    corpus = [dialogue("a", ("x", SAYS, [NAME, AREA])), dialogue("b", ("x", "", [OTHER]))]
+    result = judge(corpus, SCHEMA, nli, resamples=5)
+    assert result.turns == 1
+    assert (result.score("valid_acts").value, result.score("valid_turns").value) == (acts, turns)
+    assert (result.score("valid_acts").n, result.score("valid_turns").n) == (2, 1)
+
+
+def test_a_dialogue_comes_once() -> None:
+    with pytest.raises(UserError, match="dialogue a: comes twice"):
+        judge([*CORPUS, CORPUS[0]], SCHEMA, FakeNli())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.scorers.build import STAYS
-from troth.records import Act, Service, SlotSchema
+from troth.records import Act, Intent, Service, SlotSchema
 from troth.scorers import references
 from troth.scorers.references import candidates, description
 
@@ -99,10 +100,69 @@ def test_rule(rule: str) -> None:
     assert candidates(act, STAYS) == expected
 
 
-def test_has_is_a_word() -> None:
-    service = Service("S", slots=(SlotSchema("purchased", "", True, ("True", "False")),))
-    made = candidates(Act("INFORM", "purchased", ("True",)), service)
-    assert made == ("purchased? Yes.", "has purchased", "have purchased", "is purchased")
+BOOLEANS = [
+    # A name that contains "has", "have" or "is" inside a word does not contain them.
+    ("purchased", "True", ("has purchased", "have purchased", "is purchased")),
+    ("furnished", "True", ("has furnished", "have furnished", "is furnished")),
+    ("furnished", "False", ("has not furnished", "have not furnished", "is not furnished")),
+    ("shave", "False", ("has not shave", "have not shave", "is not shave")),
+    ("rooms_have_wifi", "True", ("Does rooms have wifi",)),
+    ("rooms_have_wifi", "False", ("Does not rooms have wifi",)),
+    ("Has_Wifi", "True", ("Does Has Wifi",)),
+    ("room_is_clean", "True", ("room is clean",)),
+    ("is_where_it_is", "False", ("is not where it is",)),  # the first one alone
+    ("this_is_new", "False", ("this is not new",)),
+    ("has_seat_that_is_reserved", "True", ("Does has seat that is reserved",)),  # "has" comes first
+    ("is_new_and_has_wifi", "False", ("Does not is new and has wifi",)),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), BOOLEANS)
+def test_booleans_by_the_words_of_their_names(name: str, value: str, expected: tuple[str, ...]) -> None:
+    service = Service("S", slots=(SlotSchema(name, "", True, ("True", "False")),))
+    answered = f"{name.replace('_', ' ')}? {'Yes' if value == 'True' else 'No'}."
+    assert candidates(Act("INFORM", name, (value,)), service) == (answered, *expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Name of the hotel.", "Name of the hotel"),
+        ("What is its name?", "What is its name"),
+        ("The name!", "The name"),
+        (" The name ... ", "The name"),
+        ("Price in U.S. dollars", "Price in U.S. dollars"),
+    ],
+)
+def test_the_mark_at_the_end_of_a_description_is_dropped(text: str, expected: str) -> None:
+    service = Service("S", slots=(SlotSchema("name", text),))
+    assert candidates(Act("INFORM", "name", ("Queens",)), service)[0] == f"{expected} is Queens"
+    assert candidates(Act("REQUEST", "name"), service)[0] == f"Request {expected}"
+    assert description(Act("INFORM", "name", ("Queens",)), service) == expected
+
+
+def test_the_fingerprint_is_of_all_that_moves_references() -> None:
+    slot, intent = SlotSchema("area", "Where", True, ("N", "S")), Intent("Find", "Find it")
+    service = Service("S", "Anything", (slot, SlotSchema("name")), (intent,))
+    made = {
+        references.fingerprint({one.name: one})
+        for one in (
+            service,
+            replace(service, name="T"),
+            replace(service, slots=(replace(slot, name="region"), SlotSchema("name"))),
+            replace(service, slots=(replace(slot, description="In which part"), SlotSchema("name"))),
+            replace(service, slots=(replace(slot, possible_values=("N",)), SlotSchema("name"))),
+            replace(service, slots=(replace(slot, is_categorical=False), SlotSchema("name"))),
+            replace(service, slots=(slot,)),
+            replace(service, intents=(replace(intent, description="Seek it"),)),
+            replace(service, intents=(replace(intent, name="Seek"),)),
+        )
+    }
+    assert len(made) == 9
+    assert {len(one) for one in made} == {8}
+    other = Service("A")
+    both = [{"S": service, "A": other}, {"A": other, "S": replace(service, description="Not used")}]
+    assert references.fingerprint(both[0]) == references.fingerprint(both[1])
 
 
 @pytest.mark.parametrize(

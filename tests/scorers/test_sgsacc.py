@@ -13,7 +13,7 @@ from tests.scorers.build import AREA, CORPUS, COUNT, NAME, OTHER, SCHEMA, STAYS,
 from troth.backends import Verdict
 from troth.backends.fake import FakeNli
 from troth.errors import UserError
-from troth.records import Act, Dialogue, Frame, Turn
+from troth.records import Act, Dialogue, Frame, Service, Turn
 from troth.scorers import sgsacc, tamper
 from troth.scorers.sgsacc import Answer, Due, Question, Unit
 
@@ -55,13 +55,19 @@ def test_units_are_the_systems_turns_with_what_was_said_before() -> None:
     assert [(one.dialogue, one.turn, len(one.due)) for one in found] == [
         ("a", 1, 2), ("a", 3, 1), ("a", 5, 1), ("b", 1, 2), ("b", 3, 1),
     ]  # fmt: skip
-    assert found[1].previous == "Is there wifi?"
+    assert (found[1].previous, found[1].before) == ("Is there wifi?", "USER")
     assert found[1].gold == "Yes, there is."
 
 
 def test_a_system_that_speaks_first_has_nothing_before_it() -> None:
     (found,) = sgsacc.units(Dialogue("d", (Turn("SYSTEM", "Hello"),)), SCHEMA)
     assert (found.previous, found.due) == ("", ())
+
+
+def test_a_system_may_go_on_speaking() -> None:
+    turns = (Turn("USER", "Hi"), Turn("SYSTEM", "Hello."), Turn("SYSTEM", "What now?"))
+    found = list(sgsacc.units(Dialogue("d", turns), SCHEMA))
+    assert [(one.previous, one.before) for one in found] == [("Hi", "USER"), ("Hello.", "SYSTEM")]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +167,13 @@ def test_negatives_are_drawn_by_place_and_seed() -> None:
     assert len(places) > 3
 
 
+def test_what_the_turn_says_in_another_act_is_no_negative() -> None:
+    assert sgsacc.negatives(unit(NAME), POOL)[0][0].act.values == OTHER.values
+    assert sgsacc.negatives(unit(NAME, OTHER), POOL) == [(), ()]
+    elsewhere = Unit("d", 1, (Due(NAME, STAYS), Due(OTHER, Service("Stays_2"))), "gold", "")
+    assert sgsacc.negatives(elsewhere, POOL)[0][0].act.values == OTHER.values  # another service's slot is another slot
+
+
 def test_several_negatives_differ() -> None:
     count, area, wifi = sgsacc.negatives(unit(COUNT, AREA, WIFI), POOL, count=5)
     assert len({twin.act.values for twin in count}) == 5
@@ -212,6 +225,43 @@ def test_a_negative_is_asked_only_for_validation() -> None:
     nli = told({("gold", DESC): yes()})
     sgsacc.prepare([unit(NAME)], nli, pool=POOL, validate=False)
     assert nli.asked == [("gold", DESC), ("gold", SLOT)]
+
+
+def test_without_validation_nothing_is_excluded() -> None:
+    """Half of the reasons would be worse than none: gold was not asked for the twins."""
+    acts = unit(NAME, Act("AFFIRM"))
+    ((name, affirm),) = sgsacc.prepare([acts], told({}), pool=POOL, validate=False)
+    assert (name.excluded, affirm.excluded) == (None, None)
+    ((name, affirm),) = sgsacc.prepare([acts], told({}), pool=POOL)
+    assert (name.excluded, affirm.excluded) == (sgsacc.NOT_ENTAILED, sgsacc.NO_RULE)
+
+
+def test_no_twins_are_drawn_where_gold_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def counting(one: Unit, *_: object, **__: object) -> list[tuple[Due, ...]]:
+        drawn.append(one.gold)
+        return [() for _ in one.due]
+
+    monkeypatch.setattr(sgsacc, "negatives", counting)
+    sgsacc.prepare([unit(NAME), unit(NAME, gold=" ")], told({}), pool=POOL)
+    assert drawn == ["gold"]
+    sgsacc.prepare([unit(NAME)], told({}), pool=POOL, select="any")
+    assert drawn == ["gold"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((yes(), yes()), "one"),  # of equals the earlier
+        ((no(), no()), "one"),
+        ((no(), yes()), "two"),
+        ((Verdict(0.45, 0.5, 0.05), Verdict(0.4, 0.35, 0.25)), "two"),  # an entailed one before a likelier one
+        ((no(0.2), no(0.3)), "two"),
+    ],
+)
+def test_best(verdicts: tuple[Verdict, Verdict], expected: str) -> None:
+    assert sgsacc._best(("one", "two"), verdicts) == expected
 
 
 def test_a_verdict_with_its_reasons() -> None:

@@ -85,6 +85,10 @@ def test_stands(value: str, canonical: tuple[str, ...], text: str, expected: boo
         (WIFI, "", True),
         (Act("REQUEST", "area", ("North",)), "Where?", True),
         (Act("OFFER_INTENT", "intent", ("ReserveHotel",)), "Shall I book it?", True),
+        (Act("CONFIRM", "place_name", ("None",)), "With no name.", True),
+        (Act("CONFIRM", "place_name", ("None", "Queens")), "With no name.", False),
+        (Act("INFORM", "start_time", ("noon",), ("12:00",)), "At 12:00.", True),
+        (Act("INFORM", "start_time", ("noon", "one"), ("12:00",)), "At 12:00 or one.", False),  # which is whose?
     ],
 )
 def test_present(act: Act, text: str, expected: bool) -> None:
@@ -93,7 +97,7 @@ def test_present(act: Act, text: str, expected: bool) -> None:
 
 def test_the_pool_holds_what_systems_say() -> None:
     pool = tamper.pool(CORPUS)
-    assert pool["Stays_1", "place_name"] == [(NAME.values, NAME.values), (OTHER.values, OTHER.values)]
+    assert pool["Stays_1", "place_name"] == [(OTHER.values, OTHER.values), (NAME.values, NAME.values)]
     assert ("Stays_1", "phone") not in pool
 
 
@@ -116,6 +120,38 @@ def test_tampered_with_every_other_value(act: Act, expected: set[tuple[str, ...]
     found = [tampered(act, STAYS, pool, random.Random(seed)) for seed in range(200)]
     assert {one.values for one in found if one is not None} == expected
     assert all(one is None or (one.act, one.slot) == (act.act, act.slot) for one in found)
+
+
+def test_several_values_become_as_many() -> None:
+    act = Act("OFFER", "place_name", ("Queens", "Kings"))
+    pool: tamper.Pool = {("Stays_1", "place_name"): [((name,), ()) for name in "abcdefghij"] + [(("Inn", "Lodge"), ())]}
+    found = {one.values for seed in range(50) if (one := tampered(act, STAYS, pool, random.Random(seed)))}
+    assert found == {("Inn", "Lodge")}
+    ones = {one.values for seed in range(200) if (one := tampered(NAME, STAYS, pool, random.Random(seed)))}
+    assert ones == {(name,) for name in "abcdefghij"}
+
+
+def test_a_large_pool_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: tamper.Pool = {("Stays_1", "place_name"): [((f"Hotel {n}x",), ()) for n in range(5000)]}
+    calls = 0
+
+    def counting(values: tamper.Values, act: Act) -> bool:
+        nonlocal calls
+        calls += 1
+        return same(values, act)
+
+    monkeypatch.setattr(tamper, "same", counting)
+    made = [tampered(NAME, STAYS, pool, random.Random(seed)) for seed in range(50)]
+    assert len({one.values for one in made if one}) > 40
+    assert calls < 100
+
+
+@pytest.mark.parametrize("fitting", [0, 1, 2])
+def test_the_few_values_that_will_do_are_found(fitting: int) -> None:
+    left = [(("Queens",), ()), (("Kings",), ())][:fitting]
+    pool: tamper.Pool = {("Stays_1", "place_name"): [((f"Grand Budapest {n}",), ()) for n in range(500)] + left}
+    made = [tampered(NAME, STAYS, pool, random.Random(seed)) for seed in range(40)]
+    assert {one.values for one in made if one} == {values for values, _ in left}
 
 
 def test_what_the_turn_says_besides_is_not_taken() -> None:

@@ -113,7 +113,7 @@ def nli(name: str = "embedded", *, cache: str | None = USUAL) -> Nli:
     if name == "fake":
         from troth.backends.fake import FakeNli
 
-        return FakeNli()
+        return FakeNli(listen=False)
     from troth.backends.cached import CachedNli
     from troth.backends.store import Store
 

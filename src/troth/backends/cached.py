@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 ROOM = Room(items=16, units=32_000)  # what is computed at a time by a backend that does not say; in characters
 _VERDICT = struct.Struct("<3d?")  # the probabilities, and whether text was cut
-_CONTINUATION = msgspec.msgpack.Decoder(Continuation)
+_CONTINUATION = msgspec.msgpack.Decoder(tuple[list[bytes], tuple[float | None, ...], int])
 
 
 class CachedNli(Cutting[Pair]):
@@ -73,10 +73,10 @@ class CachedLm:
             return key("logprobs", name, options, asked.continuation, *asked.context)
 
         def compute(asked: list[Request]) -> list[bytes]:
-            return [msgspec.msgpack.encode(answer) for answer in self.inner.logprobs(asked)]
+            return [_packed(answer) for answer in self.inner.logprobs(asked)]
 
         kept = _kept(self.store, self.inner, meant, named, compute, _length)
-        answers = {asked: _CONTINUATION.decode(value) for asked, value in kept.items()}
+        answers = {asked: _unpacked(value) for asked, value in kept.items()}
         return [answers[asked] for asked in meant]
 
     def generate(
@@ -127,6 +127,17 @@ def _kept(
         with bar(inner.name) as progress:
             answered(missing, batch, lengths=lengths, room=room, plan=plan, progress=progress)
     return {item: found[digest] for item, digest in keys.items()}
+
+
+def _packed(answer: Continuation) -> bytes:
+    """Texts as bytes: they may hold half a surrogate pair, which MessagePack's own do not."""
+    tokens = [token.encode("utf-8", "surrogatepass") for token in answer.tokens]
+    return msgspec.msgpack.encode((tokens, answer.logprobs, answer.dropped))
+
+
+def _unpacked(value: bytes) -> Continuation:
+    tokens, logprobs, dropped = _CONTINUATION.decode(value)
+    return Continuation(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), logprobs, dropped)
 
 
 def _characters(pair: Pair) -> int:

@@ -74,12 +74,18 @@ class Client:
 
     def _posted(self, path: str, body: bytes, most: int) -> bytes:
         headers = {"Content-Type": "application/json"}
-        if secret := os.environ.get(self.key_variable):
+        if secret := os.environ.get(self.key_variable, "").strip():
+            if not (secret.isascii() and secret.isprintable()):
+                raise UserError(f"the key in {self.key_variable} has characters that no key has")
             headers["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(self.url + path, body, headers)  # noqa: S310 (the scheme was checked)
         with self._opener.open(request, timeout=self.timeout) as answer:
-            data: bytes = answer.read(most)
+            data: bytes = answer.read(most + 1)
             self.reached = True
+            if len(data) > most:
+                raise UserError(f"{self.url}{path} answers with more than {most} bytes")
+            if answer.length:  # the connection was closed before the end
+                raise http.client.IncompleteRead(data, answer.length)
             return data
 
 

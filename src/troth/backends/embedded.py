@@ -58,7 +58,7 @@ class EmbeddedNli(Cutting[Pair]):
 
     @property
     def name(self) -> str:
-        return f"{self.card.name}@{self.card.revision}"
+        return f"{self.card.name}@{self.card.revision}-{self.card.sha256.get('model.onnx', '')[:8]}"
 
     room = ROOM
 

@@ -7,7 +7,7 @@ llama-cpp-python), and so does vLLM's own `prompt_logprobs`; a server that gives
 The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised apart. The continuation's
 tokens are those that have a part in it: one that reaches across its beginning counts as its first. The server also
 decides about a token for the beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants.
-Text that is too long is refused by the server; none is cut.
+A text that is too long is refused by the server; none is cut, and it has no log-probabilities.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Scores = tuple[list[str], list[float | None]]  # the prompt's tokens and their l
 KEY = "OPENAI_API_KEY"
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 LOWEST = -9999.0  # what servers write for a probability of 0
+TOO_LONG = (400, 413)  # what servers answer to such a text, once it is known that they take others
 WAYS: tuple[dict[str, Any], ...] = (  # to ask for a prompt's log-probabilities, in the order in which they are tried
-    {"echo": True, "logprobs": 1, "max_tokens": 0},
-    {"echo": True, "logprobs": 1, "max_tokens": 1},  # llama-cpp-python takes 0 for no limit, others refuse it
+    {"echo": True, "logprobs": 1, "max_tokens": 1},  # 0 some refuse, and llama-cpp-python takes it for no limit
     {"prompt_logprobs": 1, "max_tokens": 1},
 )
 
@@ -45,16 +45,20 @@ class EndpointLm:
         self.client = Client(url, key_variable=key_variable, timeout=timeout)
         self.model, self.parallel = model, parallel
         self._way: Mapping[str, Any] | None = None
-        self._chat = False
+        self._chat: bool | None = None
 
     @classmethod
     def named(cls, name: str) -> EndpointLm:
         """From `http://HOST:PORT/v1#MODEL`."""
         url, _, model = name.partition("#")
-        if not model or not urlsplit(url).netloc:
-            raise UserError(f"'{name}' names no model of a server", hint="such as http://localhost:8000/v1#MODEL")
-        if "@" in urlsplit(url).netloc:
+        if "@" in url or "?" in url:
             raise UserError("a key in a server's address would end up in results", hint=f"put it into {KEY}")
+        try:
+            known = bool(model and urlsplit(url).netloc)
+        except ValueError:  # such as half an IPv6 address
+            known = False
+        if not known:
+            raise UserError(f"'{name}' names no model of a server", hint="such as http://localhost:8000/v1#MODEL")
         return cls(url, model)
 
     @property
@@ -62,22 +66,23 @@ class EndpointLm:
         return f"{self.client.url}#{self.model}"
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        return self._each(self._scored, [request(given) for given in requests])
+        return self._each(self._scored, [request(given) for given in requests], known=self._way is not None)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
         """By `/completions`; where the server has none, by `/chat/completions`, the prompt as the user's message."""
         options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        return self._each(lambda prompt: self._made(prompt, options), list(prompts))
+        return self._each(lambda prompt: self._made(prompt, options), list(prompts), known=self._chat is not None)
 
-    def _each(self, work: Callable[[K], V], items: list[K]) -> list[V]:
-        """The first alone, which finds out what the server can do; the rest several at a time. Equal ones once."""
+    def _each(self, work: Callable[[K], V], items: list[K], *, known: bool) -> list[V]:
+        """Several at a time; the first alone where it is not known what the server can do. Equal ones once."""
         distinct = list(dict.fromkeys(items))
         if not distinct:
             return []
         with ThreadPoolExecutor(self.parallel) as pool:
-            done = [work(distinct[0]), *pool.map(work, distinct[1:])]
+            done = [] if known else [work(distinct[0])]
+            done += pool.map(work, distinct[len(done) :])
         answers = dict(zip(distinct, done, strict=True))
         return [answers[item] for item in items]
 
@@ -91,6 +96,8 @@ class EndpointLm:
             try:
                 found = scores(self._answer("/completions", body), prompt)
             except Refused as error:
+                if self._way is not None and error.status in TOO_LONG:
+                    return self._unscored(asked)
                 if self._way is not None or error.status not in (400, 404, 422, 500, 501):
                     raise self._refusal(error) from error
                 refusals.append(str(error) + (f": {error.said}" if error.said else ""))
@@ -104,12 +111,20 @@ class EndpointLm:
             hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use --lm embedded, hf:ORG/MODEL, a folder",
         )
 
+    def _unscored(self, asked: Request) -> Continuation:
+        """Too long: its tokens without log-probabilities. They are those that it has without the document."""
+        rest = asked.context[: asked.shorten] + asked.context[asked.shorten + 1 :]
+        if len(rest) == len(asked.context):
+            return Continuation((asked.continuation,), (None,))
+        tokens = self._scored(asked._replace(context=rest)).tokens
+        return Continuation(tokens, (None,) * len(tokens))
+
     def _made(self, prompt: str, options: Mapping[str, Any]) -> str:
         if not self._chat:
             try:
-                return _text(
-                    self._answer("/completions", {"model": self.model, "prompt": prompt, **options}), self.name
-                )
+                answer = self._answer("/completions", {"model": self.model, "prompt": prompt, **options})
+                self._chat = False
+                return _text(answer, self.name)
             except Refused as error:
                 if error.status not in (404, 405):
                     raise self._refusal(error) from error
@@ -123,11 +138,13 @@ class EndpointLm:
 
     def _answer(self, path: str, body: Mapping[str, Any]) -> Any:
         try:
-            return json.loads(self.client.post(path, json.dumps(body).encode()))
+            said = self.client.post(path, json.dumps(body).encode())
         except Silent as error:
             raise UserError(
                 f"{self.name} does not answer: {error}", hint="answers so far are kept; try again"
             ) from error
+        try:
+            return json.loads(said)
         except ValueError as error:
             raise UserError(f"{self.name} answers what is not JSON") from error
 
@@ -147,9 +164,9 @@ def scores(answer: Any, prompt: str) -> Scores | None:
         tokens, values = [str(token) for token in given["tokens"]], [_number(v) for v in given["token_logprobs"]]
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
         return None
-    # What the server made up after the prompt is at the end, a token at most.
-    for count in (len(tokens), len(tokens) - 1):
-        if count > 0 and len(tokens) == len(values) and spans(tokens[:count], prompt):
+    # What the server made up after the prompt is at the end, a token at most; its text may be empty.
+    for count in (len(tokens) - 1, len(tokens)):
+        if any(tokens[:count]) and len(tokens) == len(values) and spans(tokens[:count], prompt):
             return tokens[:count], values[:count]
     return None
 
@@ -223,4 +240,6 @@ def _text(answer: Any, name: str) -> str:
         text = choice["message"]["content"] if "message" in choice else choice["text"]
     except (KeyError, IndexError, TypeError) as error:
         raise UserError(f"{name} answers without a text") from error
-    return text if isinstance(text, str) else ""
+    if not isinstance(text, str):  # a model that only thinks, or calls a tool
+        raise UserError(f"{name} answers without a text")
+    return text

@@ -6,6 +6,7 @@ embedded model does it (entailment) and as `Request` says (language models).
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import inspect
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from troth.backends import Continuation, Pair, Request, Verdict, packed, request
 from troth.backends.batches import Batch, Cutting, Room, answered, by_length, encodable
 from troth.backends.embedded import verdicts
-from troth.backends.hub import Source, load
+from troth.backends.hub import Source, load, loading
 from troth.errors import UserError
 
 NLI_ROOM = Room(items=32, units=8192)
@@ -95,9 +96,10 @@ class HfNli(Cutting[Pair]):
     def _model(self) -> tuple[Any, Any, list[int], int]:
         if self._loaded is None:
             tokenizer, model = load(self.source, "AutoModelForSequenceClassification")
-            tokenizer.truncation_side = "left"
-            order = labels(model.config.id2label, self.name)
-            self._loaded = tokenizer, model, order, reach(tokenizer, model.config, ENTAILMENT)
+            with loading(self.name):
+                tokenizer.truncation_side = "left"
+                order = labels(model.config.id2label, self.name)
+                self._loaded = tokenizer, model, order, reach(tokenizer, model.config, ENTAILMENT)
         return self._loaded
 
 
@@ -128,11 +130,15 @@ def reach(tokenizer: Any, config: Any, otherwise: int) -> int:
 def _shortened(tokenizer: Any, pair: Pair, limit: int) -> dict[str, list[int]]:
     """The premise without its beginning; the hypothesis whole, unless it would leave next to nothing of the premise."""
     premise, hypothesis = pair
-    first, second = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in pair)
-    room = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 4)
-    if len(second) > room:
-        hypothesis = tokenizer.decode(second[:room])
-    row = tokenizer(premise, hypothesis, truncation="only_first" if first else "longest_first", max_length=limit)
+
+    def tokens(text: str) -> int:
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    room = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(tokens(premise), limit // 4)
+    if tokens(hypothesis) > room:  # as many characters as fit: a cut within one would make others of it
+        most = bisect.bisect_right(range(len(hypothesis)), room, key=lambda end: tokens(hypothesis[:end])) - 1
+        hypothesis = hypothesis[: max(0, most)]
+    row = tokenizer(premise, hypothesis, truncation="only_first", max_length=limit)
     return {name: row[name] for name in row}
 
 
@@ -159,7 +165,7 @@ class HfLm:
         self.source = source
         self._loaded: tuple[Any, Any, int] | None = None
         self._chooses = False  # whether the model can leave out logits that nobody asks for
-        self._packs = False  # whether it can read many texts as one row, see `packed`
+        self._reader: packed.Reader | None = None  # how it reads many texts as one row, if it can
 
     @property
     def name(self) -> str:
@@ -174,7 +180,7 @@ class HfLm:
         """Requests that begin alike together, where the model can read them as one; else by length."""
         requests = [item for item in items if isinstance(item, Request)]
         self._model()
-        if not self._packs or len(requests) < len(items):
+        if self._reader is None or len(requests) < len(items):
             return by_length(self.lengths(items), self.room)
         rows = self._rows(requests)
         read = [_read(rows[one]) for one in requests]
@@ -189,8 +195,8 @@ class HfLm:
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
         meant = [request(given) for given in requests]
         rows = self._rows(meant)
-        if self._packs:
-            return self._packed([rows[one] for one in meant])
+        if self._reader is not None:
+            return self._packed([rows[one] for one in meant], self._reader)
         return answered(
             meant,
             lambda asked: self._scored([rows[one] for one in asked]),
@@ -198,18 +204,20 @@ class HfLm:
             room=self.room,
         )
 
-    def _packed(self, rows: Sequence[Row]) -> list[Continuation]:
-        _, model, _ = self._model()
+    def _packed(self, rows: Sequence[Row], reader: packed.Reader) -> list[Continuation]:
         read, wanted = [_read(row) for row in rows], [row.ids[max(row.start, 1) :] for row in rows]
         found: dict[int, list[float]] = {}
         for batch in packed.plan(read, self._units()) if any(read) else ():
-            found.update(packed.logprobs(model, read, wanted, batch))
+            found.update(packed.logprobs(reader, read, wanted, batch))
         return [_continuation(row, found.get(place, [])) for place, row in enumerate(rows)]
 
     def _units(self) -> int:
         """Tokens of a batch: no more than there is room for the logits of."""
+        return max(packed.LEAST, min(PACKED, LOGITS // self._vocabulary()))
+
+    def _vocabulary(self) -> int:
         _, model, _ = self._model()
-        return max(packed.LEAST, min(PACKED, LOGITS // int(model.config.get_text_config(decoder=True).vocab_size)))
+        return int(model.config.get_text_config(decoder=True).vocab_size)
 
     def _rows(self, requests: Sequence[Request]) -> dict[Request, Row]:
         _, _, limit = self._model()
@@ -251,7 +259,7 @@ class HfLm:
         # The token at a place is given by the logits one place before; the first of all by none.
         first = min(max(row.start - 1, 0) for row in batch)
         last = max(max(len(row.ids) - 1, 0) for row in batch)
-        if len(batch) > 1 and len(batch) * (last - first) * model.config.vocab_size > LOGITS:
+        if len(batch) > 1 and len(batch) * (last - first) * self._vocabulary() > LOGITS:
             half = len(batch) // 2
             return self._scored(batch[:half]) + self._scored(batch[half:])
         if last == first:
@@ -313,14 +321,16 @@ class HfLm:
     def _model(self) -> tuple[Any, Any, int]:
         if self._loaded is None:
             tokenizer, model = load(self.source, "AutoModelForCausalLM")
-            own = model.generation_config
-            own.eos_token_id = tokenizer.eos_token_id if own.eos_token_id is None else own.eos_token_id
-            # Penalties and the like, which a model may bring along, would go into every text without anyone asking.
-            model.generation_config = type(own)(eos_token_id=own.eos_token_id)
-            self._loaded = tokenizer, model, reach(tokenizer, model.config, LANGUAGE)
-            parameters = inspect.signature(model.forward).parameters
-            self._chooses = "logits_to_keep" in parameters
-            self._packs = packed.possible(model, list(parameters))
+            with loading(self.name):
+                own = model.generation_config
+                own.eos_token_id = tokenizer.eos_token_id if own.eos_token_id is None else own.eos_token_id
+                # Penalties and the like, which a model may bring along, would go into every text unasked.
+                model.generation_config = type(own)(eos_token_id=own.eos_token_id)
+                parameters = inspect.signature(model.forward).parameters
+                self._chooses = "logits_to_keep" in parameters
+                self._reader = packed.reader(model, list(parameters))
+                config = model.config.get_text_config(decoder=True)
+                self._loaded = tokenizer, model, reach(tokenizer, config, LANGUAGE)
         return self._loaded
 
 

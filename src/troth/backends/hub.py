@@ -9,13 +9,18 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from troth.errors import UserError
 
 NEEDED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # one of these at least
+INDEX = "model.safetensors.index.json"  # of weights in several files
 HUB = re.compile(r"hf:(?P<repo>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -85,30 +90,50 @@ def _on_hub(repo: str, revision: str | None) -> Source:
     if not sys.stderr.isatty():
         disable_progress_bars()
 
-    def get(call: Callable[..., Any], **what: Any) -> Path:
-        try:
-            return Path(call(repo, **what, local_files_only=True))
-        except (OSError, ValueError):
-            pass  # not on this disk
+    def get(call: Callable[..., Any], here: Callable[[Path], bool], **what: Any) -> Path:
+        with suppress(OSError, ValueError):  # which it raises for what is not on this disk
+            found = Path(call(repo, **what, local_files_only=True))
+            if here(found):
+                return found
         try:
             return Path(call(repo, **what))
-        except (OSError, ValueError) as error:
+        except Exception as error:  # its own errors, those of its HTTP library, of the disk
             shown = f"{repo}@{revision}" if revision else repo
             hint = "is there a connection, and is the name right? Without one: a folder, or embedded"
             raise UserError(f"the model '{shown}' cannot be had from the hub: {_first(error)}", hint=hint) from error
 
     commit = revision or ""
     if not COMMIT.fullmatch(commit):
-        commit = get(hf_hub_download, filename="config.json", revision=revision).parent.name
+        commit = get(hf_hub_download, Path.is_file, filename="config.json", revision=revision).parent.name
 
     def folder() -> Path:
         patterns = {"allow_patterns": list(NEEDED), "ignore_patterns": ["*/*"]}
-        found = get(snapshot_download, revision=commit, **patterns)
-        if not any(found.glob("*.safetensors")):  # only part of it was on this disk
-            found = Path(snapshot_download(repo, revision=commit, **patterns))
-        return _whole(found)
+        return _whole(get(snapshot_download, _complete, revision=commit, **patterns))
 
     return Source(f"hf:{repo}@{commit}", folder)
+
+
+def _complete(folder: Path) -> bool:
+    """Whether all of a model is there; the hub's cache may hold any part of it."""
+    parts: set[str] = set()
+    if (folder / INDEX).is_file():
+        with loading(str(folder / INDEX)):
+            parts = set(msgspec.json.decode((folder / INDEX).read_bytes())["weight_map"].values())
+    there = all((folder / name).is_file() for name in ("config.json", *parts)) and any(folder.glob("*.safetensors"))
+    return there and any(any(folder.glob(name)) for name in VOCABULARY)
+
+
+@contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Whatever goes wrong in transformers with a model's files is the files' fault, and one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ImportError as error:
+        raise lacking(error) from error
+    except Exception as error:
+        raise UserError(f"the model cannot be loaded: {_first(error)}", file=what) from error
 
 
 def load(source: Source, kind: str) -> tuple[Any, Any]:
@@ -116,22 +141,24 @@ def load(source: Source, kind: str) -> tuple[Any, Any]:
     try:
         import torch
         import transformers
-        from safetensors import SafetensorError
     except ImportError as error:
         raise lacking(error) from error
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     folder = source.folder()
     safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    try:
+    with loading(str(folder)):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
         model, told = getattr(transformers, kind).from_pretrained(
             folder, **safe, use_safetensors=True, dtype=torch.float32, output_loading_info=True
         )
-    except ImportError as error:
-        raise lacking(error) from error
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise UserError(f"the model cannot be loaded: {_first(error)}", file=str(folder)) from error
+        special = set(tokenizer.all_special_ids)
+        own = [number for number in tokenizer.get_vocab().values() if number not in special]
+        rows = len(model.get_input_embeddings().weight)
+    if not own:  # transformers makes a tokenizer of special tokens where there are no files of one
+        raise UserError("the model has no tokenizer, or one without words", file=str(folder))
+    if max(own) >= rows:
+        raise UserError(f"the tokenizer has {max(own) + 1} tokens, the model {rows}", file=str(folder))
     if told["missing_keys"]:  # transformers would make do with weights drawn at random
         what = f"the model has no weights for {', '.join(sorted(told['missing_keys'])[:3])}"
         raise UserError(what, file=str(folder), hint="is it trained for this task?")

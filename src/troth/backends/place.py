@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from troth.errors import UserError
+
 
 def folder() -> Path:
     """$TROTH_CACHE, or the platform's folder for such things."""
@@ -13,11 +15,13 @@ def folder() -> Path:
         return Path(own)
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return Path(xdg) / "troth"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "troth"
     if local := os.environ.get("LOCALAPPDATA"):
         return Path(local) / "troth" / "cache"
-    return Path.home() / ".cache" / "troth"
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise UserError("there is no home directory to keep a cache in", hint="TROTH_CACHE names a folder") from error
+    return home / "Library" / "Caches" / "troth" if sys.platform == "darwin" else home / ".cache" / "troth"
 
 
 def scores() -> Path:

@@ -21,9 +21,17 @@ def bar(what: str) -> Iterator[Progress]:
 
     console = Console(file=sys.stderr)  # this very stream, whatever is put in its place meanwhile
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as drawn:
-        task = drawn.add_task(escape(what), total=None)
-        yield lambda done, total: drawn.update(task, completed=done, total=total)
+    drawn = Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
+    task = drawn.add_task(escape(what), total=None)
+
+    def progress(done: int, total: int) -> None:
+        drawn.start()  # not before: a terminal has room for one bar, and loading the model may draw its own
+        drawn.update(task, completed=done, total=total)
+
+    try:
+        yield progress
+    finally:
+        drawn.stop()
 
 
 def note(line: str) -> None:

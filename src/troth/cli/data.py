@@ -35,12 +35,22 @@ def ls(what: str | None, json: bool) -> None:
     from troth.metrics import aggregate
     from troth.metrics.profiles import PROFILES
     from troth.perturb import FAMILIES
+    from troth.readers import grounded as documents
+    from troth.registry import Registry
+    from troth.runner import nlg_scores
+    from troth.scorers import grounded
+
+    def told(registry: Registry) -> dict[str, str]:
+        return {name: (registry.load(name).__doc__ or "").partition("\n")[0] for name in registry}
 
     kinds = {
         "metrics": {**{name: about for name, (_, about) in aggregate.METRICS.items()}, "fga@λ": aggregate.FGA},
         "profiles": {name: profile.summary for name, profile in PROFILES.items()},
-        "formats": {name: (readers.FORMATS.load(name).__doc__ or "").partition("\n")[0] for name in readers.FORMATS},
-        "perturbations": {name: (FAMILIES.load(name).__doc__ or "").partition("\n")[0] for name in FAMILIES},
+        "response metrics": nlg_scores.ABOUT,
+        "grounding metrics": told(grounded.METRICS),
+        "formats": told(readers.FORMATS),
+        "grounding formats": told(documents.FORMATS),
+        "perturbations": told(FAMILIES),
         "backends": backends.KINDS,
     }
     if what is not None and what not in kinds:

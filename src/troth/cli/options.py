@@ -22,7 +22,7 @@ SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_defaul
 WORKERS = click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure."
 )
-OUT = click.option("--out", metavar="RUN", help="Write run.json and rows.parquet to this folder.")
+OUT = click.option("--out", metavar="RUN", help="Write the run to this folder: figures, rows, dialogues.")
 
 NLI = click.option(
     "--nli", metavar="NAME", default="embedded", show_default=True, help="Entailment model; see `troth ls backends`."

@@ -57,8 +57,7 @@ def dialogue(
 
     OUT is a new folder with the dialogues, the schema, and perturbation.json, which says what was done.
     """
-    from troth import backends
-    from troth.runner.perturb import perturb_dialogues
+    from troth.runner.perturb import CUT, perturb_dialogues
 
     listed = families.split(",")
     settings: list[Setting] = list(map(_setting, chosen))
@@ -77,13 +76,17 @@ def dialogue(
             format=format,
             to=to,
             schema=schema,
-            nli=None if nli is None else backends.nli(nli, cache=cache),
+            nli=nli,
+            cache=cache,
             progress=progress,
         )
     if json:
         show.json(record)
     else:
         show.table(_table(record))
+    for effect in record.families:
+        if CUT in effect.figures:
+            show.note(f"{effect.figures[CUT]:.0f} pairs were longer than the model reads, and were cut")
     show.note(f"written: {out}")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from troth.cli import options, show
+from troth.cli.generate import AUGMENTS
 from troth.cli.perturb_schema import progress
 from troth.report import tables
 
@@ -24,18 +25,26 @@ SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_defaul
 @click.command(no_args_is_help=True)
 @options.GOLD
 @TURNS
+@click.option(
+    "--augment",
+    type=AUGMENTS,
+    default="never",
+    show_default=True,
+    help="Of the row `gated`: whether what fails alone is asked again in context.",
+)
 @options.SCHEMA
 @options.NLI
 @options.CACHE
 @options.FORMAT
 @options.resamples(1000, 1)
 @SEED
-@click.option("--examples", type=click.IntRange(min=0), default=0, metavar="N", help="Show N lists that are lost.")
+@click.option("--examples", type=click.IntRange(min=0), default=0, metavar="N", help="Show N lost lists of each rule.")
 @click.option("--lost", metavar="FILE", help="Write all lists that are lost to this JSONL file.")
 @options.JSON
 def rerank(
     gold: str,
     turns: int,
+    augment: Any,
     schema: str | None,
     nli: str,
     cache: str | None,
@@ -48,11 +57,13 @@ def rerank(
 ) -> None:
     """Does the reranker choose gold among copies of it with a wrong value, a missing one, a yes for a no?
 
-    Gold stands last, so that a tie is lost. `plain` is the paper's rule; `gated` also looks for the values.
+    Gold stands last, so that a tie is lost. `entailed` is the paper's rule; `retry` also asks in context; `gated` also
+    looks for the values; `rule` only looks for them and asks no model. Copies with a wrong or missing value are made so
+    that `rule` finds them: what the model is worth is read from the first two.
     """
     from troth import backends
     from troth.runner import files
-    from troth.runner.rerank_trial import trial
+    from troth.runner.rerank_trial import RULES, trial
     from troth.runner.sample import corpus
 
     if lost is not None:
@@ -61,7 +72,8 @@ def rerank(
     dialogues, services = corpus(gold, schema=schema, format=format)
     with progress("reranking") as step:
         made = trial(
-            dialogues, services, model, turns=turns or None, seed=seed, resamples=resamples, progress=step
+            dialogues, services, model, turns=turns or None, seed=seed, augment=augment, resamples=resamples,
+            progress=step,
         )  # fmt: skip
     if lost is not None:
         with files.new_file(lost) as file:
@@ -71,13 +83,13 @@ def rerank(
         show.json(made.scores)
     else:
         show.tables(tables.of_scores(made.scores))
-        for one in made.lost[:examples]:
+        for one in (one for rule in RULES for one in [one for one in made.lost if one.rule == rule][:examples]):
             show.text("")
             show.text(f"{one.dialogue}, turn {one.turn}: lost by {one.rule} to {', '.join(one.kinds)}")
             show.text(f"  gold    {' '.join(one.gold.split())}")
             show.text(f"  chosen  {' '.join(one.chosen.split())}")
             show.text(f"  gold has no point for: {'; '.join(one.missed) or '–'}")
-    _note(made.scores, f"{made.lists} lists", model)
+    _note(made.scores, made.notes, f"{made.lists} lists", model)
 
 
 @click.command(no_args_is_help=True)
@@ -129,10 +141,12 @@ def templates(
         for text, sentence in made.examples[:examples]:
             show.text(f"“{' '.join(text.split())}” does not entail “{sentence}”")
     left = f", {made.left_out} left out: an act has no template or no rule" if made.left_out else ""
-    _note(made.scores, f"{made.turns} turns{left}", model)
+    _note(made.scores, made.notes, f"{made.turns} turns{left}", model)
 
 
-def _note(scores: Sequence[Score], what: str, model: Nli) -> None:
+def _note(scores: Sequence[Score], notes: Sequence[str], what: str, model: Nli) -> None:
+    for line in notes:
+        show.note(line)
     if model.cut:
         show.note(f"{model.cut} pairs were longer than the model reads, and were cut")
     show.note(f"{what}; {scores[0].signature}")

@@ -53,8 +53,11 @@ def wording(
     GOLD is a folder of dialogues with the system's acts, and its schema. Without --from the original schema is judged
     alone.
     """
+    from troth.runner import store
     from troth.runner import wording as runner
 
+    if out is not None:
+        store.refuse(out)
     if variants is not None and folder is None:
         raise UserError("--variants are those of --from", hint="name SGD-X's folder with --from")
     with progress("judging") as step:
@@ -64,6 +67,7 @@ def wording(
         )  # fmt: skip
     if out is not None:
         arguments = {"gold": gold, "from": folder, "variants": variants, "turns": turns, "nli": nli, "seed": seed}
+        arguments["format"] = format
         _save(out, result, {**arguments, "schema": schema, "train_schema": train_schema, "resamples": resamples})
     if json:
         show.json(result.scores)
@@ -92,7 +96,7 @@ def _tables(scores: Sequence[Score]) -> Iterator[tables.Table]:
         mine = [system for system in systems if (system, "f1", group) in found]
         if mine:
             names = [name for name in METRICS if (mine[0], name, group) in found]
-            rows = tuple((system, *(_cell(found[system, name, group]) for name in names)) for system in mine)
+            rows = tuple((system, *(tables.figure(found[system, name, group]) for name in names)) for system in mine)
             yield tables.Table((group, *names), rows)
     for wording in dict.fromkeys(system.partition("/")[0] for system in systems):
         yield _by_kind(wording, [system for system in systems if system.partition("/")[0] == wording], found)
@@ -113,9 +117,3 @@ def _by_kind(wording: str, systems: Sequence[str], found: dict[tuple[str, str, s
     )
     names = [f"{'f1' if metric == 'f1' else 'false'} {system.partition('/')[2]}" for metric, system in heads]
     return tables.Table((f"{wording}: kind", "cases", *names), rows)
-
-
-def _cell(score: Score) -> str:
-    if score.value is None or score.low is None or score.high is None:
-        return tables.percent(score.value)
-    return f"{tables.percent(score.value)} ±{tables.percent((score.high - score.low) / 2)}"

@@ -1,11 +1,16 @@
 """The fidelity reranker (sgsacc.txt, section 3): of several responses, the one that is true to most of its acts.
 
-One point for each act of which any candidate reference is entailed, by the response alone or, where that fails, in its
-context (`troth.scorers.sgsacc`). The highest sum wins; of equal ones the likeliest; of equally likely ones, or where no
-likelihoods are given, the first. No gold utterance is used. Acts that no rule puts into words are passed over.
+One point for each act of which any candidate reference is entailed by the response. The highest sum wins; of equal
+ones the likeliest. No gold utterance is used. Acts that no rule puts into words are passed over.
 
-`gated` asks for more: every value that is said as it stands must stand in the response, too (`tamper.present`). That is
-not the paper's rule, and the recipe says so.
+Three things are not in the paper's section 3, and the recipe names them:
+
+- Of equally likely ones, or where no likelihoods are given, the one that comes closest to entailing its acts wins: the
+  highest sum of probabilities of entailment; then the first.
+
+- `augment="retry"` asks once more in context where the response alone fails, as the metric does (section 2.1;
+  `troth.scorers.sgsacc`). A value of the user's words may then make up for one that the response lacks.
+- `gated`: every value that is said as it stands must stand in the response, too (`tamper.present`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from troth.backends import Nli, Verdict
 from troth.errors import UserError
 from troth.records import Act, Dialogue, Frame, Schema, Turn
 from troth.scorers import references, sgsacc, tamper
-from troth.scorers.sgsacc import Answer, Due
+from troth.scorers.sgsacc import Answer, Augment, Due
 
 CHUNK = 256  # turns whose pairs are asked together
 
@@ -78,7 +83,7 @@ class Nbest(msgspec.Struct, frozen=True):
         if len(self.scores) != len(self.candidates):
             what = f"{len(self.candidates)} candidates and {len(self.scores)} scores"
             raise UserError(what, hint="give a score for each candidate, or none at all")
-        if not all(map(math.isfinite, self.scores)):
+        if not all(map(_finite, self.scores)):
             raise UserError("a score is not a finite number", hint="leave out candidates that have none")
 
 
@@ -91,20 +96,26 @@ def rerank(
     previous: str = "",
     scores: Sequence[float] | None = None,
     gated: bool = False,
+    augment: Augment = "never",
 ) -> Choice:
     """The candidate that is true to most acts. `acts`: what is to be said, by service; `previous`: the turn before."""
     listed = Nbest(tuple(candidates), due(acts, schema), previous, None if scores is None else tuple(scores))
-    return rerank_all([listed], nli, gated=gated)[0]
+    return rerank_all([listed], nli, gated=gated, augment=augment)[0]
 
 
 def rerank_all(
-    turns: Iterable[Nbest], nli: Nli, *, gated: bool = False, progress: Progress | None = None
+    turns: Iterable[Nbest],
+    nli: Nli,
+    *,
+    gated: bool = False,
+    augment: Augment = "never",
+    progress: Progress | None = None,
 ) -> list[Choice]:
     """Many turns at once: the model gets them in large batches."""
     turns = list(turns)
     made: list[Choice] = []
     for start in range(0, len(turns), CHUNK):
-        made += _chosen(turns[start : start + CHUNK], nli, gated)
+        made += _chosen(turns[start : start + CHUNK], nli, gated, augment)
         if progress is not None:
             progress(len(made), len(turns))
     return made
@@ -120,13 +131,27 @@ def due(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[Due, ...]:
     return unit.due
 
 
-def recipe(nli: Nli, *, gated: bool, ties: str = "likelihood") -> str:
-    """Whatever moves the choice: a part of signatures."""
-    rule = "any+present" if gated else "any"
-    return f"rule:{rule}|refs:{references.RULES}|augment:retry|ties:{ties}|nli:{nli.name}"
+def recipe(
+    nli: Nli,
+    *,
+    gated: bool = False,
+    augment: Augment = "never",
+    descriptions: str = "schema",
+) -> str:
+    """Whatever moves the choice: a part of signatures. `descriptions`: none or part, where the schema lacks them."""
+    marks = ["rule:any+present" if gated else "rule:any", f"refs:{references.RULES}"]
+    marks += [f"desc:{descriptions}"] if descriptions != "schema" else []
+    return "|".join([*marks, f"augment:{augment}", "ties:likelihood+entailment", f"nli:{nli.name}"])
 
 
-def _chosen(turns: Sequence[Nbest], nli: Nli, gated: bool) -> list[Choice]:
+def _finite(score: float) -> bool:
+    try:
+        return math.isfinite(score)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _chosen(turns: Sequence[Nbest], nli: Nli, gated: bool, augment: Augment) -> list[Choice]:
     judged = [[one for one in turn.due if references.candidates(*one)] for turn in turns]
     questions = [
         sgsacc.question(one, text, turn.previous)
@@ -134,7 +159,7 @@ def _chosen(turns: Sequence[Nbest], nli: Nli, gated: bool) -> list[Choice]:
         for text in turn.candidates
         for one in listed
     ]
-    answers = iter(sgsacc.ask(nli, questions))
+    answers = iter(sgsacc.ask(nli, questions, augment=augment))
     return [_choice(turn, listed, answers, gated) for turn, listed in zip(turns, judged, strict=True)]
 
 
@@ -147,8 +172,9 @@ def _choice(turn: Nbest, judged: Sequence[Due], answers: Iterable[Answer], gated
         acts = tuple(_reason(one, answer, text, gated) for one, answer in pairs)
         made.append(Candidate(text, score, sum(act.faithful for act in acts), acts))
     likely = [0.0 if score is None else score for score in scores]
+    close = [math.fsum(act.entailment for act in one.acts) for one in made]
     places = range(len(made))
-    best = max(places, key=lambda place: (made[place].fidelity, likely[place]))  # the first of equal ones
+    best = max(places, key=lambda place: (made[place].fidelity, likely[place], close[place]))  # the first of equal ones
     likeliest = max(places, key=likely.__getitem__)
     return Choice(made[best].text, best, likeliest, made[best].fidelity, len(judged), tuple(made))
 

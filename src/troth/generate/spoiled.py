@@ -3,13 +3,13 @@
 They are what a reranker must not choose. Three kinds, each on one act drawn at random:
 
 - `value`: another value of the slot (`tamper.tampered`) stands wherever the true one stood;
-- `missing`: the sentences that hold the value are gone; or, where that would leave nothing, the value's own words, with
-  the preposition that leads up to them;
+- `missing`: the value's own words are gone, with the preposition that leads up to them; a sentence of which next to
+  nothing is left goes as a whole, unless another act is told in it, or it is all there is;
 - `boolean`: yes becomes no, or no yes, in the clause that names the slot, by rules over its words. Many clauses fit no
   rule ("it does"), and are left alone.
 
 None comes out where nothing can be changed with certainty: the value is not in the text word by word, or still stands
-in it afterwards in another form.
+in it afterwards in another form, or the value of another act is lost with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ KINDS: tuple[Kind, ...] = ("value", "missing", "boolean")
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[a-z][.!?])(?=[A-Z])")  # "4 option.What do you think …"
 _CLAUSE = re.compile(r"[.!?;,]+|\b(?:and|but|though|although|while)\b")
-_LEADING = r"(?:(?:at|in|on|for|from|to|of|by|with|called|named|is|are|costs?|around|about)\s+)?(?:(?:the|a|an)\s+)?"
+_LEADING = re.compile(
+    r"(?:\b(?:at|in|on|for|from|to|of|by|with|called|named|is|are|costs?|around|about)\s+)?(?:\b(?:the|a|an)\s+)?$",
+    re.IGNORECASE,
+)
+_LITTLE = 2  # words that make no sentence: "How about?"
 
 
 def spoiled(
@@ -40,7 +44,7 @@ def spoiled(
         rng.shuffle(order)  # always as many draws, whatever comes of them
         rule: Callable[[Due], str | None] = {
             "value": lambda one: _wrong(text, one, due, pool, rng),
-            "missing": lambda one: _missing(text, one),
+            "missing": lambda one: _missing(text, one, due),
             "boolean": lambda one: flipped(text, one),
         }[kind]
         found = next((new for new in map(rule, order) if new is not None and _differs(new, text)), None)
@@ -69,33 +73,56 @@ def _wrong(text: str, one: Due, due: Sequence[Due], pool: tamper.Pool, rng: rand
         found = _places(old, new)
         for start, end in reversed(found):
             new = new[:start] + _like(new[start:end], other) + new[end:]
-    return None if tamper.present(act, service, new) else new
+    return new if _only(one, due, text, new) else None
 
 
-def _missing(text: str, one: Due) -> str | None:
+def _missing(text: str, one: Due, due: Sequence[Due]) -> str | None:
     act, service = one
     if tamper.kind(act, service) in ("boolean", "intent", "request", "act") or not tamper.present(act, service, text):
         return None
-    value = act.values[0]
-    parts = _SENTENCE.split(text)
-    left = [part for part in parts if not _places(value, part)]
-    if left == parts:
-        return None
-    new = " ".join(left)
-    if not left:
-        new = text
-        for start, end in reversed(_places(value, text)):
-            lead = re.search(_LEADING + "$", text[:start], re.IGNORECASE)
-            new = new[: lead.start() if lead else start] + new[end:]
-        new = re.sub(r"\s+([,.?!])", r"\1", " ".join(new.split()))
-    return None if tamper.present(act, service, new) else new
+    others = [other for other in due if other != one]
+    cut = [(part, _without(part, act.values[0])) for part in _SENTENCE.split(text)]
+    left = [new for part, new in cut if new == part or not _dropped(part, new, others)]
+    new = " ".join(left or [new for _, new in cut])
+    return new if _only(one, due, text, new) else None
+
+
+def _without(sentence: str, value: str) -> str:
+    """The sentence without the value's own words and what leads up to them."""
+    left = sentence
+    for start, end in reversed(_places(value, sentence)):
+        lead = _LEADING.search(sentence[:start])
+        left = left[: lead.start() if lead else start] + left[end:]
+    return sentence if left == sentence else re.sub(r"\s+([,.?!])", r"\1", " ".join(left.split()))
+
+
+def _dropped(sentence: str, left: str, others: Sequence[Due]) -> bool:
+    """Whether what is left of a sentence is not worth saying, and no other act is told in it."""
+    return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_told(other, sentence) for other in others)
+
+
+def _told(one: Due, sentence: str) -> bool:
+    """Whether a sentence seems to tell the act: it has its value, or its name where the value is a yes or no."""
+    act, service = one
+    slot = references.slot_of(act, service)
+    if slot is not None and references.is_boolean(slot):
+        names = "|".join(_names(slot.name))
+        return bool(names and re.search(rf"\b(?:{names})\b", sentence, re.IGNORECASE))
+    return any(_places(value, sentence) for value in act.values)
+
+
+def _only(one: Due, due: Sequence[Due], text: str, new: str) -> bool:
+    """Whether the act's value is lost in the new text, and no other's."""
+    return not tamper.present(*one, new) and all(
+        tamper.present(*other, new) or not tamper.present(*other, text) for other in due if other != one
+    )
 
 
 def _places(value: str, text: str) -> list[tuple[int, int]]:
-    """Where the value stands, as said or as a number word."""
+    """Where the value stands, as said or as a number word, and not as a part of another word or number."""
     forms = {value, *(form for form in (_word(value), _digits(value)) if form)}
-    pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-    return [match.span() for match in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text, re.IGNORECASE)]
+    pattern = "|".join(tamper.whole(form) for form in sorted(forms, key=len, reverse=True))
+    return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
 def _like(old: str, new: str) -> str:

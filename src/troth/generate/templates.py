@@ -15,13 +15,17 @@ one that is offered. Of a key that stands there twice, the last counts. All that
 is the order of a turn's sentences: SELECT, INFORM_COUNT, NOTIFY_SUCCESS, NOTIFY_FAILURE, INFORM, REQUEST, CONFIRM, then
 the others, each in the order of the acts; a frame that confirms begins with "Please confirm the following details:".
 
-Theirs fails where there is no template. Ours leaves the act out and says so. Nor does it mind a service without a file.
+Theirs fails where there is no template. Ours leaves the act out and says so; where nothing that confirms is left, the
+phrase is left out, too. Nor does it mind a service without a file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from troth.errors import UserError, near
 from troth.records import Act, Frame, Turn
@@ -94,7 +98,7 @@ def key(act: Act, frame: Frame) -> str:
     marks = VALUE * len(act.values)
     if act.act in BY_INTENT:
         parts = [act.act, *filter(None, [_intent(act, frame)])]
-        return SEPARATOR.join([*parts, "count", marks] if act.act == "INFORM_COUNT" else parts)
+        return SEPARATOR.join([*parts, "count", *filter(None, [marks])] if act.act == "INFORM_COUNT" else parts)
     parts = [act.act, *filter(None, [act.slot])]
     if act.slot and act.values:
         parts.append(act.values[0] if len(act.values) == 1 and act.values[0] in OWN else marks)
@@ -118,11 +122,17 @@ def response(turn: Turn, templates: Templates) -> Response:
     for frame in turn.frames:
         made = sentences(frame, templates)
         texts = [sentence.text for sentence in made if sentence.text is not None]
-        if texts and any(sentence.act.act == "CONFIRM" for sentence in made):
+        if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in made):
             said.append(CONFIRM)
         said += texts
         lacking += [sentence for sentence in made if sentence.text is None]
     return Response(" ".join(said), tuple(lacking))
+
+
+def fingerprint(templates: Templates) -> str:
+    """A short hash of all texts under their keys: whatever moves what is said."""
+    told = [(service, sorted(texts.items())) for service, texts in sorted(templates.items())]
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:8]
 
 
 def hint(service: str, key: str, templates: Templates) -> str | None:

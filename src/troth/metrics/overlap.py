@@ -6,6 +6,7 @@ of a group and of a resampled corpus is sacreBLEU's of the summed counts. Values
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -65,10 +66,14 @@ def bleu(summed: Sequence[float]) -> float:
 
 
 def interval(by_dialogue: Counts, *, resamples: int = 1000, seed: int = 0) -> Interval:
-    """BLEU of counts summed per dialogue (dialogues in the order of their ids), with its percentile interval."""
+    """BLEU of counts summed per dialogue (dialogues in the order of their ids), with its percentile interval.
+
+    A group's counts are 0 for dialogues that are not of it. A resample that draws none of the group has no BLEU and is
+    left out, as for every ratio; the bounds are NaN if all are such.
+    """
     if not len(by_dialogue):
         raise ValueError("no dialogue to score")
     # Sums over one and the same draw as every ratio's: means of the counts, times how many are drawn.
     drawn = stats.bootstrap(by_dialogue, np.ones_like(by_dialogue), resamples=resamples, seed=seed) * len(by_dialogue)
-    low, high = stats.interval([bleu(row) for row in drawn.tolist()])
+    low, high = stats.interval([bleu(row) if row[-1] else math.nan for row in drawn.tolist()])
     return Interval(bleu(by_dialogue.sum(axis=0).tolist()), float(low[0]), float(high[0]))

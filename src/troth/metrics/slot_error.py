@@ -9,6 +9,7 @@ turns in which there is a value to give.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ def noncategorical(schema: Schema) -> Slots:
     return frozenset(
         (service.name, slot.name) for service in schema.values() for slot in service.slots if not slot.is_categorical
     )
+
+
+def fingerprint(slots: Slots) -> str:
+    """Short, of which slots these are: the only part of a schema that SER depends on."""
+    return hashlib.sha256("\n".join(sorted(map("\t".join, slots))).encode()).hexdigest()[:8]
 
 
 def due(frames: Iterable[Frame], slots: Slots) -> Iterator[Value]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -42,11 +42,18 @@ class _Row(NamedTuple):
     response: str
 
 
-def read(path: str, turns: Turns, *, format: str | None = None, ids: str | None = None) -> dict[Key, Response]:
+def read(
+    path: str,
+    turns: Turns,
+    *,
+    format: str | None = None,
+    ids: str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> dict[Key, Response]:
     """A file's responses by dialogue and turn. One that gold has no system turn for is an error, and so is a second.
 
     `ids`: for a file with one response a line, a file with `dialogue turn` on each line. Without it the responses stand
-    for all of gold's system turns in order.
+    for all of gold's system turns in order, which `tell` is told.
     """
     if format is not None and format not in FORMATS:
         known = "one of: " + ", ".join(FORMATS)
@@ -59,10 +66,12 @@ def read(path: str, turns: Turns, *, format: str | None = None, ids: str | None 
         try:
             for row in _rows(document, kind, turns, ids):
                 with where(line=row.line, dialogue=row.dialogue, turn=row.turn):
-                    _check(row, turns, found)
+                    _check(row, turns, found, document.name)
                 found[row.dialogue, row.turn] = Response(row.response, document.name, row.line)
         except UserError as error:
             raise error.at(file=document.name, hint="see docs/formats.md for the layout") from error
+        if kind == "lines" and ids is None and tell is not None:
+            tell(f"{document.name}: names no turns: taken in the order of gold's system turns (--ids FILE names them)")
     return found
 
 
@@ -79,7 +88,7 @@ def detect(document: Document) -> str:
     return "csv" if {"dialogue", "turn"} <= named else "lines"
 
 
-def _check(row: _Row, turns: Turns, found: Mapping[Key, Response]) -> None:
+def _check(row: _Row, turns: Turns, found: Mapping[Key, Response], file: str) -> None:
     if row.dialogue not in turns:
         hint = near(row.dialogue, turns) or "do gold and responses belong together?"
         raise UserError("gold has no such dialogue", hint=hint)
@@ -90,7 +99,8 @@ def _check(row: _Row, turns: Turns, found: Mapping[Key, Response]) -> None:
         raise UserError("the user speaks in this turn", hint="turns count from 0, the user's and the system's")
     if (row.dialogue, row.turn) in found:
         first = found[row.dialogue, row.turn]
-        raise UserError(f"has a response already on line {first.line}", hint="remove one")
+        place = f"line {first.line}" if first.file == file else f"line {first.line} of {first.file}"
+        raise UserError(f"has a response already on {place}", hint="remove one")
 
 
 def _rows(document: Document, kind: str, turns: Turns, ids: str | None) -> Iterator[_Row]:
@@ -111,21 +121,24 @@ def _jsonl(document: Document) -> Iterator[_Row]:
 
 
 def _csv(document: Document) -> Iterator[_Row]:
-    content = _decoded(document)
-    comma = "\t" if "\t" in content.lstrip().partition("\n")[0] else ","
+    decoded = _decoded(document)
+    content = decoded.lstrip()
+    above = decoded[: len(decoded) - len(content)].count("\n")  # blank lines before the heading
+    comma = "\t" if "\t" in content.partition("\n")[0] else ","
     # Without the line ends' translation, which would change what stands inside quotes.
-    reader = csv.DictReader(io.StringIO(content.lstrip(), newline=""), delimiter=comma, strict=True)
+    reader = csv.DictReader(io.StringIO(content, newline=""), delimiter=comma, strict=True)
     try:
         lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
         if lacking:
-            raise UserError(f"line 1: no column '{lacking[0]}'", hint="columns: " + ",".join(COLUMNS))
+            raise UserError(f"line {above + 1}: no column '{lacking[0]}'", hint="columns: " + ",".join(COLUMNS))
         for record in reader:
-            with where(line=reader.line_num):
+            line = above + reader.line_num
+            with where(line=line):
                 if None in record or None in record.values():
                     raise UserError(f"has not {len(reader.fieldnames or ())} cells", hint="is a comma not in quotes?")
-                yield _Row(reader.line_num, record["dialogue"], whole(record["turn"], "'turn'"), record["response"])
+                yield _Row(line, record["dialogue"], whole(record["turn"], "'turn'"), record["response"])
     except csv.Error as error:
-        raise UserError(f"line {reader.reader.line_num}: {error}", hint="is a quote not closed?") from error
+        raise UserError(f"line {above + reader.reader.line_num}: {error}", hint="is a quote not closed?") from error
 
 
 def _lines(document: Document, turns: Turns, ids: str | None) -> Iterator[_Row]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from troth import __version__, stats
 from troth.errors import UserError, near
 from troth.readers import source
 from troth.records import Score
-from troth.runner.annotate import ANSWER, Asked, Key
+from troth.runner.annotate import ANSWER, Asked, Key, mark
 from troth.runner.sample import Counted, shares
 
 YES, NO = ("yes", "y", "1", "true"), ("no", "n", "0", "false")
@@ -73,9 +74,9 @@ def agree(sheets: Sequence[str], *, key: str | None = None, resamples: int = 100
     if not sheets:
         raise UserError("no sheet is named", hint="one filled sheet an annotator")
     known = load_key(key) if key is not None else None
-    read = {sheet: answers(sheet) for sheet in dict.fromkeys(sheets)}
-    if len(read) < len(sheets):
+    if len(set(map(os.path.realpath, sheets))) < len(sheets):
         raise UserError("the same sheet is named twice", hint="one filled sheet an annotator")
+    read = {sheet: answers(sheet) for sheet in sheets}
     votes = _votes(read, key, known)
     dialogues = {id: one.dialogue for id, one in known.pairs.items()} if known else {vote.id: vote.id for vote in votes}
     scores = [_kappa(votes, dialogues, known, resamples=resamples, seed=seed)]
@@ -90,12 +91,28 @@ def agree(sheets: Sequence[str], *, key: str | None = None, resamples: int = 100
 
 
 def load_key(path: str) -> Key:
+    """A sheet's key, if it is as it was written: its ids bear the mark of its pairs, and its counts can be true."""
     document = source.first(path)
     try:
-        return msgspec.json.decode(document.data, type=Key)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        key = msgspec.json.decode(document.data, type=Key)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         hint = "troth meta annotate writes it beside the sheet, as NAME.key.json"
         raise UserError(f"not a sheet's key: {error}", file=path, hint=hint) from error
+    hint = "take the key that was written with the sheet"
+    if not key.pairs:
+        raise UserError("no pair in it", file=path, hint=hint)
+    if {_mark(id) for id in key.pairs} != {mark(key.pairs.values())}:
+        raise UserError("its pairs are not those that its ids were made for", file=path, hint=hint)
+    for side, there in ((True, key.faithful), (False, key.unfaithful)):
+        drawn = sum(one.faithful == side for one in key.pairs.values())
+        if there < drawn or (there and not drawn):
+            name = "faithful" if side else "unfaithful"
+            raise UserError(f"{drawn} {name} pairs drawn of {there} cannot be", file=path, hint=hint)
+    return key
+
+
+def _mark(id: str) -> str:
+    return id.rpartition("-")[2]
 
 
 def answers(sheet: str) -> dict[str, bool]:
@@ -148,7 +165,12 @@ def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: Key |
     """All sheets must be of the same pairs."""
     first = next(iter(read))
     of, wanted = (key, known.pairs.keys()) if known is not None else (first, read[first].keys())
+    marked = _mark(next(iter(wanted)))
     for sheet, found in read.items():
+        other = next((_mark(id) for id in found if _mark(id) != marked), None)
+        if other is not None:
+            what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
+            raise UserError(what, file=sheet, hint="do they belong together?")
         strange = sorted(found.keys() - wanted)
         lacking = sorted(wanted - found.keys())
         if strange:

@@ -3,35 +3,38 @@
 Half of the pairs are marked faithful by SGSAcc and half unfaithful, from turns that pass validation, in mixed order.
 The metric's verdict is not in the sheet: it is in the key, a file beside it, by the pairs' numbers.
 
-Verdicts come from a run of `troth nlg`: its details have the acts that are not entailed, its rows the turns that pass
-validation. Texts come from the files that the run names. No model is asked.
+Texts and verdicts come from what a run of `troth nlg` keeps of its dialogues (`troth.report.kept`): no file that it was
+made from is read again, and no model is asked. The pairs' ids end in a mark of the drawn pairs, so that a sheet fits no
+other sheet's key.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from troth import __version__, readers
+from troth import __version__
 from troth.errors import UserError, near
-from troth.readers import responses
-from troth.records import Score, Speaker
+from troth.records import Score
+from troth.report import kept
 from troth.runner import store
 from troth.runner.files import new_file, refuse
-from troth.runner.nlg import _labels
 from troth.scorers import references, sgsacc
 
 Of = Literal["validated", "excluded", "all"]
-Turn = tuple[str, int]  # dialogue, index into its turns
 
 COLUMNS = ("id", "previous turn", "utterance", "service", "act", "faithful")
 ANSWER = "faithful"
 METRIC, VALIDATED = "sgsacc", "sgsacc_validated"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets would run
+FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
+BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # what turns letters round
 
 # What the utterance does if it is true to its act.
 WORDS = {
@@ -100,8 +103,8 @@ def annotate(
     if pairs < 2:
         raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
     found = store.load(run)
-    score = _score(found, run, system)
-    key = sample(judged(run, found, score.system), source=run, recipe=score.recipe, pairs=pairs, seed=seed, of=of)
+    score = _score(found, run, system, of)
+    key = sample(judged(run, score.system), source=run, recipe=score.recipe, pairs=pairs, seed=seed, of=of)
     with new_file(out) as sheet, new_file(key_file(out)) as beside:  # the key appears first: no sheet without one
         beside.write(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
         sheet.write(_sheet(key.pairs))
@@ -125,16 +128,17 @@ def sample(
     wanted = (pairs - pairs // 2, pairs // 2)
     drawn = [one for side, count in zip(sides, wanted, strict=True) for one in rng.sample(side, min(count, len(side)))]
     rng.shuffle(drawn)
-    width = len(str(len(drawn)))
-    numbered = {f"p{number:0{width}}": _asked(one) for number, one in enumerate(drawn, 1)}
+    asked = [_asked(one) for one in drawn]
+    width, ending = len(str(len(drawn))), mark(asked)
+    numbered = {f"p{number:0{width}}-{ending}": one for number, one in enumerate(asked, 1)}
     return Key(__version__, source, meant[0].system, METRIC, recipe, of, seed, len(sides[0]), len(sides[1]), numbered)
 
 
 # -- from a run --------------------------------------------------------------------------------------------------------
 
 
-def _score(run: store.Run, path: str, system: str | None) -> Score:
-    """SGSAcc's score of the system that is meant: its recipe goes into the key."""
+def _score(run: store.Run, path: str, system: str | None, of: Of) -> Score:
+    """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
     hint = "make one with troth nlg … --out RUN"
     scores = {score.system: score for score in run.scores if (score.metric, score.group) == (METRIC, "all")}
     if run.command != "nlg" or not scores:
@@ -143,76 +147,34 @@ def _score(run: store.Run, path: str, system: str | None) -> Score:
         raise UserError("the run holds several systems", file=path, hint=f"--system {' or '.join(scores)}")
     if system is not None and system not in scores:
         raise UserError(f"no system is called '{system}'", file=path, hint=near(system, scores) or ", ".join(scores))
-    return scores[system] if system is not None else next(iter(scores.values()))
+    score = scores[system] if system is not None else next(iter(scores.values()))
+    if of == "all":
+        return score
+    validated = {other.system: other for other in run.scores if (other.metric, other.group) == (VALIDATED, "all")}
+    if score.system not in validated:
+        raise UserError(f"the run has no {VALIDATED}", file=path, hint="score that, too, or take --of all")
+    return validated[score.system]
 
 
-def judged(path: str, run: store.Run, system: str) -> list[Judged]:
-    """Every act of the run's responses with its verdict."""
-    told = {_place(one): one for one in _details(path, run) if one.system == system}
-    scored, valid = _turns(path, system)
-    texts, units = _texts(path, run, system)
-    made, seen = [], set()
-    for unit in units:
-        turn = (unit.dialogue, unit.turn)
-        for act, service in unit.due:
-            verdict = _Detail(system, *turn, service.name, act.act, act.slot, act.values, entailed=True)
-            seen.add(_place(verdict))
-            verdict = told.get(_place(verdict), verdict)
-            if turn in scored and turn in texts and references.candidates(act, service):
-                made.append(
-                    Judged(
-                        system, *turn, service.name, act.act, act.slot, act.values, texts[turn].text, unit.previous,
-                        verdict.entailed, turn in valid,
-                    )
+def judged(path: str, system: str) -> list[Judged]:
+    """Every act of the run's responses with its verdict; acts that no rule puts into words have none."""
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    file = folder / kept.NAME
+    if not file.is_file():
+        raise UserError(f"no {kept.NAME} in it, which has the texts", file=path, hint="make the run again")
+    return [one for dialogue in kept.read(file).dialogues for one in _of_dialogue(dialogue, system)]
+
+
+def _of_dialogue(dialogue: kept.Kept, system: str) -> Iterator[Judged]:
+    said = {line.index: line.text for line in dialogue.utterances}
+    for answer in (answer for track in dialogue.tracks if track.system == system for answer in track.answers):
+        valid = not any(told.excluded for told in answer.acts)
+        for told in answer.acts:
+            if answer.text is not None and told.entailed is not None:
+                yield Judged(
+                    system, dialogue.id, answer.index, told.service, told.act, told.slot, told.values, answer.text,
+                    said.get(answer.index - 1, ""), told.entailed, valid,
                 )  # fmt: skip
-    if not seen.issuperset(told):
-        hint = "make the run again"
-        raise UserError("the files that it was made from have changed since", file=path, hint=hint)
-    return made
-
-
-class _Detail(msgspec.Struct, frozen=True):
-    """What is needed of a run's details."""
-
-    system: str
-    dialogue: str
-    turn: int
-    service: str
-    act: str
-    slot: str
-    values: tuple[str, ...]
-    entailed: bool
-
-
-def _details(path: str, run: store.Run) -> list[_Detail]:
-    try:
-        return msgspec.convert(run.details, list[_Detail])
-    except msgspec.ValidationError as error:
-        raise UserError(
-            f"its details are not verdicts on acts: {error}", file=path, hint="make the run again"
-        ) from error
-
-
-def _turns(path: str, system: str) -> tuple[set[Turn], set[Turn]]:
-    """The turns that the run scored, and those that pass validation."""
-    rows = store.rows(path).to_dicts()
-    mine = [(row["metric"], (row["dialogue"], row["turn"])) for row in rows if row["system"] == system]
-    scored, valid = ({turn for metric, turn in mine if metric == name} for name in (METRIC, VALIDATED))
-    return scored, valid
-
-
-def _texts(path: str, run: store.Run, system: str) -> tuple[dict[Turn, responses.Response], list[sgsacc.Unit]]:
-    """The system's responses, and gold's system turns."""
-    given = run.arguments
-    try:
-        gold, files = given["gold"], dict(_labels(given["responses"]))
-        schemas = readers.schema(given["schema"]) if given.get("schema") else readers.schema_beside(gold)
-        dialogues = list(readers.gold(gold))
-        speakers: dict[str, list[Speaker]] = {one.id: [turn.speaker for turn in one.turns] for one in dialogues}
-        said = responses.read(files[system], speakers, ids=given.get("ids"))
-    except (KeyError, TypeError) as error:
-        raise UserError(f"does not say what it was made from: {error}", file=path, hint="make it again") from error
-    return said, [unit for dialogue in dialogues for unit in sgsacc.units(dialogue, schemas or {})]
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------
@@ -223,7 +185,7 @@ def _distinct(judged: Sequence[Judged], *, faithful: bool) -> list[Judged]:
     return list({_place(one): one for one in judged if one.entailed == faithful}.values())
 
 
-def _place(one: Judged | _Detail) -> tuple[str, int, str, str, str, tuple[str, ...]]:
+def _place(one: Judged) -> tuple[str, int, str, str, str, tuple[str, ...]]:
     return one.dialogue, one.turn, one.service, one.act, one.slot, one.values
 
 
@@ -232,6 +194,12 @@ def _asked(one: Judged) -> Asked:
         one.dialogue, one.turn, one.service, one.act, one.slot, one.values, in_words(one.act, one.slot, one.values),
         one.previous, one.response, one.entailed,
     )  # fmt: skip
+
+
+def mark(pairs: Iterable[Asked]) -> str:
+    """A short hash of what is asked, in its order, without the metric's verdicts."""
+    asked = [msgspec.structs.replace(one, faithful=False) for one in pairs]
+    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:6]
 
 
 def in_words(act: str, slot: str, values: Sequence[str]) -> str:
@@ -253,7 +221,7 @@ def in_words(act: str, slot: str, values: Sequence[str]) -> str:
 def _sheet(pairs: Mapping[str, Asked]) -> bytes:
     """With a byte order mark, by which spreadsheets know UTF-8."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
+    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     for id, one in pairs.items():
         writer.writerow(map(harmless, (id, one.previous, one.utterance, one.service, one.words, "")))
@@ -261,5 +229,8 @@ def _sheet(pairs: Mapping[str, Asked]) -> bytes:
 
 
 def harmless(cell: str) -> str:
-    """What a spreadsheet would take for a formula begins with an apostrophe, and is text."""
-    return f"'{cell}" if cell.lstrip(" ").startswith(FORMULA) else cell
+    """What a spreadsheet would take for a formula begins with an apostrophe, and is text. Controls are shown."""
+    cell = "".join(
+        repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
+    )
+    return f"'{cell}" if cell[:1] in ("\n", "\t") or cell.lstrip().startswith(FORMULA) else cell

@@ -44,7 +44,7 @@ class Side:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """`system` against `base` on one metric: the system's value minus the base's. (For `LOWER` metrics less is better.)"""
+    """`system` against `base` on one metric: the system's value minus the base's. Of `LOWER` metrics less is better."""
 
     base: str
     system: str

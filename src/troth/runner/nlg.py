@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -13,16 +13,16 @@ from troth import backends, readers
 from troth.backends import Nli
 from troth.errors import UserError, near
 from troth.metrics import overlap, slot_error
-from troth.perturb.schema import elements
 from troth.readers import responses as response_files
 from troth.readers.responses import Key, Response
 from troth.records import Dialogue, Frame, Schema, Score, Speaker
 from troth.runner import nlg_scores
 from troth.runner.dst import Result as Tracked
-from troth.runner.dst import named
+from troth.runner.dst import known_groups, labels
 from troth.runner.nlg_scores import FAMILIES, Recipe, System, Told, Turn
-from troth.runner.scores import _fingerprint
-from troth.scorers import sgsacc, tamper
+from troth.runner.sample import descriptions, distinct, lacking
+from troth.runner.scores import fingerprint
+from troth.scorers import references, sgsacc, tamper
 from troth.scorers.sgsacc import Augment, Progress, Reference, Select, Unit
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ Missing = Literal["part", "zero", "skip"]
 
 BY = ("seen", "service", "domain", "act", "slot", "kind")
 NO_TEXT = "gold has no utterances"
+DIFFERENT = "the systems answer different turns: without the rest their numbers do not compare, and none is marked best"
 
 
 class Gold(NamedTuple):
@@ -97,61 +98,72 @@ def nlg(
     """Score responses against the acts and utterances of gold.
 
     `responses`: paths, each optionally as `name=path`. `metrics`: `ser`, `bleu`, `sgsacc`, each with its kin, or single
-    names. `missing`: what a system turn without a response is: `zero`, wrong; `skip`, left out; `part`, wrong if its
-    dialogue has any response, else left out. `nli`: a model's name, or the model. `gold_text=False` takes gold for its
-    acts alone, as in production. `ids`: the turns of files with one response a line. `seed`: of the resampling, and of
-    the values that acts are tampered with.
+    names. `missing`: what a system turn without a response is: `zero`, wrong; `skip`, left out; `part`, wrong if any of
+    the systems answers in its dialogue, else left out. `nli`: a model's name, or the model. `gold_text=False` takes
+    gold for its acts alone, as in production. `ids`: the turns of files with one response a line. `seed`: of the
+    resampling, and of the values that acts are tampered with.
     """
-    wanted = _metrics(metrics)
-    groups = _known_groups(by, train_schema)
-    schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
-    if schemas is None and set(wanted) != {"bleu"}:
-        raise UserError("no schema.json beside the dialogues", file=gold, hint="name it with --schema")
-    if missing not in ("part", "zero", "skip"):
-        raise UserError(f"--missing is part, zero or skip, not '{missing}'")
+    wanted = chosen_metrics(metrics)
+    groups = known_groups(by, BY, train_schema)
+    _check(missing, augment, negatives)
+    schemas = _schema(schema, gold, needed=set(wanted) != {"bleu"})
     seen = frozenset(readers.schema(train_schema)) if train_schema else None
     read = _gold(gold, formats[0], schemas, gold_text=gold_text)
-    files = _files(responses, read, formats[1], ids)
-    chosen = {name: _scored(read.units, found, missing) for name, found in files.items()}
+    notes: list[str] = []
+    files = _files(responses, read, formats[1], ids, notes.append)
+    answered = {dialogue for found in files.values() for dialogue, _ in found}
+    chosen = {name: _scored(read.units, found, missing, answered) for name, found in files.items()}
     modelled = [name for name in wanted if name in FAMILIES["sgsacc"]]
     model = (backends.nli(nli, cache=cache) if isinstance(nli, str) else nli) if modelled else None
     judge = _Judge(model, read, schemas or {}, augment, "sgsacc_validated" in wanted, negatives, seed, progress)
     judge.prepare([unit for units in chosen.values() for unit in units])
-    texts = any(unit.gold.strip() for unit in read.units)
     recipe = Recipe(
-        missing, model.name if model else "", _select(read.units), augment, negatives, seed,
-        _descriptions(schemas or {}), _fingerprint(seen) if seen is not None else "",
-    )  # fmt: skip
+        missing, model.name if model else "", _select(read.units), augment, negatives, seed, **_prints(schemas, seen)
+    )
     systems = [judge.system(name, units, files[name], recipe) for name, units in chosen.items()]
-    reasons = _reasons(wanted, texts=texts)
+    reasons = _reasons(wanted, texts=any(unit.gold.strip() for unit in read.units))
     scores = [
         score
         for system in systems
         for score in nlg_scores.scores(system, wanted, groups, seen, reasons, resamples=resamples, seed=seed)
     ]
-    return Result(scores, systems, [name for name in wanted if name not in reasons], _notes(recipe, model))
+    notes += _notes(recipe, model, systems)
+    return Result(scores, systems, [name for name in wanted if name not in reasons], notes)
+
+
+def _check(missing: str, augment: str, negatives: int) -> None:
+    """What the command line refuses by itself is refused from Python, too."""
+    for option, given, known in (("missing", missing, get_args(Missing)), ("augment", augment, get_args(Augment))):
+        if given not in known:
+            listed = f"{', '.join(known[:-1])} or {known[-1]}"
+            raise UserError(f"--{option} is {listed}, not '{given}'", hint=near(given, known) or "see --help")
+    if not 1 <= negatives <= 100:
+        raise UserError(f"--negatives is 1 to 100, not {negatives}", hint="one is what the paper's words suggest")
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _schema(given: str | Schema | None, gold: str, *, needed: bool) -> Schema | None:
+    found = readers.schema(given) if isinstance(given, str) else given or readers.schema_beside(gold)
+    if found is None and needed:
+        raise UserError("no schema.json beside the dialogues", file=gold, hint="name it with --schema")
+    return found
 
 
 def _gold(path: str, format: str | None, schema: Schema | None, *, gold_text: bool) -> Gold:
     speakers: dict[str, list[Speaker]] = {}
     units: list[Unit] = []
     acted: list[Dialogue] = []
-    for file, items in readers.batches(path, format):
-        for item in items:
-            dialogue = item if isinstance(item, Dialogue) else item.gold
-            if dialogue.id in speakers:
-                raise UserError("comes twice", file=file, dialogue=dialogue.id, hint="ids must be unique; remove one")
-            speakers[dialogue.id] = [turn.speaker for turn in dialogue.turns]
-            slim = acts_only(dialogue) if schema is not None else _texts_only(dialogue)
-            try:
-                mine = list(sgsacc.units(slim, schema or {}))
-            except UserError as error:
-                raise error.at(file=file) from error
-            units += mine if gold_text else [unit._replace(gold="") for unit in mine]
-            acted.append(slim)
+    for file, dialogue in distinct(path, format):
+        speakers[dialogue.id] = [turn.speaker for turn in dialogue.turns]
+        slim = acts_only(dialogue) if schema is not None else _texts_only(dialogue)
+        try:
+            mine = list(sgsacc.units(slim, schema or {}))
+        except UserError as error:
+            raise error.at(file=file) from error
+        units += mine if gold_text else [unit._replace(gold="") for unit in mine]
+        acted.append(slim)
     if not units:
         raise UserError("gold has no system turn", file=path, hint="SGD's layout has them")
     return Gold(speakers, units, tamper.pool(acted))
@@ -177,40 +189,24 @@ def _texts_only(dialogue: Dialogue) -> Dialogue:
     )
 
 
-def _files(responses: Sequence[str], gold: Gold, format: str | None, ids: str | None) -> dict[str, dict[Key, Response]]:
+def _files(
+    responses: Sequence[str], gold: Gold, format: str | None, ids: str | None, tell: Callable[[str], None]
+) -> dict[str, dict[Key, Response]]:
     if not responses:
         raise UserError("no responses are named", hint="for example responses.jsonl, or name=responses.jsonl")
     return {
-        label: response_files.read(path, gold.speakers, format=format, ids=ids) for label, path in _labels(responses)
+        label: response_files.read(path, gold.speakers, format=format, ids=ids, tell=tell)
+        for label, path in labels(responses, "file of responses")
     }
 
 
-def _labels(responses: Sequence[str]) -> list[tuple[str, str]]:
-    """A name for each system: its own, or as much of its path as tells it from the others."""
-    paths = [named(item) for item in responses]
-    for depth in range(1, 10):
-        names = [name or _stem(path, depth) for name, path in paths]
-        if len(set(names)) == len(names):
-            return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
-    raise UserError("the same file of responses is named twice", hint="give each a name: first=PATH second=PATH")
-
-
-def _stem(path: str, depth: int) -> str:
-    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
-    name = "/".join(parts[-depth:])
-    for ending in (".gz", ".zip", ".jsonl", ".json", ".csv", ".tsv", ".txt"):
-        name = name.removesuffix(ending)
-    return name
-
-
-def _scored(units: Sequence[Unit], found: dict[Key, Response], missing: Missing) -> list[Unit]:
-    """The turns that count."""
+def _scored(units: Sequence[Unit], found: dict[Key, Response], missing: Missing, answered: Set[str]) -> list[Unit]:
+    """The turns that count; `answered`: dialogues that any of the systems answers, so that all have the same turns."""
     if missing == "zero":
         return list(units)
     if missing == "skip":
         return [unit for unit in units if (unit.dialogue, unit.turn) in found]
-    dialogues = {dialogue for dialogue, _ in found}
-    return [unit for unit in units if unit.dialogue in dialogues]
+    return [unit for unit in units if unit.dialogue in answered]
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
@@ -263,7 +259,9 @@ class _Judge:
             judged = sgsacc.verdicts(units, references, texts, self.model, augment=self.augment, progress=self._step())
             self.done += len(units)
         turns = [self._turn(unit, text, some) for unit, text, some in zip(units, texts, judged, strict=True)]
-        counts = _counts(turns, len(self.gold.units) - len(found), modelled=self.model is not None, valid=self.validate)
+        counts = _counts(turns, len(self.gold.units) - len(found), modelled=self.model is not None)
+        if recipe.missing == "skip":  # which turns count is the system's choice, and moves the numbers
+            recipe = replace(recipe, turns=fingerprint(f"{dialogue}\t{turn}" for dialogue, turn in keys))
         return System(name, turns, counts, recipe)
 
     def _turn(self, unit: Unit, text: str | None, judged: Sequence[sgsacc.ActVerdict | None]) -> Turn:
@@ -274,7 +272,7 @@ class _Judge:
         return Turn(unit, text, tuple(acts))
 
 
-def _counts(turns: Sequence[Turn], lacking: int, *, modelled: bool, valid: bool) -> dict[str, int]:
+def _counts(turns: Sequence[Turn], lacking: int, *, modelled: bool) -> dict[str, int]:
     """What the user should know of; run.json keeps it."""
     made = {
         "dialogues": len({turn.unit.dialogue for turn in turns}),
@@ -297,7 +295,7 @@ def _counts(turns: Sequence[Turn], lacking: int, *, modelled: bool, valid: bool)
         ("turns", [_reason([one.excluded for one in mine]) for mine in verdicts]),
         ("acts", [one.excluded for one in flat]),
     )
-    for what, found in excluded if valid else ():
+    for what, found in excluded:
         every = Counter(reason for reason in found if reason)
         made |= {
             f"{what}_excluded:_{reason.replace(' ', '_')}": every[reason] for reason in sgsacc.REASONS if every[reason]
@@ -312,7 +310,7 @@ def _reason(reasons: Sequence[str | None]) -> str | None:
 # -- what is asked for, and what cannot be had -------------------------------------------------------------------------
 
 
-def _metrics(given: Sequence[str] | None) -> list[str]:
+def chosen_metrics(given: Sequence[str] | None) -> list[str]:
     """Families stand for all their members."""
     members = [name for names in FAMILIES.values() for name in names]
     made: dict[str, None] = {}
@@ -324,24 +322,19 @@ def _metrics(given: Sequence[str] | None) -> list[str]:
     return list(made)
 
 
-def _known_groups(by: Iterable[str], train_schema: str | None) -> tuple[str, ...]:
-    groups = tuple(dict.fromkeys(by))
-    for name in groups:
-        if name not in BY:
-            raise UserError(f"cannot group by '{name}'", hint=near(name, BY) or "one of: " + ", ".join(BY))
-    if "seen" in groups and train_schema is None:
-        raise UserError("seen and unseen need the training services", hint="give --train-schema FILE")
-    return groups
+def _prints(schema: Schema | None, seen: Iterable[str] | None) -> dict[str, str]:
+    """Of the schemas, what goes into the recipe."""
+    return {
+        "descriptions": descriptions(schema or {}),
+        "train": fingerprint(seen) if seen is not None else "",
+        "schema": references.fingerprint(schema or {}),
+        "slots": slot_error.fingerprint(slot_error.noncategorical(schema or {})),
+    }
 
 
 def _select(units: Sequence[Unit]) -> str:
     ways: list[Select] = ["gold" if unit.gold.strip() else "any" for unit in units if unit.due]
     return "+".join(sorted(set(ways), reverse=True)) or "gold"
-
-
-def _descriptions(schema: Schema) -> str:
-    texts = [item.description.strip() for one in schema.values() for item in elements(one)]
-    return "schema" if all(texts) else "part" if any(texts) else "none"
 
 
 def _reasons(metrics: Sequence[str], *, texts: bool) -> dict[str, str]:
@@ -353,13 +346,11 @@ def _reasons(metrics: Sequence[str], *, texts: bool) -> dict[str, str]:
     return made
 
 
-def _notes(recipe: Recipe, model: Nli | None) -> list[str]:
-    made: list[str] = []
+def _notes(recipe: Recipe, model: Nli | None, systems: Sequence[System]) -> list[str]:
+    made = [DIFFERENT] if len({system.recipe.turns for system in systems}) > 1 else []
     if model is None:
         return made
-    if recipe.descriptions != "schema":
-        lacks = "has no descriptions" if recipe.descriptions == "none" else "lacks some descriptions"
-        made.append(f"the schema {lacks}: names stand in their place")
+    made += lacking(recipe.descriptions)
     if model.cut:
         made.append(f"{model.cut} pairs were longer than the model reads, and were cut")
     return made

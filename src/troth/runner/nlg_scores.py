@@ -7,6 +7,7 @@ There `ser`, which divides by everything, has no place beside `ser_applicable`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, get_args
@@ -29,6 +30,15 @@ FAMILIES = {
     "ser": ("ser", "ser_applicable"),
     "bleu": ("bleu",),
     "sgsacc": ("sgsacc", "sgsacc_plain", "sgsacc_validated", "sgsacc_gated"),
+}
+ABOUT = {  # for `troth ls`
+    "ser": "slot error rate: share of turns whose response leaves out a value; the lower the better",
+    "ser_applicable": "the same over the turns that have such a value to give",
+    "sgsacc": "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
+    "sgsacc_plain": "the same without the retry in context",
+    "sgsacc_validated": "the same over the turns whose gold passes validation",
+    "sgsacc_gated": "entailed, and every value that is said as it stands is in the response",
+    "bleu": "corpus BLEU against gold's utterances, by sacreBLEU",
 }
 COVERAGE = {"ser": "ser_applicable", "sgsacc": "sgsacc", "validated": "sgsacc_validated"}  # shares that a metric covers
 
@@ -65,7 +75,10 @@ class Recipe:
     negatives: int = 1
     seed: int = 0
     descriptions: str = "schema"  # none, part: where the schema has none, names stand alone
-    train: str = ""  # a fingerprint of the training services
+    train: str = ""  # a fingerprint of the training services,
+    schema: str = ""  # of the schema's names, descriptions and values,
+    slots: str = ""  # of its non-categorical slots,
+    turns: str = ""  # and of the turns that count, where those without a response are left out
 
     def signature(self, metric: str, group: str, unit: str, n: int) -> str:
         parts = [metric.upper()]
@@ -74,10 +87,11 @@ class Recipe:
         else:
             parts.append(f"unit:{unit}")
         if metric.rpartition(":")[2].startswith("ser"):
-            parts.append("match:substring")
+            parts += ["match:substring", f"schema:{self.slots}"]
         if "sgsacc" in metric or metric.endswith("validated"):
             parts += [
                 f"refs:{references.RULES}",
+                f"schema:{self.schema}",
                 *(["desc:" + self.descriptions] if self.descriptions != "schema" else []),
             ]
             if not metric.endswith("coverage:sgsacc"):
@@ -86,6 +100,7 @@ class Recipe:
             parts += [f"negatives:{self.negatives}", f"seed:{self.seed}"] if metric.endswith("validated") else []
             parts += ["gate:present"] if metric == "sgsacc_gated" else []
         parts.append(f"missing:{self.missing}")
+        parts += [f"set:{self.turns}"] if self.turns else []
         if group != "all":
             parts.append(f"group:{group}")
         if group in ("seen", "unseen"):
@@ -178,7 +193,12 @@ def act_groups(turns: Sequence[Turn], by: Sequence[str]) -> dict[str, list[tuple
             for name in _names(told.due, by):
                 made.setdefault(name, []).append((place, number))
     kinds = [f"kind:{kind}" for kind in get_args(tamper.Kind)]
-    order = [*sorted(name for name in made if name.startswith("act:")), *kinds, "categorical", "noncategorical"]
+    order = [
+        *sorted(name for name in made if name.startswith("act:")),
+        *kinds,
+        "slots:categorical",
+        "slots:noncategorical",
+    ]
     order += sorted(name for name in made if name.startswith("slot:"))
     return {name: made[name] for name in order if name in made}
 
@@ -192,8 +212,9 @@ def _names(due: Due, by: Sequence[str]) -> Iterator[str]:
     if "kind" in by:
         yield f"kind:{tamper.kind(act, service)}"
         slot = references.slot_of(act, service)
-        if slot is not None and act.values and slot is not references.COUNT:
-            yield "categorical" if slot.is_categorical else "noncategorical"
+        # A request's values are what the user may choose from: nobody need say them.
+        if slot is not None and act.values and act.act != "REQUEST" and slot is not references.COUNT:
+            yield "slots:categorical" if slot.is_categorical else "slots:noncategorical"
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -231,13 +252,24 @@ def scores(
     for (name, group, unit, _), ratio in zip(cells, found, strict=True):
         if group == "all" or ratio.n:
             signature = system.recipe.signature(name, group, unit, ratio.n)
-            reason = None if ratio.value is not None else "no response to score"
+            reason = None if ratio.value is not None else _reason(name, system)
             yield Score(system.name, name, group, ratio.value, ratio.low, ratio.high, ratio.n, signature, reason)
     if "bleu" in metrics and "bleu" not in reasons:
         yield from _bleu(system, groups, index, resamples=resamples, seed=seed)
     for name in (name for name in metrics if name in reasons):
         signature = system.recipe.signature(name, "all", "turn", 0)
         yield Score(system.name, name, "all", None, None, None, 0, signature, reasons[name])
+
+
+def _reason(metric: str, system: System) -> str:
+    """Why there is nothing to divide by."""
+    if not system.turns:
+        return "no response to score"
+    if not any(turn.acts for turn in system.turns):
+        return "no turn has acts"
+    if metric == "ser_applicable":
+        return "no turn has a value to give"
+    return "no turn passes validation" if metric == "sgsacc_validated" else "no rule fits any act"
 
 
 def _coverage(metrics: Sequence[str]) -> list[str]:
@@ -270,8 +302,11 @@ def _bleu(
         summed = np.zeros((len(index), counts.shape[1]))
         np.add.at(summed, [index[turns[place].unit.dialogue] for place in chosen], counts[chosen])
         value, low, high = overlap.interval(summed, resamples=resamples, seed=seed)
+        known = not math.isnan(low)
         signature = system.recipe.signature("bleu", group, "turn", len(chosen))
-        yield Score(system.name, "bleu", group, value, low, high, len(chosen), signature)
+        yield Score(
+            system.name, "bleu", group, value, low if known else None, high if known else None, len(chosen), signature
+        )
 
 
 def rows(system: System, metrics: Sequence[str]) -> Iterator[pl.DataFrame]:

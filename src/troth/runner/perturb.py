@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from troth import __version__, readers
+from troth import __version__, backends, readers
 from troth.backends import Nli
 from troth.errors import UserError
 from troth.perturb import FAMILIES, Inventory, generator, inventory, united
@@ -27,6 +27,7 @@ from troth.runner.workers import each_file
 
 RECORD = "perturbation.json"
 ENTAILED = "paraphrase"  # the family that an entailment model may judge
+CUT = "pairs_cut"  # among the figures: pairs that the model could not read whole
 LONG = 100  # a list of options longer than that is recorded by number and hash
 ENDINGS = {"mwzeval": "dialogues.json"}  # single files that are not one record a line
 
@@ -90,14 +91,16 @@ def perturb_dialogues(
     format: str | None = None,
     to: str | None = None,
     schema: str | None = None,
-    nli: Nli | None = None,
+    nli: str | Nli | None = None,
+    cache: str | None = backends.USUAL,
     progress: Progress | None = None,
 ) -> Record:
     """Apply families one after the other to every dialogue of `source`, and write the result to the new folder `out`.
 
     `options`: family to its `Options`, where they are not the default ones. Files in SGD's layout keep their names and
     whatever we do not touch; other formats are written as `troth convert` would, to what `to` names. With `nli`, a
-    paraphrase and its original must entail each other; the model works in this process, so `workers` do not count.
+    model or its name, a paraphrase and its original must entail each other; it works in this process, so `workers` do
+    not count. Pairs longer than it reads are counted among the family's figures.
     """
     chosen = _chosen(families, options or {})
     if nli is not None and ENTAILED not in chosen:
@@ -109,14 +112,16 @@ def perturb_dialogues(
         raise UserError(f"'{target}' can be read, but not written", file=source, hint="say --to sgd or --to jsonl")
     schemas = readers.schema(schema) if schema else readers.schema_beside(source)
     files = _files(source)
-    with store.new_folder(out) as part:
-        with each_file(1 if nli is not None else min(workers, len(files))) as each:
+    with store.new_folder(out) as part:  # a name that is taken is told before a model is opened
+        model = backends.nli(nli, cache=cache) if isinstance(nli, str) else nli
+        with each_file(1 if model is not None else min(workers, len(files))) as each:
             known = united((*each(partial(_inventory, source, format), files), inventory((), schemas)))
             kept = format == target == "sgd"
-            task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None, nli)
+            task = Task(source, format, seed, known, tuple(chosen.items()), str(part) if kept else None, model)
             record = _record(task, chosen)
             dialogues = _dialogues(task, each(partial(_work, task), files), record, progress, len(files))
             _write(dialogues, part, None if kept else target)
+        _cut(record, model)
         _schema(part, source, schema)
         (part / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
     return record
@@ -148,6 +153,12 @@ def _record(task: Task, chosen: Mapping[str, Any]) -> Record:
         if task.nli is not None and effect.family == ENTAILED:
             effect.options["nli"] = task.nli.name
     return Record(__version__, task.source, task.format, task.seed, 0, 0, effects)
+
+
+def _cut(record: Record, model: Nli | None) -> None:
+    for effect in record.families:
+        if model is not None and model.cut and effect.family == ENTAILED:
+            effect.figures[CUT] = model.cut
 
 
 def _recorded(options: Any) -> dict[str, Any]:

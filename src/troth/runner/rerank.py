@@ -14,10 +14,11 @@ from troth.generate.rerank import CHUNK, Choice, Nbest, Progress, recipe, rerank
 from troth.readers import source
 from troth.readers.decode import lines, where
 from troth.readers.plain import field, sequence, shown, text, whole
-from troth.records import Pair, Schema
+from troth.records import Schema
 from troth.runner.files import new_file
+from troth.runner.sample import descriptions, distinct, lacking
 from troth.scorers import sgsacc
-from troth.scorers.sgsacc import Unit
+from troth.scorers.sgsacc import Augment, Unit
 
 Key = tuple[str, int]  # dialogue, index into its turns
 LAYOUT = "see docs/formats.md, n-best lists"
@@ -50,6 +51,7 @@ class Summary(msgspec.Struct, frozen=True):
     faithful: int  # true to all acts that could be judged
     without_acts: int  # nothing to judge by: the likeliest was taken
     signature: str
+    notes: tuple[str, ...] = ()  # what the user should know besides
 
 
 def rerank_file(
@@ -59,6 +61,7 @@ def rerank_file(
     nli: Nli,
     *,
     gated: bool = False,
+    augment: Augment = "never",
     schema: str | None = None,
     format: str | None = None,
     progress: Progress | None = None,
@@ -77,24 +80,26 @@ def rerank_file(
     choices: list[Choice] = []
     with new_file(out) as file:
         for start in range(0, len(turns), CHUNK):
-            made = rerank_all(turns[start : start + CHUNK], nli, gated=gated)
+            made = rerank_all(turns[start : start + CHUNK], nli, gated=gated, augment=augment)
             for (dialogue, turn), one in zip(keys[start : start + CHUNK], made, strict=True):
                 row = Row(dialogue, turn, one.response, one.choice, one.fidelity, one.acts, one.reasons)
                 file.write(msgspec.json.encode(row) + b"\n")
             choices += made
             if progress is not None:
                 progress(len(choices), len(turns))
-    signature = f"RERANK|{recipe(nli, gated=gated)}|n:{len(choices)}|v:{__version__}"
-    return _summary(choices, signature)
+    described = descriptions(schemas)
+    rule = recipe(nli, gated=gated, augment=augment, descriptions=described)
+    return _summary(choices, f"RERANK|{rule}|n:{len(choices)}|v:{__version__}", lacking(described))
 
 
-def _summary(choices: list[Choice], signature: str) -> Summary:
+def _summary(choices: list[Choice], signature: str, notes: list[str]) -> Summary:
     return Summary(
         turns=len(choices),
         changed=sum(one.choice != one.likeliest for one in choices),
         faithful=sum(one.acts > 0 and one.fidelity == one.acts for one in choices),
         without_acts=sum(one.acts == 0 for one in choices),
         signature=signature,
+        notes=tuple(notes),
     )
 
 
@@ -144,7 +149,10 @@ def _candidate(item: object) -> tuple[str, float | None]:
         return said, None
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise UserError(f"a score is {shown(score)}, not a number")
-    return said, float(score)
+    try:
+        return said, float(score)
+    except OverflowError:
+        raise UserError("a score is not a finite number", hint="leave out candidates that have none") from None
 
 
 def _units(gold: str, format: str | None, schema: Schema, lists: Mapping[Key, Listed]) -> dict[Key, Unit]:
@@ -152,15 +160,13 @@ def _units(gold: str, format: str | None, schema: Schema, lists: Mapping[Key, Li
     wanted = {dialogue for dialogue, _ in lists}
     found: dict[Key, Unit] = {}
     names: list[str] = []
-    for file, items in readers.batches(gold, format):
-        for item in items:
-            dialogue = item.gold if isinstance(item, Pair) else item
-            names.append(dialogue.id)
-            if dialogue.id in wanted:
-                try:
-                    found |= {(unit.dialogue, unit.turn): unit for unit in sgsacc.units(dialogue, schema)}
-                except UserError as error:
-                    raise error.at(file=file) from error
+    for file, dialogue in distinct(gold, format):
+        names.append(dialogue.id)
+        if dialogue.id in wanted:
+            try:
+                found |= {(unit.dialogue, unit.turn): unit for unit in sgsacc.units(dialogue, schema)}
+            except UserError as error:
+                raise error.at(file=file) from error
     for key, listed in lists.items():
         if key not in found:
             raise _unknown(key, listed, names)

@@ -1,15 +1,19 @@
-"""What trials share: a corpus with its schema, turns drawn by lot, and shares with intervals over dialogues."""
+"""What trials share: a corpus with its schema, turns drawn by lot, and shares with intervals over dialogues.
+
+Some of it is shared by everything that reads acts: dialogues of which none comes twice, and what a schema describes.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from troth import readers
 from troth.errors import UserError
 from troth.metrics.aggregate import Parts
+from troth.perturb.schema import elements
 from troth.records import Dialogue, Pair, Schema
 from troth.runner.scores import Ratio, ratios
 from troth.scorers import sgsacc
@@ -24,16 +28,38 @@ def corpus(gold: str, *, schema: str | None = None, format: str | None = None) -
     if schemas is None:
         raise UserError("no schema.json beside it", file=gold, hint="name it with --schema FILE")
     dialogues: list[Dialogue] = []
+    for file, dialogue in distinct(gold, format):
+        try:
+            for _ in sgsacc.units(dialogue, schemas):
+                pass
+        except UserError as error:
+            raise error.at(file=file) from error
+        dialogues.append(dialogue)
+    return dialogues, schemas
+
+
+def distinct(gold: str, format: str | None = None) -> Iterator[tuple[str, Dialogue]]:
+    """Gold's dialogues with their files. Turns are known by their dialogue's id, so an id comes once."""
+    seen: set[str] = set()
     for file, items in readers.batches(gold, format):
         for item in items:
             dialogue = item.gold if isinstance(item, Pair) else item
-            try:
-                for _ in sgsacc.units(dialogue, schemas):
-                    pass
-            except UserError as error:
-                raise error.at(file=file) from error
-            dialogues.append(dialogue)
-    return dialogues, schemas
+            if dialogue.id in seen:
+                raise UserError("comes twice", file=file, dialogue=dialogue.id, hint="ids must be unique; remove one")
+            seen.add(dialogue.id)
+            yield file, dialogue
+
+
+def descriptions(schema: Schema) -> str:
+    """Whether slots and intents are described: `schema` if all are, `part` or `none`. Without, names stand alone."""
+    texts = [item.description.strip() for one in schema.values() for item in elements(one)]
+    return "schema" if all(texts) else "part" if any(texts) else "none"
+
+
+def lacking(descriptions: str) -> list[str]:
+    """What to tell the user of it."""
+    lacks = {"none": "has no descriptions", "part": "lacks some descriptions"}.get(descriptions)
+    return [f"the schema {lacks}: names stand in their place"] if lacks else []
 
 
 def by_lot(units: Iterable[Unit], seed: int) -> list[Unit]:

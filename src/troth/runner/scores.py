@@ -66,7 +66,7 @@ def scores(
             labels.append((name, group))
             yield parts
 
-    trained = f"|train:{_fingerprint(seen)}" if seen is not None else ""
+    trained = f"|train:{fingerprint(seen)}" if seen is not None else ""
     found = ratios(cells(), system.dialogues, resamples=resamples, seed=seed)
     for (name, group), ratio in zip(labels, found, strict=True):
         recipe = signature(name, system.frames, ratio.n, group + (trained if group in ("seen", "unseen") else ""))
@@ -236,5 +236,6 @@ def _reason(metric: str, system: System, schema: Schema | None) -> str:
     return f"gold or predictions carry no {kind}" if kind else "no unit to score"
 
 
-def _fingerprint(services: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(services)).encode()).hexdigest()[:8]
+def fingerprint(names: Iterable[str]) -> str:
+    """Short, of a set of names such as the training services."""
+    return hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()[:8]

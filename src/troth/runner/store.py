@@ -64,11 +64,8 @@ def save(
     `dialogues`: the lines of `dialogues.jsonl.gz`, see `troth.report.kept`.
     """
     run = Run(command, dict(arguments), versions(), dict(counts), scores, details=list(details))
+    target = refuse(out)
     try:
-        target = Path(out).resolve()  # a link to a run stays one
-        foreign = _foreign(target)
-        if foreign is not None:
-            raise UserError(f"exists and is not a run of troth: {foreign}", file=out, hint="choose another --out")
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
@@ -87,6 +84,26 @@ def save(
             shutil.rmtree(fresh, ignore_errors=True)  # what was not moved, or what was there before
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint="choose another --out") from error
+
+
+def refuse(out: str) -> Path:
+    """Told before any work is done: something else is at the place of the run, or it cannot be written.
+
+    Returns the place: a link to a run stays one.
+    """
+    try:
+        target = Path(out).resolve()
+        foreign = _foreign(target)
+        if foreign is not None:
+            raise UserError(f"exists and is not a run of troth: {foreign}", file=out, hint="choose another --out")
+        there = next(folder for folder in target.parents if folder.exists())
+        if not there.is_dir():
+            raise UserError(f"cannot be written: {there} is a file", file=out, hint="choose another --out")
+        if not os.access(there, os.W_OK):
+            raise UserError(f"cannot be written: no right to write to {there}", file=out, hint="choose another --out")
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", file=out, hint="choose another --out") from error
+    return target
 
 
 def written(out: str) -> str:

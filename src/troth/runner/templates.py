@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
-from troth import __version__, readers
+from troth import __version__
 from troth.backends import Nli
 from troth.errors import UserError
 from troth.generate import templates
 from troth.generate.templates import Sentence, Templates
 from troth.records import Dialogue, Schema, Score
 from troth.runner.files import new_file
-from troth.runner.sample import Counted, by_lot, shares
+from troth.runner.sample import Counted, by_lot, descriptions, distinct, lacking, shares
 from troth.scorers import references, sgsacc
 from troth.scorers.sgsacc import Answer, Due, Progress, Unit
 
@@ -56,7 +56,7 @@ def respond(gold: str, folder: str, out: str, *, format: str | None = None) -> W
     count = dict.fromkeys(("responses", "partial", "silent", "without_acts", "acts"), 0)
     lacking: Counter[tuple[str, str]] = Counter()
     with new_file(out) as file:
-        for dialogue in readers.gold(gold, format):
+        for _, dialogue in distinct(gold, format):
             for number, turn in enumerate(dialogue.turns):
                 if turn.speaker != "SYSTEM":
                     continue
@@ -93,6 +93,7 @@ class Trial:
     turns: int
     left_out: int  # drawn turns with an act that has no template or no rule
     examples: list[tuple[str, str]]  # gold, and a template's sentence that it does not entail
+    notes: list[str] = field(default_factory=list)  # what the user should know besides
 
 
 def trial(
@@ -122,9 +123,12 @@ def trial(
         for sentence, answer in zip(case.sentences, answers, strict=True)
         if not answer.entailed
     ]
+    described = descriptions(schema)
+    desc = f"|desc:{described}" if described != "schema" else ""
+    refs = (f"template@{templates.fingerprint(known)}{desc}", references.RULES + desc)
     recipe = f"nli:{nli.name}|turns:{len(cases)}|seed:{seed}"
-    scores = list(_scores(cases, made, recipe, resamples))
-    return Trial(scores, len(cases), len(drawn) - len(cases), examples)
+    scores = list(_scores(cases, made, refs, recipe, resamples))
+    return Trial(scores, len(cases), len(drawn) - len(cases), examples, lacking(described))
 
 
 def _drawn(
@@ -177,7 +181,11 @@ def _asked(cases: Sequence[Case], nli: Nli) -> list[tuple[list[Answer], list[Ans
 
 
 def _scores(
-    cases: Sequence[Case], made: Sequence[tuple[list[Answer], list[Answer]]], recipe: str, resamples: int
+    cases: Sequence[Case],
+    made: Sequence[tuple[list[Answer], list[Answer]]],
+    refs: tuple[str, str],
+    recipe: str,
+    resamples: int,
 ) -> Iterator[Score]:
     labels, cells = [], list[list[Counted]]()
     for side, system in enumerate(SYSTEMS):
@@ -188,8 +196,8 @@ def _scores(
                 held = [a.entailed if premise == "retry" else a.entailed_plain for a in answers[side]]
                 cells[-1].append((case.unit.dialogue, float(not all(held)), 1.0))
     for (system, premise), ratio in zip(labels, shares(cells, resamples=resamples), strict=True):
-        refs = "template" if system == "template" else references.RULES
+        named = refs[SYSTEMS.index(system)]
         augment = "retry" if premise == "retry" else "never"
         metric = METRIC if premise == "retry" else f"{METRIC}:{premise}"
-        signature = f"{metric.upper()}|refs:{refs}|augment:{augment}|{recipe}|n:{ratio.n}|v:{__version__}"
+        signature = f"{metric.upper()}|refs:{named}|augment:{augment}|{recipe}|n:{ratio.n}|v:{__version__}"
         yield Score(system, metric, "all", ratio.value, ratio.low, ratio.high, ratio.n, signature)

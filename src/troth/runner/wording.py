@@ -15,6 +15,7 @@ references. So every variant judges the same cases.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
@@ -29,7 +30,8 @@ from troth.readers.decode import decode
 from troth.readers.source import Document
 from troth.records import Act, Dialogue, Schema, Score, Service
 from troth.runner.nlg import acts_only
-from troth.runner.sample import Counted, by_lot, shares
+from troth.runner.sample import Counted, by_lot, descriptions, distinct, lacking, shares
+from troth.runner.scores import fingerprint
 from troth.runner.variants import load, published, variant_names
 from troth.scorers import references, sgsacc, tamper
 from troth.scorers.sgsacc import Due, Progress, Unit
@@ -128,6 +130,9 @@ def judge(
     `variants`: other wordings of the schema by name, their elements in the same places; the original is always judged.
     `train`: the training services' names, which tell seen from unseen. Values to tamper with come from all `dialogues`.
     """
+    twice = [name for name, times in Counter(dialogue.id for dialogue in dialogues).items() if times > 1]
+    if twice:
+        raise UserError("comes twice", dialogue=twice[0], hint="ids must be unique; remove one")
     made, names = cases(dialogues, schema, turns=turns, seed=seed)
     wordings: dict[str, tuple[Schema, Renaming | None]] = {ORIGINAL: (schema, None)}
     for name, variant in (variants or {}).items():
@@ -138,10 +143,19 @@ def judge(
     for number, (name, (words, renaming)) in enumerate(wordings.items()):
         step = _step(progress, number, len(wordings))
         judged += _judged(name, made, names, words, renaming, nli, progress=step)
-    notes = [f"{nli.cut} pairs were longer than the model reads, and were cut"] if nli.cut else []
-    recipe = f"nli:{nli.name}|refs:{references.RULES}|negatives:1|turns:{len(names)}|seed:{seed}"
+    recipe = Recipe(nli.name, {name: references.fingerprint(words) for name, (words, _) in wordings.items()},
+                    len(names), seed, fingerprint(train or ()))  # fmt: skip
     scores = list(_scores(judged, train, recipe, resamples=resamples))
-    return Judgement(scores, judged, len(names), notes)
+    return Judgement(scores, judged, len(names), _notes({name: words for name, (words, _) in wordings.items()}, nli))
+
+
+def _notes(schemas: Mapping[str, Schema], nli: Nli) -> list[str]:
+    made = [
+        note if name == ORIGINAL else f"{name}: {note}"
+        for name, schema in schemas.items()
+        for note in lacking(descriptions(schema))
+    ]
+    return made + ([f"{nli.cut} pairs were longer than the model reads, and were cut"] if nli.cut else [])
 
 
 def wording(
@@ -167,15 +181,14 @@ def wording(
             document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
             other[one.name] = {service.name: service for service in decode(document, list[Service])}
     dialogues = []
-    for file, items in readers.batches(gold, format):
-        for item in items:
-            dialogue = acts_only(item if isinstance(item, Dialogue) else item.gold)
-            try:
-                for _ in sgsacc.units(dialogue, source.schema):  # tells what is wrong where the file is known
-                    pass
-            except UserError as error:
-                raise error.at(file=file) from error
-            dialogues.append(dialogue)
+    for file, whole in distinct(gold, format):
+        dialogue = acts_only(whole)
+        try:
+            for _ in sgsacc.units(dialogue, source.schema):  # tells what is wrong where the file is known
+                pass
+        except UserError as error:
+            raise error.at(file=file) from error
+        dialogues.append(dialogue)
     train = frozenset(readers.schema(train_schema)) if train_schema else None
     model = backends.nli(nli, cache=cache) if isinstance(nli, str) else nli
     return judge(
@@ -280,7 +293,31 @@ def _worded(case: Case, schema: Schema, renaming: Renaming | None) -> Due:
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 
-def _scores(judged: Sequence[Judged], train: frozenset[str] | None, recipe: str, *, resamples: int) -> Iterator[Score]:
+@dataclass(frozen=True)
+class Recipe:
+    """What moves the numbers."""
+
+    nli: str
+    schemas: dict[str, str]  # by wording, a fingerprint of its schema
+    turns: int
+    seed: int
+    train: str  # a fingerprint of the training services
+
+    def signature(self, metric: str, judge: str, wording: str, group: str, n: int) -> str:
+        """Cases are made under the original schema; the rule sees nothing else, and no model."""
+        own = self.schemas[ORIGINAL if judge == "rule" else wording]
+        parts = [metric.upper(), f"judge:{judge}", f"wording:{wording}"]
+        parts += [f"nli:{self.nli}", f"refs:{references.RULES}"] if judge != "rule" else []
+        parts += [f"schema:{own}"] + ([f"cases:{self.schemas[ORIGINAL]}"] if own != self.schemas[ORIGINAL] else [])
+        parts += ["negatives:1", f"turns:{self.turns}", f"seed:{self.seed}"]
+        parts += [f"group:{group}"] if group != "all" else []
+        parts += [f"train:{self.train}"] if group.startswith(("seen", "unseen")) else []
+        return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
+
+
+def _scores(
+    judged: Sequence[Judged], train: frozenset[str] | None, recipe: Recipe, *, resamples: int
+) -> Iterator[Score]:
     labels: list[tuple[str, str, str, str]] = []
     cells: list[list[Counted]] = []
     for wording in dict.fromkeys(one.wording for one in judged):
@@ -292,9 +329,7 @@ def _scores(judged: Sequence[Judged], train: frozenset[str] | None, recipe: str,
                     cells.append(units)
     for label, cell, ratio in zip(labels, cells, shares(cells, resamples=resamples), strict=True):
         (wording, judge, metric, group), n = label, len(cell)
-        marks = [metric.upper(), f"judge:{judge}", f"wording:{wording}", recipe]
-        marks += [f"group:{group}"] if group != "all" else []
-        signature = "|".join([*marks, f"n:{n}", f"v:{__version__}"])
+        signature = recipe.signature(metric, judge, wording, group, n)
         reason = None if ratio.value is not None else "nothing was accepted" if metric == "precision" else "no such act"
         yield Score(f"{wording}/{judge}", metric, group, ratio.value, ratio.low, ratio.high, n, signature, reason)
 

@@ -6,6 +6,10 @@ description in the schema. The rules are the appendix's, to the letter; where it
 - A slot's name is written with spaces for underscores. "Contains" is by word: `purchase_date` does not contain "has".
 - A name with "has" or "have" and the value False gives "Does not {slot}", as its table 3 has it. (That table also shows
   "Has no {slot}" and "Does not {slot}" for names without "has", which the rules do not give. The rules win.)
+- A name with both "has" (or "have") and "is" goes by the first rule alone: `has_seat_that_is_reserved` gives "Does has
+  seat that is reserved".
+- A description's final full stop, question mark or exclamation mark is dropped before anything is put behind it: "Name
+  of the hotel." gives "Name of the hotel is Queens". The appendix's own examples have no such mark.
 - Without a description the slot's name stands in its place, and there is one candidate fewer.
 
 The appendix has no rule for four things that SGD's systems say. These are ours, and the signature says so (`refs:b+4`):
@@ -14,10 +18,13 @@ The appendix has no rule for four things that SGD's systems say. These are ours,
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 
-from troth.records import Act, Service, SlotSchema
+import msgspec
+
+from troth.records import Act, Schema, Service, SlotSchema
 
 RULES = "b+4"  # in the signature: appendix B and four rules of our own
 
@@ -40,6 +47,16 @@ def slot_of(act: Act, service: Service) -> SlotSchema | None:
 
 def is_boolean(slot: SlotSchema) -> bool:
     return bool(slot.possible_values) and {value.lower() for value in slot.possible_values} == {"true", "false"}
+
+
+def fingerprint(schema: Schema) -> str:
+    """Short, of all that a schema gives references and tampered values: names, descriptions, possible values."""
+    told = [
+        (name, [(s.name, s.description, s.is_categorical, s.possible_values) for s in service.slots],
+         [(intent.name, intent.description) for intent in service.intents])
+        for name, service in sorted(schema.items())
+    ]  # fmt: skip
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:8]
 
 
 def words(name: str) -> str:
@@ -103,6 +120,7 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _trim(text: str) -> str:
+    """Without the mark at its end, since more words follow."""
     return text.strip().rstrip(".?! ")
 
 

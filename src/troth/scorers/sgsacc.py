@@ -26,7 +26,7 @@ import msgspec
 
 from troth.backends import Nli, Verdict
 from troth.errors import UserError, near
-from troth.records import Act, Dialogue, Schema, Service
+from troth.records import Act, Dialogue, Schema, Service, Speaker
 from troth.scorers import references, tamper
 
 Augment = Literal["retry", "never"]
@@ -57,11 +57,13 @@ class Unit(NamedTuple):
     due: tuple[Due, ...]
     gold: str
     previous: str
+    before: Speaker = "USER"  # who said that
 
 
 def units(dialogue: Dialogue, schema: Schema) -> Iterator[Unit]:
     """The system turns of a dialogue. A service or slot that the schema lacks is an error."""
-    previous = ""
+    previous: str = ""
+    before: Speaker = "USER"
     for number, turn in enumerate(dialogue.turns):
         if turn.speaker == "SYSTEM":
             due = tuple(
@@ -69,8 +71,8 @@ def units(dialogue: Dialogue, schema: Schema) -> Iterator[Unit]:
                 for frame in turn.frames
                 for act in frame.acts
             )
-            yield Unit(dialogue.id, number, due, turn.text, previous)
-        previous = turn.text
+            yield Unit(dialogue.id, number, due, turn.text, previous, before)
+        previous, before = turn.text, turn.speaker
 
 
 def _declared(act: Act, service: str, schema: Schema, dialogue: str, turn: int) -> Due:
@@ -185,7 +187,7 @@ class Reference(NamedTuple):
     due: Due
     hypotheses: tuple[str, ...]  # one, chosen by gold; all candidates without gold; none where no rule applies
     plain: tuple[str, ...]  # the same had gold been read without its context
-    excluded: str | None  # why validation leaves the act out
+    excluded: str | None  # why validation leaves the act out; None also where there was no validation
 
 
 def prepare(
@@ -210,30 +212,28 @@ def prepare(
         chosen = [select if unit.gold.strip() else "any" for unit in part]
         asked = [(unit, due) for unit, how in zip(part, chosen, strict=True) if how == "gold" for due in unit.due]
         answers = iter(ask(nli, [question(due, unit.gold, unit.previous) for unit, due in asked], augment=augment))
-        twins = [negatives(unit, pool, count=count, seed=seed) if validate else [()] * len(unit.due) for unit in part]
-        tricked = _entailed_negatives(part, chosen, twins, nli, augment)
+        twins = [
+            negatives(unit, pool, count=count, seed=seed) if validate and how == "gold" else []
+            for unit, how in zip(part, chosen, strict=True)
+        ]
+        tricked = _entailed_negatives(part, twins, nli, augment)
         for number, (unit, how) in enumerate(zip(part, chosen, strict=True)):
-            made.append(
-                tuple(
-                    _by_gold(due, next(answers), (number, place) in tricked) if how == "gold" else _any(due)
-                    for place, due in enumerate(unit.due)
-                )
+            mine = tuple(
+                _by_gold(due, next(answers), (number, place) in tricked) if how == "gold" else _any(due)
+                for place, due in enumerate(unit.due)
             )
+            made.append(mine if validate else tuple(one._replace(excluded=None) for one in mine))
         if progress is not None:
             progress(min(start + CHUNK, len(units)), len(units))
     return made
 
 
 def _entailed_negatives(
-    part: Sequence[Unit], chosen: Sequence[Select], twins: Sequence[Sequence[Sequence[Due]]], nli: Nli, augment: Augment
+    part: Sequence[Unit], twins: Sequence[Sequence[Sequence[Due]]], nli: Nli, augment: Augment
 ) -> set[tuple[int, int]]:
     """The acts, by unit and place, that have a twin which gold entails."""
     where = [
-        (number, place, twin)
-        for number, (how, mine) in enumerate(zip(chosen, twins, strict=True))
-        if how == "gold"
-        for place, some in enumerate(mine)
-        for twin in some
+        (number, place, twin) for number, mine in enumerate(twins) for place, some in enumerate(mine) for twin in some
     ]
     questions = [question(twin, part[number].gold, part[number].previous) for number, _, twin in where]
     found = zip(where, ask(nli, questions, augment=augment), strict=True)

@@ -11,6 +11,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -24,6 +25,7 @@ NUMBERS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
+DRAWS = 16  # how often a value is drawn blindly before all are looked at
 Values = tuple[tuple[str, ...], tuple[str, ...]]  # as said, and canonical
 Pool = Mapping[tuple[str, str], Sequence[Values]]  # by service and slot, in order
 
@@ -57,7 +59,7 @@ def kind(act: Act, service: Service) -> Kind:
 
 
 def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
-    """Every value that the systems' acts give a slot, in the order of first use."""
+    """Every value that the systems' acts give a slot, sorted: the order of the dialogues moves no draw."""
     found: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
     for dialogue in dialogues:
         for turn in dialogue.turns:
@@ -66,7 +68,7 @@ def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
                     for act in frame.acts:
                         if act.slot and act.values and act.act != "REQUEST":
                             found[frame.service, act.slot][act.values, act.canonical_values] = None
-    return {key: list(values) for key, values in found.items()}
+    return {key: sorted(values) for key, values in found.items()}
 
 
 def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
@@ -81,11 +83,18 @@ def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, sa
         flipped = {"true": "False", "false": "True"}.get(act.values[0].lower())
         return _with(act, (flipped,), ()) if flipped else None
     true = [act, *(other for other in said if other.slot == act.slot and other.values)]
-    choices = [values for values in _choices(act, service, others) if not any(same(values, other) for other in true)]
-    if not choices:
-        return None
-    values, canonical = rng.choice(choices)
-    return _with(act, values, canonical)
+    choices, width = _choices(act, service, others)
+
+    def fits(values: Values) -> bool:
+        return len(values[0]) == width and not any(same(values, other) for other in true)
+
+    # A corpus has thousands of names: nearly every one will do, so one is drawn and tested, and not all of them.
+    drawn = (rng.choice(choices) for _ in range(DRAWS if choices else 0))
+    found = next(filter(fits, drawn), None)
+    if found is None:  # few will do, or none: those are looked for
+        left = [values for values in choices if fits(values)]
+        found = rng.choice(left) if left else None
+    return _with(act, *found) if found is not None else None
 
 
 def same(values: Values, act: Act) -> bool:
@@ -100,12 +109,14 @@ def stands(value: str, canonical: Sequence[str], text: str) -> bool:
     A number does not stand inside another: neither 1 nor 30 in "1:30", nor 200 in "1,200".
     """
     text = " ".join(text.lower().split())
-    return any(
-        re.search(rf"(?<!\w)(?<!\d[.,:]){re.escape(form)}(?!\w)(?![.,:]\d)", text)
-        if form[:1].isdigit() or form[-1:].isdigit()
-        else re.search(rf"(?<!\w){re.escape(form)}(?!\w)", text)
-        for form in _forms((value,), canonical)
-    )
+    return any(re.search(whole(form), text) for form in _forms((value,), tuple(canonical)))
+
+
+def whole(form: str) -> str:
+    """A pattern for a form of a value that is no part of another word or number."""
+    if form[:1].isdigit() or form[-1:].isdigit():
+        return rf"(?<!\w)(?<!\d[.,:]){re.escape(form)}(?!\w)(?![.,:]\d)"
+    return rf"(?<!\w){re.escape(form)}(?!\w)"
 
 
 def present(act: Act, service: Service, text: str) -> bool:
@@ -121,22 +132,23 @@ def present(act: Act, service: Service, text: str) -> bool:
     return all(stands(value, (form,), text) for value, form in said)
 
 
-def _choices(act: Act, service: Service, others: Pool) -> Sequence[Values]:
+def _choices(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
+    """What the act's values may become, and how many of them there must be."""
     if act.act == "INFORM_COUNT":
-        return [((str(n),), ()) for n in range(1, 13)]
+        return [((str(n),), ()) for n in range(1, 13)], 1
     if act.act == "OFFER_INTENT":
-        return [((intent.name,), ()) for intent in service.intents]
+        return [((intent.name,), ()) for intent in service.intents], 1
     slot = slot_of(act, service)
     if slot and slot.is_categorical:
-        return [((value,), ()) for value in slot.possible_values]
-    width = len(act.values)
-    return [values for values in others.get((service.name, act.slot), ()) if len(values[0]) == width]
+        return [((value,), ()) for value in slot.possible_values], 1
+    return others.get((service.name, act.slot), ()), len(act.values)
 
 
-def _forms(values: Sequence[str], canonical: Sequence[str]) -> set[str]:
+@lru_cache(maxsize=1 << 16)
+def _forms(values: tuple[str, ...], canonical: tuple[str, ...]) -> frozenset[str]:
     forms = {" ".join(value.lower().split()) for value in (*values, *canonical)}
     forms |= {NUMBERS[int(form)] for form in list(forms) if form.isdecimal() and int(form) < len(NUMBERS)}
-    return forms | {str(NUMBERS.index(form)) for form in list(forms) if form in NUMBERS}
+    return frozenset(forms | {str(NUMBERS.index(form)) for form in forms if form in NUMBERS})
 
 
 def _with(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:

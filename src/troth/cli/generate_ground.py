@@ -1,0 +1,207 @@
+"""`troth generate ground` and `troth generate sweep`: responses true to their document, by PMI-Decode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from troth.cli import ground as scoring
+from troth.cli import options, show
+from troth.cli.perturb_schema import progress
+from troth.report.tables import Table
+
+if TYPE_CHECKING:
+    from troth.runner.decode import Swept
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MODES = ("greedy", "beam", "sample", "beam-sample")
+FORMAT = click.option("--format", metavar="NAME", help="The data's format, if it should not be detected.")
+UNIT = click.FloatRange(0, 1)
+METRICS_HELP = "Of the responses, with commas; none: do not score. One that is not optimised should be among them."
+
+
+def decoding(command: F) -> F:
+    """The options of a generation, but for α and p."""
+    made = [
+        click.option("--model", metavar="NAME", default="embedded", show_default=True, help="See `troth ls backends`."),
+        click.option("--decode", "mode", type=click.Choice(MODES), default="greedy", show_default=True),
+        click.option("--beams", type=click.IntRange(2, 64), default=4, show_default=True),
+        click.option("--temperature", type=click.FloatRange(0, 10, min_open=True), default=1.0, show_default=True),
+        click.option("--max-tokens", type=click.IntRange(1, 4096), default=64, show_default=True),
+        click.option(
+            "--prompt",
+            type=click.Choice(["plain", "chat"]),
+            default="plain",
+            show_default=True,
+            help="PMI-Faith's own words, or the model's template for conversations.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."),
+        click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N contexts only."),
+        click.option("--metrics", metavar="NAMES", default="pmi_faith,nli", show_default=True, help=METRICS_HELP),
+        FORMAT,
+        scoring.MODELS,
+        options.JSON,
+    ]
+    for option in reversed(made):
+        command = option(command)
+    return command
+
+
+@click.command(no_args_is_help=True)
+@click.argument("data", metavar="DATA")
+@click.option("--alpha", type=UNIT, default=0.25, show_default=True, help="Weight of faithfulness; 0: plain decoding.")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=0.6, show_default=True,
+              help="Tokens are chosen among the likeliest that sum to this.")  # fmt: skip
+@click.option("--out", metavar="FILE", required=True, help="A new file: responses as JSONL, for `troth ground`.")
+@decoding
+def ground(
+    data: str,
+    alpha: float,
+    top_p: float,
+    out: str,
+    model: str,
+    mode: Any,
+    beams: int,
+    temperature: float,
+    max_tokens: int,
+    prompt: Any,
+    seed: int,
+    limit: int | None,
+    metrics: str,
+    format: str | None,
+    models: dict[str, Any],
+    json: bool,
+) -> None:
+    """A response to every document and history of DATA, by PMI-Decode; what DATA has for a response is not looked at.
+
+    Any decoder or encoder-decoder of transformers. Faithfulness is scored afterwards by more than what is optimised.
+    """
+    from troth.runner import decode, files
+    from troth.runner.ground import ground as score
+    from troth.scorers.grounded import Models
+
+    files.refuse(out)
+    responder = decode.responder(model, cache=models["cache"], style=prompt)
+    setting = _setting(mode, alpha, top_p, beams, temperature, max_tokens, seed)
+    with progress("generating") as step:
+        made = decode.respond(data, out, responder, setting, format=format, limit=limit, progress=step)
+    if metrics.strip() and metrics != "none":
+        with scoring.steps() as steps:
+            found = score(out, metrics=scoring.split(metrics), models=Models(**models), seed=seed, steps=steps)
+        if json:
+            show.json(found.scores)
+        else:
+            rows = tuple((one.metric, scoring.cell(one)) for one in found.scores if one.group == "all")
+            show.table(Table(("metric", "mean"), rows))
+        for line in found.notes:
+            show.note(line)
+    elif json:
+        show.json(made)
+    show.note(f"{made.responses} responses of {made.tokens} tokens in all")
+    if made.empty:
+        show.note(f"{made.empty} responses have no word in them")
+    if made.shortened:
+        show.note(f"{made.shortened} contexts were longer than the model reads, and lost the end of their document")
+    show.note(made.signature)
+    show.note(f"written: {out}")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("data", metavar="DATA")
+@click.option("--alphas", metavar="NUMBERS", default="0,0.25,0.5,1", show_default=True, help="With commas.")
+@click.option("--ps", metavar="NUMBERS", default="0.6,0.75,0.9,1", show_default=True, help="With commas.")
+@click.option("--grammar", metavar="MODULE:FUNCTION", help="A checker: from a text to True where it is right.")
+@click.option("--pick", is_flag=True, help="Name the setting with the highest sum of faithfulness and relevance.")
+@click.option("--chart", metavar="FILE", help="Draw the first metric over α, a curve for each p: .svg, .png, .html.")
+@decoding
+def sweep(
+    data: str,
+    alphas: str,
+    ps: str,
+    grammar: str | None,
+    pick: bool,
+    chart: str | None,
+    model: str,
+    mode: Any,
+    beams: int,
+    temperature: float,
+    max_tokens: int,
+    prompt: Any,
+    seed: int,
+    limit: int | None,
+    metrics: str,
+    format: str | None,
+    models: dict[str, Any],
+    json: bool,
+) -> None:
+    """Responses to DATA with every α and p: how faithful, how relevant, how grammatical (table 5 of the paper)."""
+    from troth.report import charts
+    from troth.runner import decode
+    from troth.scorers.grounded import Models
+
+    if chart is not None:
+        charts.check_path(chart)
+    responder = decode.responder(model, cache=models["cache"], style=prompt)
+    with progress("generating") as step:
+        found = decode.sweep(
+            data,
+            responder,
+            _setting(mode, 0.0, 1.0, beams, temperature, max_tokens, seed),
+            alphas=_numbers(alphas, "--alphas"),
+            ps=_numbers(ps, "--ps"),
+            metrics=scoring.split(metrics),
+            models=Models(**models),
+            grammar=grammar,
+            format=format,
+            limit=limit,
+            progress=step,
+        )
+    if json:
+        show.json({"cells": found.cells, "picked": found.picked, "signature": found.signature})
+    else:
+        show.tables(_tables(found))
+    if chart is not None:
+        rows = [
+            {"α": one.alpha, "p": f"{one.top_p:g}", found.metrics[0]: one.means[found.metrics[0]]}
+            for one in found.cells
+            if one.means[found.metrics[0]] is not None
+        ]
+        charts.lines(rows, x="α", y=found.metrics[0], colour="p", path=chart, title="PMI-Decode")
+        show.note(f"written: {chart}")
+    if pick:
+        one = found.picked
+        show.note(f"picked: α {one.alpha:g}, p {one.top_p:g}" if one else "nothing to pick by: no relevance is known")
+    show.note(found.signature)
+
+
+def _setting(mode: Any, alpha: float, top_p: float, beams: int, temperature: float, max_tokens: int, seed: int) -> Any:
+    from troth.backends.hub import lacking
+
+    try:
+        from troth.generate.pmi_decode import Setting
+    except ImportError as error:
+        raise lacking(error) from error
+    return Setting(mode, alpha, top_p, beams, temperature, max_tokens, seed)
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise click.UsageError(f"{option}: '{text}' are no numbers with commas") from error
+
+
+def _tables(found: Swept) -> Iterator[Table]:
+    """A table for each metric: a row a p and a column an α."""
+    alphas = list(dict.fromkeys(one.alpha for one in found.cells))
+    ps = list(dict.fromkeys(one.top_p for one in found.cells))
+    cells = {(one.alpha, one.top_p): one for one in found.cells}
+    for name in found.metrics:
+        rows = []
+        for p in ps:
+            values = [cells[alpha, p].means[name] for alpha in alphas]
+            rows.append((f"p {p:g}", *("–" if value is None else f"{value:.3f}" for value in values)))
+        yield Table((name, *(f"α {alpha:g}" for alpha in alphas)), tuple(rows))

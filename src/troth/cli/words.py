@@ -1,0 +1,45 @@
+"""Responses word by word: green what the document supports, red what it does not; in a pipe, marks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from troth.cli import show
+
+if TYPE_CHECKING:
+    from troth.runner.words import Explained
+    from troth.scorers.pmi import Word
+
+STYLES = {"supported": "green", "unsupported": "bold red", "free": "dim"}
+MARKS = {"supported": "+{}+", "unsupported": "-{}-", "free": "{}"}
+LEGEND = "supported by the document: +word+ (green); not supported: -word- (red); neither: word"
+
+
+def draw(rows: Sequence[Explained]) -> None:
+    """On a terminal in colours, elsewhere with marks. Text from files is shown, not obeyed."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            show.text(f"\n{head(row)}\n  {marked(row.words)}")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for row in rows:
+        line = Text("  ")
+        for number, word in enumerate(row.words):
+            line.append(" " if number else "")
+            line.append(show.printable(word.text), style=STYLES[word.support])
+        console.print(Text(f"\n{head(row)}", style="bold"))
+        console.print(line)
+
+
+def head(row: Explained) -> str:
+    value = "–" if row.value is None else f"{row.value:.3f}"
+    return show.printable(f"{' '.join(row.id.split())}: pmi_faith {value}")
+
+
+def marked(words: Sequence[Word]) -> str:
+    return " ".join(MARKS[word.support].format(show.printable(word.text)) for word in words)

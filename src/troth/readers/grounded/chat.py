@@ -1,0 +1,114 @@
+"""Chat transcripts: OpenAI-style messages, with the passages that were retrieved in a message of their own.
+
+    {"id": "c1", "messages": [
+      {"role": "system", "content": "Answer from the passages."},
+      {"role": "user", "content": "Who makes crayons?"},
+      {"role": "tool", "content": "Crayola makes crayons in Easton."},
+      {"role": "assistant", "content": "Crayola does."}]}
+
+One conversation a line, a list of conversations, or a single one; a list of messages is a conversation, too. Each
+message of the assistant that has text and comes after a context message is a record:
+
+- Context messages have the role `context`, `tool` or `function`. Where a conversation has none of these, `system` and
+  `developer` messages are the context; else they are instructions, and no document.
+- The document is all context given since the assistant last spoke. If there was none, the one before still holds.
+- History is what user and assistant said before. A `label` of the message (0 or 1) is the record's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from troth.errors import UserError
+from troth.readers.decode import decode, lines, where
+from troth.readers.grounded import labels
+from troth.readers.grounded.opening import opening
+from troth.readers.plain import field, mapping, sequence, text
+from troth.readers.source import Document
+from troth.records import Grounded
+
+CONTEXT = ("context", "tool", "function")
+INSTRUCTIONS = ("system", "developer")
+ROLES = (*CONTEXT, *INSTRUCTIONS, "user", "assistant")
+
+
+def detect(document: Document) -> bool:
+    keys = opening(document)
+    if document.data.lstrip()[:1] == b"[" and "role" in keys:
+        return True
+    return "messages" in keys
+
+
+def read(document: Document) -> Iterator[Grounded]:
+    seen: set[str] = set()
+    for number, chat in enumerate(_conversations(document)):
+        keys = chat if isinstance(chat, dict) else {"messages": chat}
+        name = keys.get("id", str(number))
+        id = str(name) if isinstance(name, int) and not isinstance(name, bool) else text(name, "'id'")
+        if id in seen:
+            raise UserError("comes twice", dialogue=id, hint="ids must be unique; remove one")
+        seen.add(id)
+        source = text(keys.get("source", ""), "'source'")
+        with where(dialogue=id):
+            yield from _records(id, sequence(field(keys, "messages", "the conversation"), "'messages'"), source)
+
+
+def _conversations(document: Document) -> Iterator[Any]:
+    if document.data.lstrip()[:1] == b"[":
+        items = decode(document, list[Any])
+        if not items:
+            raise UserError("no conversation in it", hint="is it the right file?")
+        yield from [items] if isinstance(items[0], dict) and "role" in items[0] else items
+    elif not _in_lines(document):
+        yield decode(document, dict[str, Any])
+    else:
+        for line, row in lines(document):
+            with where(line=line):
+                if "messages" not in row:
+                    raise UserError("the object has no 'messages'")
+            yield row
+
+
+def _in_lines(document: Document) -> bool:
+    """Whether the first line is an object by itself."""
+    line = document.data.lstrip().partition(b"\n")[0]
+    return bool(opening(Document(document.name, line)))
+
+
+def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
+    turns = [mapping(message, f"message {number}") for number, message in enumerate(messages)]
+    roles = [_role(turn, number) for number, turn in enumerate(turns)]
+    context = CONTEXT if any(role in CONTEXT for role in roles) else INSTRUCTIONS
+    history: list[str] = []
+    passages: list[str] = []
+    spoken = False  # the assistant has answered from these passages
+    for number, (role, turn) in enumerate(zip(roles, turns, strict=True)):
+        with where(turn=number):
+            said = _text(turn.get("content"))
+            if role in context:
+                passages = [] if spoken else passages
+                passages, spoken = [*passages, said], False
+            elif role in ("user", "assistant") and said.strip():
+                if role == "assistant" and passages:
+                    label = labels.any_of(turn.get("label"))
+                    yield Grounded(f"{id}/{number}", "\n\n".join(passages), said, tuple(history), label, source)
+                    spoken = True
+                history.append(said)
+
+
+def _role(turn: dict[str, Any], number: int) -> str:
+    role = text(field(turn, "role", f"message {number}"), "'role'")
+    if role not in ROLES:
+        raise UserError(f"role '{role[:40]}' is not known", turn=number, hint="known: " + ", ".join(ROLES))
+    return role
+
+
+def _text(content: object) -> str:
+    """A message's text: as it is, or of its text parts. A call of a tool has none."""
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        parts = [mapping(part, "a part of 'content'") for part in content]
+        return "\n".join(text(part["text"], "'text'") for part in parts if "text" in part)
+    return text(content, "'content'")

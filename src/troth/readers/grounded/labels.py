@@ -1,0 +1,41 @@
+"""What people said of a response, as 1 (the document supports it) or 0."""
+
+from __future__ import annotations
+
+from troth.errors import UserError, near
+
+# BEGIN's labels of 2022, those of its first release, and those of the audit that FaithDial grew out of.
+LABELS = {
+    "fully attributable": 1,
+    "entailment": 1,
+    "not fully attributable": 0,
+    "generic": 0,
+    "hallucination": 0,
+    "partial hallucination": 0,
+    "uncooperative": 0,
+    "neutral": 0,
+    "contradiction": 0,
+    "off-topic": 0,
+}
+
+
+def named(text: str) -> int | None:
+    """A label by its name, in any case; None where there is none."""
+    name = " ".join(text.lower().split())
+    if not name:
+        return None
+    if name not in LABELS:
+        hint = near(name, LABELS) or "known: 0, 1, " + ", ".join(LABELS)
+        raise UserError(f"label '{text[:40]}' is not known", hint=hint)
+    return LABELS[name]
+
+
+def any_of(value: object) -> int | None:
+    """A label as files have it: 0, 1, true, false, their names, or nothing."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+        return int(value)
+    if isinstance(value, str):
+        return int(value) if value.strip() in ("0", "1") else named(value)
+    raise UserError("'label' is not 0 or 1", hint="1: the document supports the response; leave it out if not known")

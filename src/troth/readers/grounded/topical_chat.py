@@ -1,0 +1,115 @@
+"""Topical-Chat: conversations, each message with the part of its speaker's reading set that it was written from.
+
+`conversations_valid_freq.json` is read with `reading_valid_freq.json` beside it; in the dataset's own folders,
+`conversations/valid_freq.json` with `reading_sets/post-build/valid_freq.json` (or `pre-build`). As in the code of
+PMI-Faith's authors the document is the Wikipedia section, the fun facts and the article's sections that the message's
+`knowledge_source` names, a full stop after each that has no mark; messages from personal knowledge, be it among other
+sources, are left out, and so is the first message.
+
+Reading sets come with ids in place of texts, and the dataset's `build.py` fetches the texts. What has no text is not
+in the document; if nothing has, the document is empty. `wiki.json` of the dataset, laid beside the reading sets, gives
+the Wikipedia sections without building.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from troth.errors import UserError
+from troth.readers import source
+from troth.readers.decode import decode
+from troth.readers.grounded.opening import opening, value
+from troth.readers.source import Document
+from troth.records import Grounded
+
+PERSONAL = "Personal Knowledge"
+LEADS = ("shortened_wiki_lead_section", "summarized_wiki_lead_section")
+WIKI = "wiki.json"
+
+Wiki = dict[str, dict[str, int]]  # kind of section to text to its number
+
+
+class Message(msgspec.Struct, frozen=True):
+    message: str
+    agent: str
+    knowledge_source: tuple[str, ...] = ()
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    content: tuple[Message, ...]
+
+
+class Facts(msgspec.Struct, frozen=True):
+    shortened_wiki_lead_section: int | str | None = None
+    summarized_wiki_lead_section: int | str | None = None
+    fun_facts: tuple[str, ...] = ()
+
+
+class Reading(msgspec.Struct, frozen=True):
+    agent_1: dict[str, Facts] = {}
+    agent_2: dict[str, Facts] = {}
+    article: dict[str, Any] = {}
+
+    def of(self, agent: str) -> dict[str, Facts]:
+        return {"agent_1": self.agent_1, "agent_2": self.agent_2}.get(agent, {})
+
+
+def detect(document: Document) -> bool:
+    keys = opening(document)
+    first = value(keys, next(iter(keys)), dict[str, msgspec.Raw]) if keys else None
+    return first is not None and {"content", "article_url"} <= first.keys()
+
+
+def read(document: Document) -> Iterator[Grounded]:
+    conversations = decode(document, dict[str, Conversation])
+    beside = _reading_set(document)
+    readings = decode(beside, dict[str, Reading])
+    texts = _texts(source.beside(beside.name, WIKI))
+    for id, conversation in conversations.items():
+        if id not in readings:
+            raise UserError(f"not in {beside.name}", dialogue=id, hint="do the two files belong together?")
+        for place, message in enumerate(conversation.content):
+            if place and PERSONAL not in message.knowledge_source:
+                said = tuple(other.message for other in conversation.content[:place])
+                grounds = _document(message, readings[id], texts)
+                yield Grounded(f"{id}/{place}", grounds, message.message, said, source="topical-chat")
+
+
+def _reading_set(document: Document) -> Document:
+    place = Path(document.name)
+    names = [place.with_name(place.name.replace("conversations", "reading", 1))]
+    names += [place.parent.parent / "reading_sets" / built / place.name for built in ("post-build", "pre-build")]
+    for other in names:
+        if other != place and document.name != "<stdin>" and other.is_file():
+            return source.first(str(other))
+    raise UserError("no reading sets beside it", hint=f"for example '{names[0].name}' in the same folder")
+
+
+def _texts(wiki: Document | None) -> dict[tuple[str, int], str]:
+    sections = decode(wiki, Wiki) if wiki is not None else {}
+    return {(kind, number): text for kind, mine in sections.items() for text, number in mine.items()}
+
+
+def _document(message: Message, reading: Reading, texts: dict[tuple[str, int], str]) -> str:
+    facts = reading.of(message.agent)
+    parts: list[str] = []
+    for name in message.knowledge_source:
+        if name in facts:
+            lead = next(((kind, held) for kind in LEADS if (held := getattr(facts[name], kind)) is not None), None)
+            if lead is not None:
+                parts.append(lead[1] if isinstance(lead[1], str) else texts.get((lead[0], lead[1]), ""))
+            parts += (fact for fact in facts[name].fun_facts if not _is_id(fact))
+        elif isinstance(reading.article.get(name), str):
+            parts.append(reading.article[name])
+    said = [part.strip() for part in parts if part.strip()]
+    return " ".join(part if part[-1] in string.punctuation else f"{part}." for part in said)
+
+
+def _is_id(fact: str) -> bool:
+    """A thread of Reddit that nobody has fetched: t3_42gqyk."""
+    return fact.startswith("t3_") and fact[3:].isalnum()

@@ -1,0 +1,45 @@
+"""Wizard of Wikipedia's JSON: each turn of the wizard, with the sentence that it was written from.
+
+    [{"chosen_topic": "Crayola", "dialog": [{"speaker": "0_Apprentice", "text": "…"},
+      {"speaker": "1_Wizard", "text": "…", "checked_sentence": {"partner_Crayola_1": "…"}}]}]
+
+The document is the checked sentence, as in BEGIN. A wizard that checked none ("no_passages_used") has an empty one:
+such turns are records that no metric can score, and are counted as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from troth.readers.decode import decode
+from troth.readers.grounded.opening import opening
+from troth.readers.source import Document
+from troth.records import Grounded
+
+NONE = "no_passages_used"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    speaker: str
+    text: str
+    checked_sentence: dict[str, str] | None = None
+
+
+class Dialogue(msgspec.Struct, frozen=True):
+    dialog: tuple[Turn, ...]
+
+
+def detect(document: Document) -> bool:
+    return document.data.lstrip()[:1] == b"[" and {"dialog", "chosen_topic"} <= opening(document).keys()
+
+
+def read(document: Document) -> Iterator[Grounded]:
+    for number, dialogue in enumerate(decode(document, list[Dialogue])):
+        for place, turn in enumerate(dialogue.dialog):
+            if "wizard" in turn.speaker.lower():
+                checked = next(iter((turn.checked_sentence or {}).values()), NONE)
+                said = tuple(other.text for other in dialogue.dialog[:place])
+                grounds = "" if checked == NONE else checked
+                yield Grounded(f"{number}/{place}", grounds, turn.text, said, source="wow")

@@ -1,0 +1,178 @@
+"""`troth ground`, `troth meta eval`, `troth meta fit` by their whole output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Troth
+from tests.readers.grounded_samples import BEGIN
+from troth.cli import show
+from troth.cli.ground import steps
+
+ROWS = [
+    {"id": "a", "document": "red wine", "response": "red wine", "label": 1, "source": "x"},
+    {"id": "b", "document": "old beer", "response": "old cheese", "label": 0, "source": "x"},
+    {"id": "c", "document": "long skis", "response": "short crayons", "label": 0, "source": "y"},
+    {"id": "d", "document": "", "response": "red wine", "label": 1, "source": "y"},
+    {"id": "e", "document": "green tea", "response": "green tea", "label": 1, "source": "y"},
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return str(path)
+
+
+def test_the_table(fine: Troth, data: str) -> None:
+    result = fine("ground", data, "--metrics", "u_f1,rouge_l", "--resamples", "1000")
+    assert result.out == (
+        "metric             data\n"
+        "u_f1       0.625 ±0.375\n"
+        "rouge_l    0.625 ±0.375\n"
+        "responses             4\n"
+        "\n"
+        "source  n          u_f1       rouge_l\n"
+        "x       2  0.750 ±0.250  0.750 ±0.250\n"
+        "y       2  0.500 ±0.500  0.500 ±0.500\n"
+        "\n"
+        "label  n          u_f1       rouge_l\n"
+        "0      2  0.250 ±0.250  0.250 ±0.250\n"
+        "1      2  1.000 ±0.000  1.000 ±0.000\n"
+    )
+    assert "data: u_f1: 1 of 5 not scored: the document is empty\n" in result.err
+    assert "data: 5 responses; intervals over 4 documents\n" in result.err
+    assert "U_F1|tok:spacy-en|" in result.err
+
+
+def test_json(fine: Troth, data: str) -> None:
+    (first, *_) = fine("ground", data, "--metrics", "u_f1", "--json").json()
+    assert set(first) == {"system", "metric", "group", "value", "low", "high", "n", "signature"}
+    assert (first["system"], first["metric"], first["group"], first["value"], first["n"]) == (
+        "data",
+        "u_f1",
+        "all",
+        0.625,
+        4,
+    )
+
+
+def test_a_model_by_name(fine: Troth, data: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    found = fine("ground", data, "--metrics", "nli", "--nli", "fake", "--no-cache", "--out", str(run), "--json").json()
+    assert "|nli:fake-nli@1|" in found[0]["signature"]
+    assert json.loads((run / "run.json").read_text())["arguments"]["models"] == {"nli": "fake", "lm": "embedded"}
+
+
+def test_standard_input(fine: Troth) -> None:
+    found = fine("ground", "-", "--metrics", "u_f1", "--json", stdin=BEGIN.encode()).json()
+    assert {score["group"] for score in found} == {"all", "source:tc", "source:wow", "label:0", "label:1"}
+
+
+def test_several_systems_and_files(fine: Troth, data: str, tmp_path: Path) -> None:
+    rows, run = tmp_path / "rows.jsonl", tmp_path / "run"
+    result = fine("ground", f"one={data}", f"two={data}", "--metrics", "u_f1", "--rows", str(rows), "--out", str(run))
+    assert result.out.splitlines()[0].split() == ["metric", "one", "two"]
+    assert len(rows.read_text().splitlines()) == 10
+    assert json.loads((run / "run.json").read_text())["counts"]["two"]["responses"] == 5
+    table = fine("table", str(run), "--to", "json").json()
+    assert {score["system"] for score in table} == {"one", "two"}
+
+
+def test_fit_and_judge(fine: Troth, troth: Troth, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "c.json")
+    result = fine("meta", "fit", data, "--metrics", "u_f1", "--out", out)
+    assert result.out == "metric    min    max  threshold  F1 on it  n\nu_f1    0.000  1.000      1.000     1.000  4\n"
+    assert "data.jsonl (5 rows)" in result.err
+    judged = fine("ground", data, "--metrics", "u_f1", "--calibration", out).out
+    assert "faithful:u_f1  0.500" in judged
+    again = troth("meta", "fit", data, "--metrics", "u_f1", "--out", out)
+    assert (again.code, "is there already" in again.err) == (2, True)
+    Path(out).write_text(Path(out).read_text().replace("spacy-en", "spacy-de"))
+    refused = troth("ground", data, "--metrics", "u_f1", "--calibration", out)
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert "was calibrated as" in refused.err
+
+
+def test_meta_eval(fine: Troth, data: str, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    result = fine("meta", "eval", data, "--dev", data, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
+    headings = [line for line in result.out.splitlines() if line and not line[0].isdigit() and "  " not in line]
+    assert headings == [
+        "With the threshold from dev (table 1)",
+        "F1 by source (table 2)",
+        "Without calibration (table 3)",
+        "AUROC by source",
+        "From dev (table 9)",
+        "Against the first metric",
+        "AUROC by slice",
+        "Reliability: mean score → share of positives, in bins of equal size",
+    ]
+    assert "metric      Precision        Recall            F1      Accuracy\n" in result.out
+    assert "u_f1     1.000 ±0.000  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000\n" in result.out
+    assert "metric     Min    Max  Threshold\nu_f1     0.000  1.000      1.000\n" in result.out
+    assert "5 labelled responses, 3 positive; intervals over 4 documents" in result.err
+    assert len(json.loads((Path(run) / "run.json").read_text())["details"]) == 2
+
+
+def test_meta_eval_without_dev(fine: Troth, data: str) -> None:
+    result = fine("meta", "eval", data, "--metrics", "u_f1", "--resamples", "50", "--to", "markdown")
+    assert "table 1" not in result.out
+    assert "table 9" not in result.out
+    assert "| metric | Spearman | Pearson | AUROC |" in result.out
+    assert "no precision, recall, f1, accuracy of u_f1: needs labelled data" in result.err
+
+
+def test_meta_eval_json(fine: Troth, data: str) -> None:
+    found = fine("meta", "eval", data, "--metrics", "u_f1,bleu", "--resamples", "50", "--json").json()
+    names = {score["metric"] for score in found if score["group"] == "all"}
+    assert {"auroc:u_f1", "spearman:u_f1", "pearson:u_f1", "f1:u_f1", "auroc:bleu", "auroc:bleu-u_f1"} <= names
+    missing = next(score for score in found if score["metric"] == "f1:u_f1")
+    assert missing["value"] is None
+    assert missing["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("ground", "{data}", "--metrics", "bluw"), "responses is called 'bluw' (did you mean 'bleu'?)"),
+        (("ground", "none.jsonl"), "none.jsonl: no such file or folder"),
+        (("ground", "{data}", "--format", "begn"), "no format of grounded responses is called 'begn'"),
+        (("ground", "{data}", "--rows", "{data}"), "data.jsonl: is there already"),
+        (("ground", "{data}", "--calibration", "{data}"), "data.jsonl: not a calibration"),
+        (("meta", "eval", "{data}", "--to", "html"), "no table is written as 'html'"),
+        (("meta", "fit", "{data}"), "Missing option '--out'"),
+    ],
+)  # fmt: skip
+def test_wrong_use(troth: Troth, data: str, arguments: tuple[str, ...], said: str) -> None:
+    result = troth(*(argument.replace("{data}", data) for argument in arguments))
+    assert result.code == 2
+    assert said in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_hostile_text_is_shown_and_not_obeyed(fine: Troth, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [ROWS[0] | {"source": "\x1b[31mred"}, ROWS[1] | {"source": "blue"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = fine("ground", str(path), "--metrics", "u_f1")
+    assert "\x1b" not in result.out
+    assert "\\x1b[31mred" in result.out
+
+
+def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    with steps() as step:
+        assert step is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with steps() as step:
+        assert step is not None
+        step("u_f1", 1, 3)
+        step("u_f1", 3, 3)
+        step("nli", 0, 9)
+    assert show.printable("a\x1b") == "a\\x1b"

@@ -1,0 +1,81 @@
+"""Responses word by word: `troth ground --explain` and `--words`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Troth
+from troth.backends.fake import FakeLm
+from troth.cli import words
+from troth.records import Grounded
+from troth.runner.words import Explained, explained, least
+from troth.scorers.pmi import Word
+
+GROUNDS = "Crayola makes chalk in Easton."
+ROWS = [
+    {"id": "a\x1b[31m", "document": GROUNDS, "history": ["What?"], "response": "They make chalk \x1b[2J and cars"},
+    {"id": "b", "document": GROUNDS, "history": ["Where?"], "response": "in Easton"},
+    {"id": "c", "document": " ", "history": [], "response": "yes"},
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    file = tmp_path / "said.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return str(file)
+
+
+def test_shown_with_marks_in_a_pipe(troth: Troth, data: str) -> None:
+    made = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--explain", "2")
+    assert made.code == 0
+    assert made.out.splitlines()[-5:] == [
+        "a\\x1b[31m: pmi_faith 0.329",
+        "  -They- -make- +chalk+ -\\x1b[2J- -and- -cars-",
+        "",
+        "b: pmi_faith 1.535",
+        "  +in+ +Easton+",
+    ]
+    assert words.LEGEND in made.err
+
+
+def test_json_stays_json(troth: Troth, data: str) -> None:
+    made = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--explain", "2", "--json")
+    assert [one["metric"] for one in made.json()]
+
+
+def test_written_with_scores(troth: Troth, data: str, tmp_path: Path) -> None:
+    out = tmp_path / "words.jsonl"
+    assert troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--words", str(out)).code == 0
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [word["text"] for word in found[0]["words"]] == ROWS[0]["response"].split()  # type: ignore[attr-defined]
+    assert found[1]["words"][1]["support"] == "supported"
+    assert found[1]["words"][1]["ratio"] > 2
+    assert found[2] == {"id": "c", "value": None, "words": [], "reason": "no document, or no response"}
+    again = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--words", str(out))
+    assert (again.code, "is there already" in again.err) == (2, True)
+
+
+def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    row = Explained("a[red]", 0.5, (Word("[bold]", 0.0, 2.0, "supported"), Word("x\x1b[2J", -3.0, 0.0, "unsupported")))
+    words.draw([row])
+    shown = capsys.readouterr().out
+    assert "a[red]: pmi_faith 0.500" in shown
+    assert "\x1b[32m[bold]\x1b[0m" in shown
+    assert "\x1b[1;31mx\\x1b[2J\x1b[0m" in shown
+
+
+def test_the_least_supported_come_first() -> None:
+    rows = [Explained("a", 1.0, ()), Explained("b", None, (), "no"), Explained("c", -1.0, ()), Explained("d", 0.0, ())]
+    assert [row.id for row in least(rows, 2)] == ["c", "d"]
+
+
+def test_in_the_order_of_the_items() -> None:
+    items = [Grounded("1", "d", " "), Grounded("2", "a d", "a d"), Grounded("3", "", "x"), Grounded("4", "d", "d")]
+    assert [(row.id, len(row.words)) for row in explained(items, FakeLm())] == [("1", 0), ("2", 2), ("3", 0), ("4", 1)]
