@@ -1,7 +1,8 @@
-from benchmarks import entailment, page, perturbing, timing, tracking
+from benchmarks import entailment, grounding, page, perturbing, timing, tracking
 
 print(timing.cpu())
 tracking.main()
 perturbing.main()
 entailment.main()
+grounding.main()
 page.main()

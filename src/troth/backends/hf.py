@@ -20,7 +20,7 @@ from troth.errors import UserError
 
 NLI_ROOM = Room(items=32, units=8192)
 LM_ROOM = Room(items=32, units=4096)
-PACKED = 1024  # tokens read as one row
+PACKED = 2048  # tokens read as one row
 LOGITS = 2**26  # of a batch at once, so that they take a quarter of a gigabyte at most
 FARTHEST = 1_000_000  # a tokenizer that knows no limit says 1e30
 ENTAILMENT, LANGUAGE = 512, 2048  # tokens read, where neither model nor tokenizer says

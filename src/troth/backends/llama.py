@@ -8,8 +8,10 @@ the joined ones. Whether a model gives the same numbers this way is tried, see `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+LOGITS = 128  # positions whose logits are computed at a time
 
 Attend = Callable[[Any, Any, Any], Any]  # query, key and value of (heads, tokens, size) to (tokens, heads · size)
 
@@ -41,49 +43,71 @@ class Rows:
         plain = not getattr(config, "attention_bias", False) and not getattr(config, "mlp_bias", False)
         return type(model).__name__ == "LlamaForCausalLM" and config.hidden_act == "silu" and plain
 
-    def logits(self, ids: Any, places: Any, wanted: Any, attend: Callable[[Any, Any, Any], Any]) -> Any:
-        """Logits at the wanted places of the row; `attend` mixes values within it."""
+    def logits(self, ids: Any, places: Any, wanted: Any, attend: Attend) -> Iterator[Any]:
+        """Logits at the wanted places of the row, some at a time, and all in one place; `attend` mixes values."""
         import torch
 
         inner = self.model.model
         states = inner.embed_tokens(ids)
-        cosine, sine = (one[0, :, None, : self.size // 2] for one in inner.rotary_emb(states[None], places[None]))
-        last = len(self.layers) - 1
-        for number, layer in enumerate(self.layers):
-            final = wanted if number == last else None
-            mixed = self._mixed(layer, states, cosine, sine, attend, final)
-            if final is not None:
-                states = states[final]
-            states += torch.nn.functional.linear(mixed, layer.outward)
-            both = torch.nn.functional.linear(self._norm(states, layer.after), layer.gate)
-            gate, up = both.chunk(2, dim=-1)
-            states += torch.nn.functional.linear(torch.nn.functional.silu(gate).mul_(up), layer.down)
-        return self.model.lm_head(self._norm(states, inner.norm.weight))
+        turns = [one[0, :, None, : self.size // 2] for one in inner.rotary_emb(states[None], places[None])]
+        room = Room.of(len(ids), self.layers[0], states)
+        for layer in self.layers[:-1]:
+            self._layer(layer, states, turns, attend, room, None)
+        states = self._layer(self.layers[-1], states, turns, attend, room, wanted)
+        head = self.model.lm_head.weight.t()
+        normed = self._norm(states, inner.norm.weight, room)
+        logits = states.new_empty(min(LOGITS, len(normed)), head.shape[1])
+        for part in normed.split(LOGITS):
+            yield torch.mm(part, head, out=logits[: len(part)])
 
-    def _mixed(self, layer: Layer, states: Any, cosine: Any, sine: Any, attend: Attend, final: Any) -> Any:
+    def _layer(self, layer: Layer, states: Any, turns: Sequence[Any], attend: Attend, room: Room, wanted: Any) -> Any:
+        """The states after a layer, in place; or at the wanted places alone."""
         import torch
 
-        joined = torch.nn.functional.linear(self._norm(states, layer.before), layer.inward)
+        joined = torch.mm(self._norm(states, layer.before, room), layer.inward.t(), out=room.joined)
         joined = joined.view(len(states), self.heads + 2 * self.shared, self.size)
-        turned = self.heads + self.shared
-        _turn(joined[:, :turned], cosine, sine)
+        _turn(joined[:, : self.heads + self.shared], turns, room.turned)
         query, key, value = joined.transpose(0, 1).split((self.heads, self.shared, self.shared))
         mixed = attend(query, key, value)
-        return mixed if final is None else mixed[final]
+        if wanted is not None:
+            states, mixed = states[wanted], mixed[wanted]
+        states.addmm_(mixed, layer.outward.t())
+        both = torch.mm(self._norm(states, layer.after, room), layer.gate.t(), out=room.both[: len(states)])
+        gate, up = both.chunk(2, dim=-1)
+        torch.nn.functional.silu(gate, inplace=True).mul_(up)
+        return states.addmm_(gate, layer.down.t())
 
-    def _norm(self, states: Any, gain: Any) -> Any:
+    def _norm(self, states: Any, gain: Any, room: Room) -> Any:
         import torch
 
         squares = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_().div_(states.shape[-1])
-        return (states * squares.add_(self.little).rsqrt_()).mul_(gain)
+        return torch.mul(states, squares.add_(self.little).rsqrt_(), out=room.normed[: len(states)]).mul_(gain)
 
 
-def _turn(states: Any, cosine: Any, sine: Any) -> None:
+class Room(NamedTuple):
+    """Memory that all layers use in turn: to ask for it anew each time costs more than to fill it."""
+
+    normed: Any
+    joined: Any
+    turned: Any
+    both: Any
+
+    @classmethod
+    def of(cls, tokens: int, layer: Layer, like: Any) -> Room:
+        joined, both = len(layer.inward), len(layer.gate)
+        return cls(*(like.new_empty(tokens, size) for size in (like.shape[-1], joined, joined // 2, both)))
+
+
+def _turn(states: Any, turns: Sequence[Any], room: Any) -> None:
     """Rotary positions, in place: the first half of each head with the second."""
+    import torch
+
+    cosine, sine = turns
     first, second = states.chunk(2, dim=-1)
-    turned = (first * cosine).addcmul_(second, sine, value=-1)
+    kept = room.flatten()[: first.numel()].view(first.shape)
+    torch.mul(first, cosine, out=kept).addcmul_(second, sine, value=-1)
     second.mul_(cosine).addcmul_(first, sine)
-    first.copy_(turned)
+    first.copy_(kept)
 
 
 def _layer(layer: Any) -> Layer:

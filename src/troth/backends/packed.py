@@ -158,7 +158,7 @@ def _masked(first: int, rest: Sequence[tuple[int, list[int]]], end: int) -> Iter
 
 # -- the model ---------------------------------------------------------------------------------------------------------
 
-Reader = Callable[[Layout, Sequence[int]], Any]  # a row, and places in it, to the logits there
+Reader = Callable[[Layout, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
 
 
 def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
@@ -191,18 +191,19 @@ def by_modules(model: Any) -> Reader:
     """Any model, by its own modules and our attention."""
     import torch
 
-    def read(row: Layout, places: Sequence[int]) -> Any:
+    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
         with _ours(model):
             given = _BLOCKS.set(tuple(row.blocks))
             try:
-                return model(
+                made = model(
                     input_ids=torch.tensor([row.ids]),
                     position_ids=torch.tensor([row.depths]),
                     use_cache=False,
                     logits_to_keep=torch.tensor(places),
-                ).logits[0]
+                )
             finally:
                 _BLOCKS.reset(given)
+        yield made.logits[0]
 
     return read
 
@@ -213,7 +214,7 @@ def by_rows(model: Any) -> Reader:
 
     rows = Rows(model)
 
-    def read(row: Layout, places: Sequence[int]) -> Any:
+    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
         def attend(query: Any, key: Any, value: Any) -> Any:
             return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
 
@@ -236,10 +237,9 @@ def logprobs(
     row = {node: number for number, node in enumerate(nodes)}
     places = list(asked)
     with torch.inference_mode():
-        logits = read(made, nodes)
         rows = torch.tensor([row[node] for place in places for node in asked[place]])
         wanted = torch.tensor([token for place in places for token in targets[place]])
-        found = _picked(logits, rows, wanted).tolist()
+        found = _picked(read(made, nodes), rows, wanted).tolist()
     out, at = {}, 0
     for place in places:
         out[place] = found[at : at + len(targets[place])]
@@ -247,12 +247,19 @@ def logprobs(
     return out
 
 
-def _picked(logits: Any, rows: Any, wanted: Any) -> Any:
+def _picked(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
     """Log-probabilities of tokens; a row may be asked for several."""
     import torch
 
-    totals = torch.cat([torch.logsumexp(part.float(), dim=-1) for part in logits.split(ROWS)])
-    return logits[rows, wanted].float() - totals[rows]
+    found = torch.empty(len(rows))
+    at = 0
+    for part in logits:
+        mine = ((rows >= at) & (rows < at + len(part))).nonzero()[:, 0]
+        own = rows[mine] - at
+        totals = torch.cat([torch.logsumexp(some.float(), dim=-1) for some in part.split(ROWS)])
+        found[mine] = part[own, wanted[mine]].float() - totals[own]
+        at += len(part)
+    return found
 
 
 @contextmanager
