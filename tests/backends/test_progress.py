@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from troth.backends.progress import bar, note
+from troth.backends.progress import bar, note, within
 
 
 class Terminal(io.StringIO):
@@ -38,6 +38,19 @@ def test_no_bar_before_there_is_progress(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "outer" not in terminal.getvalue()
         outer(1, 1)
     assert "outer" in terminal.getvalue()
+
+
+def test_a_display_of_the_callers_takes_the_place_of_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    seen: list[tuple[str, int, int]] = []
+    with within(lambda *told: seen.append(told)), bar("x") as progress:
+        progress(1, 2)
+    assert seen == [("x", 1, 2)]
+    assert terminal.getvalue() == ""
+    with bar("y") as progress:
+        progress(1, 1)
+    assert "y" in terminal.getvalue(), "it is the caller's no longer"
 
 
 def test_nothing_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

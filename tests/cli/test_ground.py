@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Troth
 from tests.readers.grounded_samples import BEGIN
 from troth.cli import show
-from troth.cli.ground import steps
+from troth.cli.bars import steps
 
 ROWS = [
     {"id": "a", "document": "red wine", "response": "red wine", "label": 1, "source": "x"},

@@ -15,7 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from troth.metrics import grounding
 from troth.readers import grounded
 
-METRICS = (grounding.u_f1, grounding.bleu, grounding.rouge_l)
+METRICS = (grounding.u_f1, grounding.bleu, grounding.rouge_l, grounding.coverage)
 TEXT = st.text(alphabet="aAbB eEx.,!'é3\n", max_size=40)
 
 NLP = spacy.blank("en")
@@ -103,3 +103,18 @@ def test_as_that_code_on_real_data(shared: Path) -> None:
         assert grounding.u_f1(*pair) == pytest.approx(authors_f1(*pair), abs=1e-12)
         assert grounding.bleu(*pair) == pytest.approx(authors_bleu(*pair), abs=1e-12)
         assert grounding.rouge_l(*pair) == pytest.approx(authors_rouge(*pair), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("document", "response", "expected"),
+    [
+        ("Skis are long. Snow is white.", "Skis are long.", 1.0),  # what is left out is no fault
+        ("Skis are long.", "Long skiing!", 1.0),  # stemmed
+        ("Skis are long.", "Skis are short, short and wide.", 2 / 6),  # every word counts, as often as it is said
+        ("Skis are long.", "Crayons", 0.0),
+        ("Skis are long.", "?!", 0.0),
+        ("", "Skis", 0.0),
+    ],
+)
+def test_coverage(document: str, response: str, expected: float) -> None:
+    assert grounding.coverage(document, response) == pytest.approx(expected)

@@ -218,16 +218,19 @@ def test_calibration_names_its_data(files: tuple[str, str]) -> None:
     ("file", "expected"),
     [
         ("wow/begin_dev_wow.tsv",
-         ("u_f1 0.8093 0.5287 0.5296", "bleu 0.7661 0.4548 0.4679", "rouge_l 0.8365 0.5751 0.5773")),
+         ("u_f1 0.8093 0.5287 0.5296", "bleu 0.7661 0.4548 0.4679", "rouge_l 0.8365 0.5751 0.5773",
+          "coverage 0.9504 0.7709 0.7405")),
         ("cmu-dog/begin_dev_cmu.tsv",
-         ("u_f1 0.8746 0.5044 0.4078", "bleu 0.5055 0.0067 0.1287", "rouge_l 0.7682 0.3246 0.3418")),
+         ("u_f1 0.8746 0.5044 0.4078", "bleu 0.5055 0.0067 0.1287", "rouge_l 0.7682 0.3246 0.3418",
+          "coverage 0.9666 0.5651 0.6195")),
         ("topicalchat/begin_dev_tc.tsv",
-         ("u_f1 0.7497 0.3418 0.3027", "bleu 0.4137 -0.118 -0.042", "rouge_l 0.7035 0.2783 0.2702")),
+         ("u_f1 0.7497 0.3418 0.3027", "bleu 0.4137 -0.118 -0.042", "rouge_l 0.7035 0.2783 0.2702",
+          "coverage 0.9237 0.5796 0.5829")),
     ],
 )  # fmt: skip
 def test_real_data(shared: Path, file: str, expected: tuple[str, ...]) -> None:
     """AUROC, Spearman, Pearson of each metric, as first seen and, for U-F1 and BLEU, as the authors' functions give."""
-    result = meta_eval(str(shared / "data/begin" / file), metrics=["u_f1", "bleu", "rouge_l"], resamples=20)
+    result = meta_eval(str(shared / "data/begin" / file), metrics=["u_f1", "bleu", "rouge_l", "coverage"], resamples=20)
     for line in expected:
         name, *values = line.split()
         found = [result[f"{measure}:{name}"].value for measure in ("auroc", "spearman", "pearson")]

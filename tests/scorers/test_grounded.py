@@ -9,7 +9,7 @@ from importlib import metadata
 
 import pytest
 
-from troth.backends.fake import FakeNli
+from troth.backends.fake import FakeLm, FakeNli
 from troth.errors import UserError
 from troth.records import Grounded
 from troth.scorers import grounded
@@ -58,8 +58,8 @@ def test_too_few_values_are_a_fault_of_the_metric() -> None:
 
 
 def test_what_holds_for_every_metric() -> None:
-    names = ["u_f1", "bleu", "rouge_l", "nli"]
-    made = grounded.metrics(names, Models(nli=FakeNli()))
+    names = ["u_f1", "bleu", "rouge_l", "coverage", "nli", "pmi_faith", "blend"]
+    made = grounded.metrics(names, Models(nli=FakeNli(), lm=FakeLm()))
     assert [metric.name for metric in made] == names
     assert all(grounded.signature(metric).startswith(metric.name.upper() + "|") for metric in made)
     items = [item(), item(response="Crayons!")]
@@ -87,7 +87,7 @@ def test_models_are_opened_once_and_on_use() -> None:
     Models(nli="no such model", cache=None)  # nobody asks it
 
 
-@pytest.mark.parametrize("name", ["u_f1", "bleu", "rouge_l"])
+@pytest.mark.parametrize("name", ["u_f1", "bleu", "rouge_l", "coverage"])
 def test_a_missing_package_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def missing(package: str) -> str:
         raise metadata.PackageNotFoundError(package)

@@ -226,7 +226,7 @@ class Maker:
 
 
 def premise(turn: Said, act: Act, service: Service) -> str:
-    """The augmented premise: previous turn, slot description, utterance (sgsacc.txt, figure 1)."""
+    """The augmented premise: previous turn, slot description, utterance (SGSAcc, figure 1)."""
     told = description(act, service)
     return " ".join(filter(None, (turn.previous, f"{told}." if told else "", turn.utterance)))
 

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from troth.backends.batches import Progress
+
+Display = Callable[[str, int, int], None]  # what is being done, how much of it is, and how much there is
+
+_DISPLAY: ContextVar[Display | None] = ContextVar("display", default=None)
+
+
+@contextmanager
+def within(display: Display) -> Iterator[None]:
+    """While the caller has a display of its own on the terminal, which has room for one, bars go there."""
+    before = _DISPLAY.set(display)
+    try:
+        yield
+    finally:
+        _DISPLAY.reset(before)
 
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
+    display = _DISPLAY.get()
+    if display is not None:
+        yield lambda done, total: display(what, done, total)
+        return
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import generate_ground, options, show
-from troth.cli.perturb_schema import progress
+from troth.cli.bars import progress
 
 SHOWN = 10  # lacking templates that are named
 AUGMENTS = click.Choice(["never", "retry"])

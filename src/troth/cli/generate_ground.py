@@ -9,7 +9,7 @@ import click
 
 from troth.cli import ground as scoring
 from troth.cli import options, show
-from troth.cli.perturb_schema import progress
+from troth.cli.bars import progress, steps
 from troth.report.tables import Table
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def ground(
     with progress("generating") as step:
         made = decode.respond(data, out, responder, setting, format=format, limit=limit, progress=step)
     if metrics.strip() and metrics != "none":
-        with scoring.steps() as steps:
-            found = score(out, metrics=scoring.split(metrics), models=Models(**models), seed=seed, steps=steps)
+        with steps() as step:
+            found = score(out, metrics=scoring.split(metrics), models=Models(**models), seed=seed, steps=step)
         if json:
             show.json(found.scores)
         else:

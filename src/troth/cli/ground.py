@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from troth.cli import options, show
+from troth.cli.bars import steps
 from troth.report.tables import Table
 
 if TYPE_CHECKING:
     from troth.records import Score
-    from troth.runner.ground import Result, Steps
+    from troth.runner.ground import Result
     from troth.scorers.grounded import Models
 
 METRICS = click.option(
@@ -149,27 +148,6 @@ def _by_words(result: Result, models: Models, file: str | None, number: int) -> 
 
 def split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",")]
-
-
-@contextmanager
-def steps() -> Iterator[Steps | None]:
-    """A bar a metric on a terminal, with the time that is left; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, TaskID
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def step(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bar.add_task(escape(show.printable(name)))
-            bar.update(tasks[name], completed=done, total=total)
-
-        yield step
 
 
 def cell(score: Score | None) -> str:

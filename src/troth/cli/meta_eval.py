@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from troth.cli import options, show
-from troth.cli.ground import FORMAT, METRICS, MODELS, cell, named, split, steps
+from troth.cli.bars import steps
+from troth.cli.ground import FORMAT, METRICS, MODELS, cell, named, split
 from troth.errors import UserError
 from troth.report.tables import Table
 

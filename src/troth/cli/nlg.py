@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from troth.cli import options, show
-from troth.cli.perturb_schema import progress
+from troth.cli.bars import progress
 from troth.errors import UserError
 from troth.report import tables
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from troth.cli import options, show
+from troth.cli import bars, options, show
 from troth.errors import UserError, near
 from troth.report import tables
 
@@ -65,7 +63,7 @@ def dialogue(
         settings.append(("entities", "names", _lines(names)))
     if slots is not None:
         settings.append(("entities", "slots", slots))
-    with _progress() as progress:
+    with bars.progress("perturbing") as progress:
         record = perturb_dialogues(
             source,
             out,
@@ -142,17 +140,3 @@ def _table(record: Record) -> tables.Table:
         counts = (f"{effect.dialogues_changed} of {record.dialogues}", f"{effect.turns_changed} of {record.turns}")
         rows.append((effect.family, *counts, str(refused), why))
     return tables.Table(("family", "dialogues changed", "turns changed", "turns refused", "why"), tuple(rows), labels=1)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar for people; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("perturbing", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

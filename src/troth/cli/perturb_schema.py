@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from troth.cli import options, show
+from troth.cli.bars import progress
 from troth.errors import UserError
 from troth.report import tables
-
-if TYPE_CHECKING:
-    from troth.runner.variants import Progress
 
 
 @click.command(no_args_is_help=True)
@@ -81,20 +76,6 @@ def schema(
     for record in records:
         names = f"{record.slots_renamed} slots and {record.intents_renamed} intents of {record.services} services"
         show.text(f"{out}/{record.variant}: {names} renamed, {record.counts.dialogues} dialogues")
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Progress | None]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @click.command(no_args_is_help=True)

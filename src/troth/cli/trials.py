@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from troth.cli import options, show
+from troth.cli.bars import progress
 from troth.cli.generate import AUGMENTS
-from troth.cli.perturb_schema import progress
 from troth.report import tables
 
 if TYPE_CHECKING:

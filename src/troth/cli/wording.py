@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from troth.cli import options, show
-from troth.cli.perturb_schema import progress
+from troth.cli.bars import progress
 from troth.errors import UserError
 from troth.report import tables
 

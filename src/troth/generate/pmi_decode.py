@@ -1,4 +1,4 @@
-"""PMI-Decode (pmi-faith.txt, section 4.2): text that its document makes likely, not only language.
+"""PMI-Decode (PMI-Faith, section 4.2): text that its document makes likely, not only language.
 
 Equation 8: the next token v is chosen by
 

@@ -1,4 +1,4 @@
-"""The fidelity reranker (sgsacc.txt, section 3): of several responses, the one that is true to most of its acts.
+"""The fidelity reranker (SGSAcc, section 3): of several responses, the one that is true to most of its acts.
 
 One point for each act of which any candidate reference is entailed by the response. The highest sum wins; of equal
 ones the likeliest. No gold utterance is used. Acts that no rule puts into words are passed over.

@@ -1,4 +1,4 @@
-"""A sweep over PMI-Decode's α and p (pmi-faith.txt, table 5), and the setting that it speaks for.
+"""A sweep over PMI-Decode's α and p (PMI-Faith, table 5), and the setting that it speaks for.
 
 The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and PMI-Faith, normalised, on
 dev data. Here PMI-Faith is normalised by its lowest and highest value over all responses of the sweep. The metric that

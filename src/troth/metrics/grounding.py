@@ -1,4 +1,4 @@
-"""Overlap of a response with its document: U-F1, BLEU and ROUGE-L, as in the code of PMI-Faith's authors.
+"""Overlap of a response with its document: U-F1, BLEU and ROUGE-L as in the code of PMI-Faith's authors, and coverage.
 
 - U-F1 (Honovich et al., 2021): F1 of the two multisets of tokens without stop words and punctuation, in lower case; 0
   where nothing overlaps. Tokens, stop words and punctuation are those of spaCy's English rules (`spacy.blank("en")`,
@@ -10,6 +10,9 @@
 - ROUGE-L: F1 of the longest common subsequence over stemmed words, both texts taken whole. By the words and the Porter
   stemmer of rouge-score. The authors use py-rouge, which also knows WordNet's irregular forms: of BEGIN's dev data
   its value differs for 2 of 430 responses (WoW), 13 of 416 (CMU-DoG) and 41 of 383 (Topical-Chat), by 0.06 at most.
+
+- Coverage is no paper's: the share of the response's words, stemmed as for ROUGE-L, that stand in the document. What a
+  response leaves out of its document is no fault, so that recall, which is half of the others, has no part in it.
 
 Each takes any two texts; that an empty one is not to be scored is for the caller to know.
 """
@@ -43,6 +46,11 @@ def rouge_l(document: str, response: str) -> float:
     return _f1(LCSseq.similarity(grounds, said), len(grounds), len(said))
 
 
+def coverage(document: str, response: str) -> float:
+    grounds, said = _vocabulary(document), _stems(response)
+    return sum(word in grounds for word in said) / len(said) if said else 0.0
+
+
 def _f1(same: int, grounds: int, said: int) -> float:
     """From the counts, not through precision and recall, whose rounding makes unequal what is equal, and ties count."""
     return 2 * same / (grounds + said) if same else 0.0
@@ -54,6 +62,7 @@ def recipe(name: str) -> str:
         "u_f1": ("tok:spacy-en|stop:spacy|case:lower", "spacy", 2),
         "bleu": ("doc:lower|case:mixed|eff:no|tok:13a|smooth:exp", "sacrebleu", 1),
         "rouge_l": ("stem:porter", "rouge-score", 2),
+        "coverage": ("stem:porter", "rouge-score", 2),
     }[name]
     try:
         release = version(package).split(".")[:parts]  # as much of it as may move a number
@@ -90,6 +99,11 @@ def _stems(text: str) -> tuple[str, ...]:
     from rouge_score.tokenize import tokenize
 
     return tuple(stem for word in tokenize(text, None) if (stem := _stem(word)))
+
+
+@lru_cache(maxsize=KEPT)
+def _vocabulary(text: str) -> frozenset[str]:
+    return frozenset(_stems(text))
 
 
 @cache

@@ -216,7 +216,7 @@ class Comparer:
                 what = f"slot '{slot}' is not in the schema of {service}"
                 if gold:
                     raise UserError(what, hint=hint)
-                raise PredictionError(what, hint=f"{hint}; --unknown ignore leaves such slots out")
+                raise PredictionError(what, hint=f"{hint}; troth dst --unknown ignore leaves such slots out")
             self.ignored_slots += 1
         return categorical
 

@@ -1,4 +1,4 @@
-"""What people say of the metric: filled sheets against the key of the sheet (sgsacc.txt, section 2.2).
+"""What people say of the metric: filled sheets against the key of the sheet (SGSAcc, section 2.2).
 
 - `accuracy:sgsacc`: share of pairs on which the metric agrees with the majority of the annotators. A tie decides
   nothing: such pairs are counted and left out.

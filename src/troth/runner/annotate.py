@@ -1,4 +1,4 @@
-"""A sheet for people: sampled pairs of an utterance and an act, to be marked faithful or not (sgsacc.txt, section 2.2).
+"""A sheet for people: sampled pairs of an utterance and an act, to be marked faithful or not (SGSAcc, section 2.2).
 
 Half of the pairs are marked faithful by SGSAcc and half unfaithful, from turns that pass validation, in mixed order.
 The metric's verdict is not in the sheet: it is in the key, a file beside it, by the pairs' numbers.

@@ -1,6 +1,6 @@
 """Templates at work: a response for every system turn, and how often references made from templates reject gold.
 
-The paper (sgsacc.txt, section 1) says that Semantic Accuracy with T2G2's templates as references marks 25% of the gold
+The paper (SGSAcc, section 1) says that Semantic Accuracy with T2G2's templates as references marks 25% of the gold
 utterances as unfaithful, and that 3% fail with references made from the schema (section 2; there, an utterance that
 entails a tampered act fails, too). `trial` counts both on the same turns with the same model: gold is rejected if it
 does not entail every act's reference. From a template there is one reference, the sentence with its values; from the

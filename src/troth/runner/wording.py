@@ -1,4 +1,4 @@
-"""How well true acts are told from tampered ones, whatever the schema's wording (sgsacc.txt, appendix A, table 2).
+"""How well true acts are told from tampered ones, whatever the schema's wording (SGSAcc, appendix A, table 2).
 
 True: every act of a gold system turn, against the gold utterance. Tampered: the same act with another value. An act is
 accepted iff any of its candidate sentences is entailed, and a tampered act likewise by *its* candidates. Five judges

@@ -29,11 +29,13 @@ METRICS = Registry(
         "u_f1": "troth.scorers.grounded:u_f1",
         "bleu": "troth.scorers.grounded:bleu",
         "rouge_l": "troth.scorers.grounded:rouge_l",
+        "coverage": "troth.scorers.grounded:coverage",
         "nli": "troth.scorers.entailed:nli",
         "pmi_faith": "troth.scorers.pmi:pmi_faith",
         "pmi_faith_sum": "troth.scorers.pmi:pmi_faith_sum",
         "pmi_faith_windows": "troth.scorers.pmi:pmi_faith_windows",
         "upmi_faith": "troth.scorers.pmi:upmi_faith",
+        "blend": "troth.scorers.blend:blend",
         "bertscore": "troth.scorers.bertscore:bertscore",
         "faithcritic": "troth.scorers.critic:faithcritic",
         "faithcritic_soft": "troth.scorers.critic:faithcritic_soft",
@@ -189,3 +191,8 @@ def bleu(_: Models) -> Overlap:
 def rouge_l(_: Models) -> Overlap:
     """F1 of the longest common subsequence of response and document, over stemmed words."""
     return Overlap("rouge_l", grounding.recipe("rouge_l"), grounding.rouge_l)
+
+
+def coverage(_: Models) -> Overlap:
+    """Share of the response's words, stemmed, that stand in the document."""
+    return Overlap("coverage", grounding.recipe("coverage"), grounding.coverage)

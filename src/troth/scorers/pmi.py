@@ -1,4 +1,4 @@
-"""PMI-Faith and UPMI-Faith (pmi-faith.txt, section 4.1): how much likelier does its document make a response?
+"""PMI-Faith and UPMI-Faith (PMI-Faith, section 4.1): how much likelier does its document make a response?
 
     PMI-Faith  = log P(r | d, h) − log P(r | h)
     UPMI-Faith = log P(r | d)    − log P(r)
@@ -39,7 +39,7 @@ BEFORE = RESPONSE.index("{}")  # characters of the scored text that stand before
 Norm = Literal["mean", "sum"]
 Support = Literal["supported", "unsupported", "free"]
 
-CHUNK = 512  # responses asked together; documents are not torn apart
+CHUNK = 4096  # responses asked together; documents are not torn apart
 WINDOW = 128  # words of a window, for the metric that has windows
 LIKELIER = math.log(2)  # a word is supported where the document makes it at least twice as likely
 UNLIKELY = math.log(0.1)  # and unsupported where it does not, and the word is no more likely than this even so

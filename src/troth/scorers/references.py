@@ -1,4 +1,4 @@
-"""Entailment references: the sentences that a faithful utterance must entail (sgsacc.txt, appendix B).
+"""Entailment references: the sentences that a faithful utterance must entail (SGSAcc, appendix B).
 
 A dialogue act becomes one or more candidate sentences, by rules over its intent, its slot's name and its slot's
 description in the schema. The rules are the appendix's, to the letter; where it leaves something open:

@@ -1,4 +1,4 @@
-"""Schema-Guided Semantic Accuracy (sgsacc.txt, section 2): does a response say what it was to say, by entailment?
+"""Schema-Guided Semantic Accuracy (SGSAcc, section 2): does a response say what it was to say, by entailment?
 
 Each act of a system turn becomes candidate sentences (`references`). A response is true to the act iff an entailment
 model finds entailment the most probable class for (response, reference); it is faithful iff it is true to all its acts.

@@ -1,6 +1,6 @@
 """Tampered acts: the same act with another value of its slot, which a faithful utterance must not entail.
 
-They are SGSAcc's negative references (sgsacc.txt, section 2) and the negatives of its table 2. A value counts as
+They are SGSAcc's negative references (SGSAcc, section 2) and the negatives of its table 2. A value counts as
 another one only if it cannot mean the same: equal canonical values ("today" and a date), equal numbers ("2", "two") and
 values that contain one another ("Santa Rosa", "Santa Rosa, CA") are left out.
 """
