@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["pytester"]  # runs pytest inside tests, for the tests of our plug-in
+
 # A busy machine is no failure: no example has a time limit.
 settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")

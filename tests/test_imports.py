@@ -16,7 +16,7 @@ LEVEL = {
     "normalize": 1, "readers": 1, "metrics": 1, "stats": 1, "perturb": 1, "backends": 1, "demo": 1,
     "scorers": 2, "generate": 2, "trackers": 2,
     "runner": 3, "report": 3,
-    "cli": 4,
+    "cli": 4, "testing": 4,
 }  # fmt: skip
 REPORT_MAY = {"records", "stats", "errors", "report"}  # it reads result files
 

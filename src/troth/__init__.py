@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from troth.runner.compare import compare as compare
     from troth.runner.compare import gate as gate
     from troth.runner.compare import sides as sides
+    from troth.runner.compute import load as load
     from troth.runner.dst import Result as Result
     from troth.runner.dst import dst as dst
+    from troth.runner.experiments import to_mlflow as to_mlflow
+    from troth.runner.experiments import to_wandb as to_wandb
     from troth.runner.explain import explain as explain
     from troth.runner.ground import ground as ground
     from troth.runner.meta_eval import fit as fit
@@ -56,8 +59,11 @@ _HOME = {
     "compare": "troth.runner.compare",
     "gate": "troth.runner.compare",
     "sides": "troth.runner.compare",
+    "load": "troth.runner.compute",
     "Result": "troth.runner.dst",
     "dst": "troth.runner.dst",
+    "to_mlflow": "troth.runner.experiments",
+    "to_wandb": "troth.runner.experiments",
     "explain": "troth.runner.explain",
     "ground": "troth.runner.ground",
     "fit": "troth.runner.meta_eval",

@@ -13,11 +13,12 @@ from troth.report import tables
 
 
 @click.group(invoke_without_command=True)
+@options.JSON
 @click.pass_context
-def models(context: click.Context) -> None:
+def models(context: click.Context, json: bool) -> None:
     """The embedded models: list, fetch, verify."""
     if context.invoked_subcommand is None:
-        context.invoke(list_)
+        context.invoke(list_, json=json)
 
 
 @models.command("list")
@@ -63,7 +64,8 @@ def fetch(names: tuple[str, ...]) -> None:
 
 @models.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-def verify(names: tuple[str, ...]) -> None:
+@options.JSON
+def verify(names: tuple[str, ...], json: bool) -> None:
     """Compare the files of models with their SHA-256; all that are here, or those named."""
     from troth.backends import models as embedded
 
@@ -73,11 +75,14 @@ def verify(names: tuple[str, ...]) -> None:
             embedded.find(name)
         if not known[name].here:
             raise UserError(f"the model '{name}' is not here", hint=f"troth models fetch {name}")
-    wrong = []
+    faults = {}
     for name in names or [name for name, status in known.items() if status.here]:
-        fault = embedded.verified(name)
-        show.text(f"{name}: {'as it should be' if fault is None else fault}")
-        wrong += [name] if fault else []
+        faults[name] = embedded.verified(name)
+        if not json:
+            show.text(f"{name}: {faults[name] or 'as it should be'}")
+    if json:
+        show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
+    wrong = [name for name, fault in faults.items() if fault]
     if wrong:
         places = ", ".join(known[name].where for name in wrong)
         raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {places} and fetch again")
@@ -108,21 +113,29 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
 
 @cache.command()
 @click.option("--to", required=True, metavar="SIZE", help="Such as 500MB.")
+@options.JSON
 @click.pass_context
-def trim(context: click.Context, to: str) -> None:
+def trim(context: click.Context, to: str, json: bool) -> None:
     """Drop the answers that were not used for longest, until the file is no larger than SIZE."""
     from troth.backends.store import size
 
     gone = context.obj.trim(size(to))
     found = context.obj.summary()
+    if json:
+        show.json({"file": found.file, "dropped": gone, "answers": found.answers, "bytes": found.bytes})
+        return
     show.text(f"{found.file}: {gone} answers dropped, {found.answers} left, {megabytes(found.bytes)}")
 
 
 @cache.command()
+@options.JSON
 @click.pass_context
-def clear(context: click.Context) -> None:
+def clear(context: click.Context, json: bool) -> None:
     """Drop all answers. They are computed anew when they are needed."""
     gone = context.obj.clear()
+    if json:
+        show.json({"file": str(context.obj.path), "dropped": gone})
+        return
     show.text(f"{context.obj.path}: {gone} answers dropped")
 
 

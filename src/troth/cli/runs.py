@@ -115,10 +115,15 @@ def gate(
 @click.option("--metrics", metavar="NAMES", help="Only these, with commas.")
 @click.option("--groups", metavar="NAMES", help="Only these, with commas: all, seen, service:…")
 @click.option("--intervals/--no-intervals", default=True, help="The half-width of the interval behind each number.")
-def table(paths: tuple[str, ...], to: str, metrics: str | None, groups: str | None, intervals: bool) -> None:
+@options.JSON
+def table(
+    paths: tuple[str, ...], to: str, metrics: str | None, groups: str | None, intervals: bool, json: bool
+) -> None:
     """Runs as one table for a paper: best in bold, with what ties with it by its interval."""
     from troth.runner import store
 
+    if json and to not in ("plain", "json"):
+        raise UserError(f"--json and --to {to} exclude each other", hint="give one of them")
     loaded = [(path, store.load(path)) for path in paths]
     found = [(path, score) for path, run in loaded for score in run.scores]
     names = store.distinct([(path, score.system) for path, score in found])
@@ -134,7 +139,7 @@ def table(paths: tuple[str, ...], to: str, metrics: str | None, groups: str | No
         recipes[score.metric, score.group].add(score.recipe)
     if any(len(found) > 1 for found in recipes.values()):
         show.note("these runs are scored by different recipes: their numbers do not compare, and none is marked best")
-    if to == "json":
+    if json or to == "json":
         show.json(scores)
     elif to == "csv":
         show.text(tables.tidy(scores))

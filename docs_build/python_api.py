@@ -1,0 +1,97 @@
+"""The Python interface as a page: what the package exports, with signatures and docstrings."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import troth
+from docs_build import markdown
+from docs_build.markdown import block, code, prose
+
+WIDTH = 100  # of a signature on one line
+
+
+def page() -> str:
+    kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Constants": []}
+    for name in sorted((name for name in troth.__all__ if not name.startswith("__")), key=str.lower):
+        value = getattr(troth, name)
+        kinds["Classes" if inspect.isclass(value) else "Functions" if callable(value) else "Constants"].append(name)
+    parts = [f"What `import troth` gives, version {troth.__version__}. How it is used: [From Python](../python.md)."]
+    for kind, members in kinds.items():
+        parts.append(f"## {kind}")
+        for name in members:
+            parts += [f"### {name}", *_told(name, getattr(troth, name))]
+    return markdown.page("Python interface", *parts)
+
+
+def body(cls: type) -> str:
+    """A class as it is written, without what it does: fields with their comments, methods as signatures."""
+    source = textwrap.dedent(inspect.getsource(cls))
+    node = ast.parse(source).body[0]
+    if not isinstance(node, ast.ClassDef):
+        raise TypeError(f"{cls} is not made by a class statement")
+    lines = source.splitlines()
+    kept = [f"class {node.name}:"]
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign):
+            kept += lines[item.lineno - 1 : item.end_lineno]
+        elif isinstance(item, ast.FunctionDef) and (item.name == "__init__" or not item.name.startswith("_")):
+            kept += ["", *(f"    @{ast.unparse(mark)}" for mark in item.decorator_list)]
+            kept += lines[item.lineno - 1 : _before_body(item)]
+            kept[-1] = kept[-1].removesuffix(" ...") + " ..."
+    return "\n".join(line for at, line in enumerate(kept) if line or at != 1)
+
+
+def signature(name: str, function: Any) -> str:
+    """`name(argument: type = default) -> type`; on several lines if it is long."""
+    found = inspect.signature(function)
+    parameters: list[str] = []
+    starred = False  # after a star, arguments go by name
+    for parameter in found.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            parameters.append("*")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        parameters.append(_parameter(parameter))
+    returned = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
+    line = f"{name}({', '.join(parameters)}){returned}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), f"){returned}"])
+
+
+def _told(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield prose(value.__doc__)
+        yield block(body(value), "python")
+        yield from _methods(value)
+    elif callable(value):
+        yield block(signature(name, value), "python")
+        yield prose(value.__doc__)
+    else:
+        yield "By name: " + ", ".join(code(str(key)) for key in value) + "."
+
+
+def _methods(cls: type) -> Iterator[str]:
+    for name, member in vars(cls).items():
+        function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+        if not name.startswith("_") and inspect.isfunction(function) and function.__doc__:
+            yield f"{code(f'{cls.__name__}.{name}')}: {prose(function.__doc__)}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    kind = parameter.kind
+    stars = "*" if kind is parameter.VAR_POSITIONAL else "**" if kind is parameter.VAR_KEYWORD else ""
+    text = stars + parameter.name
+    if parameter.annotation is not parameter.empty:
+        text += f": {parameter.annotation}"
+    return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
+
+
+def _before_body(function: ast.FunctionDef) -> int:
+    """The last line of the signature: the one before the first statement, or the same where all is on one line."""
+    start = function.body[0].lineno
+    return start if start == function.lineno else start - 1

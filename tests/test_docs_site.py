@@ -1,0 +1,156 @@
+"""The documentation holds together: every page in the navigation, every link, every name of the registries."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from docs_build import markdown, pages, reference
+
+import troth
+from troth import backends, cli, readers
+from troth.backends import models
+from troth.metrics import aggregate
+from troth.metrics.profiles import PROFILES, RULES
+from troth.perturb import FAMILIES
+from troth.readers import grounded as documents
+from troth.runner import nlg_scores
+from troth.scorers import grounded
+
+SITE = pages.pages()
+SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [
+    "README.md",
+    *pages.OUTSIDE,
+]
+
+LINK = re.compile(r"\]\((?![a-z]+:)([^)\s]*)\)")
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def links(text: str) -> Iterator[tuple[str, str]]:
+    """Files and anchors that a page links to."""
+    for target in LINK.findall(FENCE.sub("", text)):
+        file, _, anchor = target.partition("#")
+        yield file, anchor
+
+
+def anchors(text: str) -> set[str]:
+    """What headings are called, here and where the sources are read."""
+    titles = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    nav = (pages.ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted(SITE)
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_links_lead_somewhere_in_the_sources(path: str) -> None:
+    text = (pages.ROOT / path).read_text(encoding="utf-8")
+    for file, anchor in links(text):
+        there = (pages.ROOT / path).parent / file if file else pages.ROOT / path
+        assert there.exists(), f"{file} is not there"
+        if anchor:
+            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{file}#{anchor} is not there"
+
+
+@pytest.mark.parametrize("path", SITE)
+def test_links_lead_somewhere_in_the_site(path: str) -> None:
+    for file, anchor in links(SITE[path]):
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
+        assert there in SITE or (pages.DOCS / there).is_file(), f"{file} is no page"
+        if anchor:
+            assert anchor in anchors(SITE[there]), f"{file}#{anchor} is not there"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("metrics", [*aggregate.METRICS, "fga@λ", *nlg_scores.ABOUT, *grounded.METRICS.own]),
+        ("profiles", [*PROFILES, *RULES]),
+        ("formats", [*readers.FORMATS.own, *documents.FORMATS.own]),
+        ("perturbations", list(FAMILIES.own)),
+        ("backends", [*backends.KINDS, models.NLI, *(model.name for model in models.MODELS)]),
+        ("python", [name for name in troth.__all__ if not name.startswith("__")]),
+    ],
+)
+def test_the_reference_names_everything(page: str, names: list[str]) -> None:
+    text = SITE[f"reference/{page}.md"]
+    shown = set(re.findall(r"`([^`]+)`", text)) | set(re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    assert set(names) <= shown
+    assert len(names) > 3
+
+
+def commands(command: click.Command, context: click.Context) -> Iterator[tuple[str, list[str]]]:
+    """Every command below this one by its path, with its options."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from commands(below, click.Context(below, info_name=name, parent=context))
+    if context.parent is not None and not command.hidden:
+        options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+        yield context.command_path, [option.opts[0] for option in options if not option.hidden]
+
+
+def test_the_reference_has_every_command_and_option() -> None:
+    text = SITE["reference/commands.md"]
+    found = dict(commands(cli.app, click.Context(cli.app, info_name="troth")))
+    assert {"troth dst", "troth perturb schema"} <= set(found)
+    for path, options in found.items():
+        told = re.search(rf"^#+ {path}\n(.*?)(?=^#+ |\Z)", text, re.DOTALL | re.MULTILINE)
+        assert told, f"{path} is not there"
+        assert not [option for option in options if f"`{option}" not in told[1]], path
+
+
+def test_every_metric_has_its_formula_and_its_trap() -> None:
+    sections = re.split(r"^### ", (pages.DOCS / "metrics.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    text = "".join(sections)
+    for name in [*aggregate.METRICS, "fga@λ", *nlg_scores.ABOUT, *grounded.METRICS.own]:
+        assert f"`{name}`" in text, name
+    for section in sections:
+        assert section.count("$$") >= 2, section[:40]
+        assert "**Trap" in section, section[:40]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, ""),
+        ("a < b, `a < b`", "a &lt; b, `a < b`"),
+        ("costs $5 or $(x)", "costs \\$5 or \\$(x)"),
+        ("Said.\n\n    code < $x\n", "Said.\n\ncode &lt; \\$x"),  # a docstring's own indent is not code
+        ("Said.\n\n    two\n        code < $x\n", "Said.\n\ntwo\n    code < $x"),
+    ],
+)
+def test_docstrings_as_markdown(text: str | None, expected: str) -> None:
+    assert markdown.prose(text) == expected
+
+
+def test_cells_keep_their_bars() -> None:
+    assert markdown.table(["a"], [["x | y, `p|q`"]]).splitlines()[-1] == "| x \\| y, `p|q` |"
+
+
+def test_links_are_led_from_files_to_pages() -> None:
+    assert (
+        pages._led("docs/recipes/a.md", "[x](../../CHANGELOG.md#y) [z](../b.md)")
+        == "[x](../changelog.md#y) [z](../b.md)"
+    )
+    assert pages._led("CHANGELOG.md", "[x](docs/b.md) [y](https://a.b/c)") == "[x](b.md) [y](https://a.b/c)"
+
+
+def test_pages_are_laid_out(tmp_path: Path) -> None:
+    out = tmp_path / "docs"
+    out.mkdir()
+    (out / "old.md").touch()
+    pages.lay_out(out)
+    assert not (out / "old.md").exists()
+    assert (out / "assets/site.css").is_file()
+    assert {str(file.relative_to(out)) for file in out.rglob("*.md")} == set(SITE)
+    assert set(reference.pages()) <= set(SITE)
