@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.build import LM_TOKENS, WORDS
-from troth.backends import Request, packed
+from troth.backends import Request, lm, packed
 from troth.backends.cached import CachedLm
 from troth.backends.hf import HfLm
 from troth.backends.hub import source
-from troth.backends.llama import Rows
+from troth.backends.llama import Exact, Rounded, Rows
 from troth.backends.store import Store
+from troth.errors import UserError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -143,7 +144,7 @@ def test_whether_a_model_can_be_read_so_is_tried(make: Any, expected: str | None
 def test_a_way_that_gives_other_numbers_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(3)
     model = llama().eval()
-    monkeypatch.setattr(Rows, "_norm", lambda _, states, gain: states * gain)
+    monkeypatch.setattr(Rows, "_norm", lambda _, states, gain, _room: states * gain)
     read = packed.reader(model, list(inspect.signature(model.forward).parameters))
     assert read is not None
     assert read.__qualname__.startswith("by_modules")
@@ -159,7 +160,9 @@ def test_the_model_goes_on_working() -> None:
         rows = Rows(model)
         assert torch.equal(model(input_ids=ids).logits, before)
     attention = model.model.layers[0].self_attn
-    assert attention.k_proj.weight.data_ptr() == rows.layers[0].inward[24:].data_ptr()
+    inward = rows.layers[0].inward
+    assert isinstance(inward, Exact)
+    assert attention.k_proj.weight.data_ptr() == inward.turned[:, 24:].data_ptr()
 
 
 @pytest.mark.parametrize(
@@ -190,6 +193,31 @@ def test_the_same_numbers_as_alone(make: Any, way: Any, room: int, mask: int, mo
         first = len(whole) - len(wanted) - 1
         expected = [float(chances[first + number, token]) for number, token in enumerate(wanted)]
         assert found[place] == pytest.approx(expected, abs=1e-4)
+
+
+def test_eight_bits() -> None:
+    """The product is that of the rounded numbers, each row by its own scale; what follows is the same arithmetic."""
+    torch.manual_seed(3)
+    weight, states = torch.randn(40, 24), torch.randn(600, 24) * torch.rand(600, 1) * 9
+    states[5] = 0.0
+    scale, own = weight.abs().amax(dim=1) / 127, states.abs().amax(dim=1, keepdim=True) / 127
+    steps = torch.where(own > 0, states / own, 0.0).round()
+    expected = steps @ (weight / scale[:, None]).round().t() * own * scale
+    made = Rounded(weight)
+    assert torch.allclose(made.into(torch.empty(600, 40), states), expected, atol=1e-4)
+    assert torch.allclose(made.add(torch.ones(600, 40), states), expected + 1, atol=1e-4)
+    assert 0 < (expected - states @ weight.t()).norm() / expected.norm() < 0.02, "near, and not the same"
+
+
+def test_eight_bits_give_nearly_the_same_numbers() -> None:
+    torch.manual_seed(3)
+    model = llama().eval()
+    texts = [[7, 5, 3, 2, 11, 13, 17, first] for first in (4, 6)]
+    (batch,) = packed.plan(texts, 100)
+    exact = packed.logprobs(packed.by_rows(model), texts, texts, batch)
+    rounded = packed.logprobs(packed.by_rows(model, int8=True), texts, texts, batch)
+    assert rounded[0] == pytest.approx(exact[0], abs=0.5)
+    assert rounded != exact
 
 
 # -- behind the backend ------------------------------------------------------------------------------------------------
@@ -235,3 +263,18 @@ def test_the_cache_asks_by_the_plan(lm_at: Path) -> None:
 def test_prompts_are_planned_by_length(lm_at: Path) -> None:
     lm = HfLm(source(str(lm_at)))
     assert [batch.places for batch in lm.plan(["a", "a room", ""])] == [[1, 0, 2]]
+
+
+def test_eight_bits_have_a_name_of_their_own(lm_at: Path) -> None:
+    exact, rounded = lm(str(lm_at), cache=None), lm(f"{lm_at}+int8", cache=None)
+    assert rounded.name == exact.name + "+int8"
+    assert rounded.logprobs(requests()) != exact.logprobs(requests())
+
+
+def test_eight_bits_are_for_llamas(tmp_path: Path, lm_at: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(lm_at)
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=24, n_layer=1, n_head=4)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
+    tokenizer.save_pretrained(tmp_path / "gpt2")
+    with pytest.raises(UserError, match="cannot be read in eight bits"):
+        lm(f"{tmp_path / 'gpt2'}+int8", cache=None).logprobs([("a", "b")])

@@ -29,7 +29,7 @@ def test_it_is_the_sum_of_the_metrics_of_those_names() -> None:
     whole = blend(given)
     parts = [grounded.metric(name, given) for name in WEIGHTS]
     columns = [part.score(ITEMS) for part in parts]
-    sums = [sum(w * v for w, v in zip(WEIGHTS.values(), row, strict=True)) for row in zip(*columns, strict=True)]  # type: ignore[operator]
+    sums = [sum(w * v for w, v in zip(WEIGHTS.values(), row, strict=True)) for row in zip(*columns, strict=True)]
     assert whole.score(ITEMS) == pytest.approx(sums)
     assert whole.recipe.startswith("of:1*coverage+0.05*pmi_faith+0.3*nli|")
     assert all(part.recipe in whole.recipe for part in parts)

@@ -13,11 +13,13 @@ from typing import NamedTuple, Protocol
 from troth.errors import UserError
 
 USUAL = ""  # the cache at its usual place, see `place.scores`
+INT8 = "+int8"  # after the name of a language model: faster and a little off
 
 KINDS = {  # what a name may look like, for `troth ls`
     "embedded": "the default: troth-nli for entailment, smollm2-135m-instruct as language model; works offline",
     "hf:ORG/MODEL@REV": "a model of the Hugging Face hub, through transformers; safetensors only, no remote code",
     "FOLDER": "the same from a folder, such as ./my-model",
+    "NAME+int8": "Llamas as language models, by any name above: in eight bits, faster and a little off",
     "http://HOST/v1#MODEL": "language models only: an OpenAI-compatible server that gives prompt log-probabilities",
     "fake": "no model at all: overlap of words, for trying things out and for tests",
 }
@@ -133,7 +135,7 @@ def nli(name: str = "embedded", *, cache: str | None = USUAL) -> Nli:
 
 
 def lm(name: str = "embedded", *, cache: str | None = USUAL) -> Lm:
-    """The language model of that name; `cache` as in `nli`."""
+    """The language model of that name; `cache` as in `nli`. With `+int8` after it, log-probabilities in eight bits."""
     if name == "fake":
         from troth.backends.fake import FakeLm
 
@@ -149,4 +151,6 @@ def lm(name: str = "embedded", *, cache: str | None = USUAL) -> Lm:
     from troth.backends.hf import HfLm
     from troth.backends.hub import embedded, source
 
-    return CachedLm(HfLm(embedded("smollm2-135m-instruct") if name == "embedded" else source(name)), store)
+    plain = name.removesuffix(INT8)
+    found = embedded("smollm2-135m-instruct") if plain == "embedded" else source(plain)
+    return CachedLm(HfLm(found, int8=plain != name), store)

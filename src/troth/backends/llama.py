@@ -3,38 +3,101 @@
 On a processor a small model spends a fifth of its time on passes over memory: norms, rotations, activations. Here each
 takes as few of them as it can, projections that read the same are one product, and the last layer is computed only for
 the places that are asked for. Weights are those of the model, which goes on working: its projections become views of
-the joined ones. Whether a model gives the same numbers this way is tried, see `packed.possible`.
+the joined ones. Whether a model gives the same numbers this way is tried, see `packed.reader`.
+
+With `int8`, weights and states are rounded to 255 steps before they are multiplied, each row of either by its own
+scale: faster, and not the same numbers (docs/pmi.md has by how much). Logits are made in float32 even so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 LOGITS = 128  # positions whose logits are computed at a time
+BLOCK = 256  # rows that are rounded and multiplied at a time, so that they stay in the processor's cache
 
 Attend = Callable[[Any, Any, Any], Any]  # query, key and value of (heads, tokens, size) to (tokens, heads · size)
+
+
+class Product(Protocol):
+    """A matrix of weights that rows of states are multiplied by."""
+
+    @property
+    def width(self) -> int: ...
+
+    def into(self, out: Any, states: Any) -> Any:
+        """The product, written over `out`."""
+        ...
+
+    def add(self, out: Any, states: Any) -> Any:
+        """The product, added to `out`."""
+        ...
+
+
+class Exact:
+    """In the weights' own numbers."""
+
+    def __init__(self, weight: Any) -> None:
+        self.turned, self.width = weight.t(), len(weight)
+
+    def into(self, out: Any, states: Any) -> Any:
+        import torch
+
+        return torch.mm(states, self.turned, out=out)
+
+    def add(self, out: Any, states: Any) -> Any:
+        return out.addmm_(states, self.turned)
+
+
+class Rounded:
+    """In whole numbers of eight bits."""
+
+    def __init__(self, weight: Any) -> None:
+        import torch
+
+        self.scale, self.width = weight.abs().amax(dim=1) / 127, len(weight)
+        self.turned = (weight / self.scale[:, None]).round().to(torch.int8).t()
+
+    def into(self, out: Any, states: Any) -> Any:
+        for part, made in self._blocks(states):
+            out[part].copy_(made)
+        return out
+
+    def add(self, out: Any, states: Any) -> Any:
+        for part, made in self._blocks(states):
+            out[part].add_(made)
+        return out
+
+    def _blocks(self, states: Any) -> Iterator[tuple[slice, Any]]:
+        import torch
+
+        for start in range(0, len(states), BLOCK):
+            own = states[start : start + BLOCK]
+            scale = own.abs().amax(dim=1, keepdim=True).div_(127).clamp_(min=torch.finfo(own.dtype).tiny)
+            whole = torch._int_mm(torch.div(own, scale).round_().to(torch.int8), self.turned)
+            yield slice(start, start + BLOCK), whole.to(own.dtype).mul_(scale).mul_(self.scale)
 
 
 class Layer(NamedTuple):
     before: Any  # gains of the two norms
     after: Any
-    inward: Any  # query, key and value
-    outward: Any
-    gate: Any  # gate and up
-    down: Any
+    inward: Product  # query, key and value
+    outward: Product
+    gate: Product  # gate and up
+    down: Product
 
 
 class Rows:
     """A `LlamaForCausalLM` as functions of a row of tokens."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, int8: bool = False) -> None:
         self.model = model
         config = model.config
         self.heads, self.shared = config.num_attention_heads, config.num_key_value_heads
         self.size = model.model.layers[0].self_attn.head_dim
         self.little = config.rms_norm_eps
-        self.layers = [_layer(one) for one in model.model.layers]
+        self.layers = [_layer(one, Rounded if int8 else Exact) for one in model.model.layers]
 
     @staticmethod
     def fits(model: Any) -> bool:
@@ -64,18 +127,18 @@ class Rows:
         """The states after a layer, in place; or at the wanted places alone."""
         import torch
 
-        joined = torch.mm(self._norm(states, layer.before, room), layer.inward.t(), out=room.joined)
+        joined = layer.inward.into(room.joined, self._norm(states, layer.before, room))
         joined = joined.view(len(states), self.heads + 2 * self.shared, self.size)
         _turn(joined[:, : self.heads + self.shared], turns, room.turned)
         query, key, value = joined.transpose(0, 1).split((self.heads, self.shared, self.shared))
         mixed = attend(query, key, value)
         if wanted is not None:
             states, mixed = states[wanted], mixed[wanted]
-        states.addmm_(mixed, layer.outward.t())
-        both = torch.mm(self._norm(states, layer.after, room), layer.gate.t(), out=room.both[: len(states)])
+        layer.outward.add(states, mixed)
+        both = layer.gate.into(room.both[: len(states)], self._norm(states, layer.after, room))
         gate, up = both.chunk(2, dim=-1)
         torch.nn.functional.silu(gate, inplace=True).mul_(up)
-        return states.addmm_(gate, layer.down.t())
+        return layer.down.add(states, gate)
 
     def _norm(self, states: Any, gain: Any, room: Room) -> Any:
         import torch
@@ -94,7 +157,7 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, tokens: int, layer: Layer, like: Any) -> Room:
-        joined, both = len(layer.inward), len(layer.gate)
+        joined, both = layer.inward.width, layer.gate.width
         return cls(*(like.new_empty(tokens, size) for size in (like.shape[-1], joined, joined // 2, both)))
 
 
@@ -110,15 +173,15 @@ def _turn(states: Any, turns: Sequence[Any], room: Any) -> None:
     first.copy_(kept)
 
 
-def _layer(layer: Any) -> Layer:
+def _layer(layer: Any, product: type[Exact] | type[Rounded]) -> Layer:
     attention, mlp = layer.self_attn, layer.mlp
     return Layer(
         layer.input_layernorm.weight,
         layer.post_attention_layernorm.weight,
-        _joined([attention.q_proj, attention.k_proj, attention.v_proj]),
-        attention.o_proj.weight,
-        _joined([mlp.gate_proj, mlp.up_proj]),
-        mlp.down_proj.weight,
+        product(_joined([attention.q_proj, attention.k_proj, attention.v_proj])),
+        product(attention.o_proj.weight.data),
+        product(_joined([mlp.gate_proj, mlp.up_proj])),
+        product(mlp.down_proj.weight.data),
     )
 
 

@@ -208,11 +208,11 @@ def by_modules(model: Any) -> Reader:
     return read
 
 
-def by_rows(model: Any) -> Reader:
+def by_rows(model: Any, *, int8: bool = False) -> Reader:
     """A Llama, by functions that do less."""
     import torch
 
-    rows = Rows(model)
+    rows = Rows(model, int8=int8)
 
     def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
         def attend(query: Any, key: Any, value: Any) -> Any:
