@@ -3,15 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo browser test lint bench nli clean
+.PHONY: models demo picture browser test lint bench docs nli clean
 
 # The embedded models, into the cache folder: once, then this takes no time.
 models: $(READY)
 	$(BIN)/troth models fetch
 
+# Everything on bundled dialogues, offline: five lines, and a page whose address is the last one.
 demo: models
-	$(BIN)/troth demo
+	@$(BIN)/troth demo
+
+# The pictures of the README and the documentation, from the demo.
+picture: models browser
+	$(BIN)/python -m tests.browser.picture
 
 # Chromium, for the tests of the page: Debian's, where it is missing and can be had; else those tests are skipped.
 browser:
@@ -31,6 +37,10 @@ lint: $(READY)
 bench: models
 	$(BIN)/python -m benchmarks
 
+# The documentation as a site, into site/: any warning is a failure. Needs neither the models nor what tests need.
+docs: $(DOCS)
+	$(BIN)/python -m docs_build
+
 # The embedded entailment model, from its data: two hours on two cores; stopped, it goes on. See training/nli.
 nli: models
 	$(BIN)/python -m training.nli
@@ -40,5 +50,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+$(DOCS): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .bench .nli .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site troth-demo .cache .bench .nli .mypy_cache .pytest_cache .ruff_cache .hypothesis

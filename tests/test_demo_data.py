@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -12,8 +13,12 @@ from statistics import fmean as mean
 import msgspec
 import pytest
 
+from tests import demo_predictions
 from troth import demo
 from troth.records import Dialogue, Frame, Service, SlotSchema, Turn
+from troth.runner import demo as runner
+from troth.runner.check import check
+from troth.runner.nlg import nlg
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 TRACKERS = ("hasty", "sturdy")
@@ -66,8 +71,7 @@ def test_schema() -> None:
 
 def test_size_and_variety() -> None:
     files = [path for path in Path(demo.path("gold")).parent.rglob("*") if path.is_file()]
-    templates = [f"{name}.tsv" for name in sorted(SCHEMA)]
-    assert sorted(path.name for path in files) == [*templates, *["dialogues_001.json"] * 3, "schema.json"]
+    assert {path.suffix for path in files} == {".json", ".jsonl", ".tsv"}
     assert sum(path.stat().st_size for path in files) < 1_500_000
     assert len(GOLD) >= 20
     assert sum(len(dialogue.services) > 1 for dialogue in GOLD) >= 6
@@ -308,3 +312,88 @@ def fga(gold: list[States], pred: list[States], decay: float) -> tuple[list[bool
         before_gold |= golds
         before_pred |= preds
     return exact, local, weights
+
+
+# -- robustness --------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_follow_from_the_rules() -> None:
+    """What is bundled is what `python -m tests.demo_predictions` writes: of these perturbations, by these rules."""
+    made = demo_predictions.files()
+    assert len(made) == len(TRACKERS) * (len(runner.TWINS) + runner.VARIANTS)
+    for name, data in made.items():
+        assert Path(demo.path(name)).read_bytes() == data, f"{name}: run python -m tests.demo_predictions"
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_twins_cover_gold(name: str) -> None:
+    wanted = {(dialogue.id, number) for dialogue in GOLD for number, _ in dialogue.user_turns()}
+    for label in runner.TWINS:
+        lines = Path(demo.path(f"twins/{name}-{label}.jsonl")).read_text().splitlines()
+        found = [json.loads(line) for line in lines]
+        assert {(one["dialogue"], one["turn"]) for one in found} == wanted
+        assert len(found) == len(wanted)
+
+
+def test_gold_passes_the_check() -> None:
+    checked = check(demo.path("gold"))
+    assert checked.dialogues == len(GOLD)
+    assert checked.unscored == 0
+    assert {score.metric: score.value for score in checked.ceiling if score.value is not None and score.value < 1} == {}
+
+
+# -- responses ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", runner.GENERATORS)
+def test_responses(name: str) -> None:
+    """Every system turn of some dialogues, once; written, not gold's own words."""
+    found = [json.loads(line) for line in Path(demo.path(f"responses/{name}.jsonl")).read_text().splitlines()]
+    answered = {one["dialogue"] for one in found}
+    wanted = [(d.id, i) for d in GOLD if d.id in answered for i, turn in enumerate(d.turns) if turn.speaker == "SYSTEM"]
+    assert [(one["dialogue"], one["turn"]) for one in found] == wanted
+    assert 60 <= len(found) <= 120
+    gold = {(d.id, i): turn.text for d in GOLD for i, turn in enumerate(d.turns)}
+    same = [one for one in found if one["response"] == gold[one["dialogue"], one["turn"]]]
+    assert len(same) < len(found) / 10
+    assert any(HOSTILE in one["response"] for one in found)
+
+
+def test_generators_fail_in_their_own_ways() -> None:
+    """terse leaves values out, fluent turns yes into no: by the words alone, without a model."""
+    files = [f"{name}={demo.path(f'responses/{name}.jsonl')}" for name in runner.GENERATORS]
+    found = nlg(demo.path("gold"), *files, metrics=["ser"])
+    terse, fluent = (found.score("ser", system=name).value or 0.0 for name in runner.GENERATORS)
+    assert terse > fluent + 0.1 > 0.1
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+def test_documents() -> None:
+    every = {
+        name: [json.loads(line) for line in Path(demo.path(f"documents/{name}.jsonl")).read_text().splitlines()]
+        for name in (*runner.ANSWERERS, "judged")
+    }
+    careful, chatty, judged = every.values()
+    for found in every.values():
+        assert len({one["id"] for one in found}) == len(found)
+        assert all(one["document"] and one["response"] and one["history"] for one in found)
+        assert {one["label"] for one in found} == {0, 1}
+        assert len({one["document"] for one in found}) * 2 <= len(found)
+    assert 24 <= len(careful) + len(chatty) <= 40
+    assert [(one["id"], one["document"], one["history"]) for one in careful] == [
+        (one["id"], one["document"], one["history"]) for one in chatty
+    ]
+    assert not {one["document"] for one in judged} & {
+        one["document"] for one in careful
+    }  # a threshold is learned apart
+    assert sum(one["label"] for one in careful) > sum(one["label"] for one in chatty)
+
+
+def test_everything_is_in_the_package() -> None:
+    """What the demo names lies beside it, in the folder that the wheel takes whole."""
+    root = Path(demo.path("gold")).parent
+    assert root.parent == Path(demo.__file__).parent
+    folders = {path.name for path in root.iterdir()}
+    assert folders == {"gold", "hasty", "sturdy", "templates", "twins", "wordings", "responses", "documents"}

@@ -262,6 +262,37 @@ def test_on_paper_everything_but_the_explorer_is_there(opened: Open, files: dict
     expect(shown.locator(".sheet:not(.full) [data-chart] svg[role=img]")).to_have_count(every)
 
 
+def test_charts_have_the_width_of_their_paper(opened: Open, files: dict[str, Path]) -> None:
+    """Also those of sheets that were never open; back on the screen they fit the window again."""
+    shown = opened().go(files["every"], "tracking")
+    wide = shown.locator('[data-chart="services"] svg[role=img]')
+    before = wide.get_attribute("viewBox")
+    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown.emulate_media(media="print")
+    for panel in shown.locator("[data-chart]").all():
+        box = (panel.locator("svg[role=img]").get_attribute("viewBox") or "").split()
+        half = "half" in (panel.get_attribute("class") or "").split()
+        assert box[2] == ("330" if half else "690")
+    shown.emulate_media(media="screen")
+    shown.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(wide).to_have_attribute("viewBox", before or "")
+
+
+def test_like_charts_stand_side_by_side(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["dst"], "tracking")
+    boxes = [shown.locator(f'[data-chart="{name}"]').bounding_box() for name in ("services", "slots-0", "slots-1")]
+    services, one, other = (box for box in boxes if box is not None)
+    assert services["width"] > one["width"] + other["width"]
+    assert (one["y"], one["height"]) == (other["y"], other["height"])
+
+
+def test_a_full_stop_stays_where_it_is(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["twins"], "robustness")
+    texts = [line.inner_text() for line in shown.locator("#sheet-robustness .examples .words").all()]
+    assert texts
+    assert not [text for text in texts if " ." in text or " ?" in text or " ," in text]
+
+
 def test_an_old_run_says_why_there_is_no_explorer(opened: Open, files: dict[str, Path], tmp_path: Path) -> None:
     run = tmp_path / "old"
     run.mkdir()

@@ -1,4 +1,4 @@
-"""`troth convert`, `troth ls`, `troth demo`."""
+"""`troth convert`, `troth ls`, and what all commands have."""
 
 from __future__ import annotations
 
@@ -116,29 +116,6 @@ def test_every_listed_profile_scores(fine: Troth) -> None:
     for name in fine("ls", "profiles", "--json").json()["profiles"]:
         if name != "trippy":  # which takes files of its own
             fine("dst", GOLD, HASTY, "--profile", name, "--metrics", "jga")
-
-
-# -- demo --------------------------------------------------------------------------------------------------------------
-
-
-def test_demo(fine: Troth) -> None:
-    result = fine("demo")
-    assert result.out.startswith(
-        "Two trackers, 22 dialogues that come with troth, scored turn by turn (profile trade):\n\n"
-        "metric             hasty       sturdy\n"
-        "jga         33.33 ±12.72  55.37 ±4.19\n"
-    )
-    assert "Joint goal accuracy prefers sturdy, by 22.0 points" in result.out
-    assert "and prefers hasty: 59.0 to 56.7 (λ = 0.5)." in " ".join(result.out.split())
-    assert "metric     sgd  sgd-exact   nemo  trade  mwzeval  checkdst\n" in result.out
-    assert result.err == ""
-
-
-def test_demo_names_commands_that_work(fine: Troth) -> None:
-    commands = [line.split()[1:] for line in fine("demo").out.splitlines() if line.startswith("  troth ")]
-    assert len(commands) == 3
-    for command in commands[1:]:
-        assert fine(*command).out
 
 
 def test_version() -> None:

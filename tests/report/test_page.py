@@ -132,7 +132,7 @@ def test_profiles_stand_side_by_side(tmp_path: Path) -> None:
 
     run("dst", GOLD, HASTY, "--profiles", "sgd,trade,mwzeval", "--out", str(tmp_path / "run"))
     made = page.build(sources(str(tmp_path / "run")))
-    assert [entry.system for entry in made.cards[0].entries] == ["hasty:sgd"]
+    assert [entry.system for entry in made.cards[0].entries] == ["hasty"]
     chart = charts(made)["profiles-hasty"]
     assert {row[0] for row in chart.rows} == {"sgd", "trade", "mwzeval"}
     assert {row[1] for row in chart.rows} == {"Joint goal accuracy", "FGA, λ = 0.5", "Average goal accuracy"}
@@ -312,6 +312,35 @@ def test_runs_on_the_same_dialogues_are_merged(runs: dict[str, str]) -> None:
     assert len(data["dialogues"]) == 22
     assert data["systems"] == ["hasty", "sturdy", "whole", "half"]
     assert all(len(raw[4]) == 4 for raw in data["dialogues"])
+
+
+@pytest.mark.parametrize(("name", "beside"), [("hasty", []), ("sturdy", ["sturdy (user)"])])
+def test_a_name_in_runs_of_two_commands_is_one_system(
+    runs: dict[str, str], tmp_path: Path, name: str, beside: list[str]
+) -> None:
+    """Unless it has other verdicts on the same dialogues: then both are shown."""
+    from tests.report.make import GOLD, HASTY, run
+
+    user = str(tmp_path / "user")
+    pair = f"{GOLD},{HASTY}"
+    run("robust", "checkdst", pair, f"SDI={pair}", "--name", name, "--profile", "trade", "--out", user)
+    found = sources(runs["dst"], user)
+    assert page.build(found).systems == ["hasty", "sturdy"]
+    assert unpack(explorer.pack(named(found)) or "")["systems"] == ["hasty", "sturdy", *beside]
+
+
+def test_story_of_several_parts(runs: dict[str, str]) -> None:
+    """Each line says what it is about; with one part there is no need."""
+    told = page.build(sources(runs["dst"], runs["nlg"])).lead
+    assert [line.partition(":")[0] for line in told[1:]] == ["State tracking", "Responses"]
+    assert page.build(sources(runs["dst"])).lead[1].startswith("sturdy is 22.0 points above hasty")
+
+
+def test_few_responses_share_a_reliability_curve() -> None:
+    few = [(0.1, 0)] * 5 + [(0.9, 1)] * 4 + [(0.95, 0)]
+    assert list(grounding._curve(few)) == [(0.1, 0.0, 5), (pytest.approx(0.91), 0.8, 5)]
+    many = [(0.84, 1)] * 60 + [(0.92, 0)] * 60
+    assert list(grounding._curve(many)) == [(0.84, 1.0, 60), (0.92, 0.0, 60)]
 
 
 def test_other_texts_under_the_same_id_are_a_set_of_their_own(runs: dict[str, str], tmp_path: Path) -> None:

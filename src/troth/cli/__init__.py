@@ -31,7 +31,8 @@ COMMANDS = {  # name to where it is: a module is loaded when one of its commands
     "models": "troth.cli.models:models",
     "cache": "troth.cli.models:cache",
     "ls": "troth.cli.data:ls",
-    "demo": "troth.cli.data:demo",
+    "completion": "troth.cli.completion:completion",
+    "demo": "troth.cli.demo:demo",
 }
 
 
@@ -44,12 +45,16 @@ class Lazy(click.Group):
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         found: click.Command = getattr(import_module(module), name)
+        if "_TROTH_COMPLETE" in os.environ:  # a shell asks what may come next
+            from troth.cli.completion import equip
+
+            equip(found, (cmd_name,))
         return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"no command is called '{args[0]}'. {near(args[0], COMMANDS) or ''}".strip(), ctx)
         return super().resolve_command(ctx, args)
 

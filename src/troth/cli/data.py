@@ -1,4 +1,4 @@
-"""`troth convert`, `troth ls`, `troth demo`."""
+"""`troth convert`, `troth ls`."""
 
 from __future__ import annotations
 
@@ -62,11 +62,3 @@ def ls(what: str | None, json: bool) -> None:
     for kind, names in chosen.items():
         show.table(tables.Table((kind, ""), tuple(names.items()), labels=2))
         show.text("")
-
-
-@click.command()
-def demo() -> None:
-    """The state-tracking part on bundled dialogues: two trackers with different faults."""
-    from troth.cli.demo import run
-
-    run()

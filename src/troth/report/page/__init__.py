@@ -37,6 +37,7 @@ NO_DIALOGUES = (
     "The runs hold no dialogues: they were written before troth kept them. Make them again with --out to explore turns."
 )
 
+LONGEST_TITLE = 60
 ONLY_RESPONSES = "Runs of troth ground have responses and documents, and no dialogues: see Grounding."
 
 
@@ -50,8 +51,8 @@ def build(sources: Sequence[Source]) -> Page:
         raise UserError(f"nothing to show in runs of: {known}", file=sources[0].path, hint="give runs of troth dst")
     names = list(dict.fromkeys(entry.system for card in shown for entry in card.entries))
     return Page(
-        words.listed(names) if len(names) < 6 else f"{len(names)} systems",
-        [_scope(runs), *(line for part in parts for line in part.story)],
+        _title(names),
+        [_scope(runs), *_story(parts)],
         names,
         shown,
         [section for part in parts for section in part.sections],
@@ -60,6 +61,11 @@ def build(sources: Sequence[Source]) -> Page:
         _why_no_explorer(runs),
         list(PALETTE),
     )
+
+
+def _title(names: Sequence[str]) -> str:
+    listed = words.listed(names)
+    return listed if len(listed) <= LONGEST_TITLE else f"{len(names)} systems"
 
 
 def _why_no_explorer(runs: Sequence[Source]) -> str:
@@ -77,6 +83,14 @@ class Part:
     story: list[str]
 
 
+def _story(parts: Sequence[Part]) -> list[str]:
+    """What each part has to say; with several parts, under its name."""
+    telling = [part for part in parts if part.story]
+    if len(telling) == 1:
+        return telling[0].story
+    return [f"{part.sections[0].title}: {line}" for part in telling for line in part.story]
+
+
 def _tracking(runs: Sequence[Source]) -> Part:
     found = tracking.items(runs)
     beyond = every_metric(found, headline=tracking.HEADLINE)
@@ -91,7 +105,9 @@ def _robustness(runs: Sequence[Source]) -> Part:
     by_user, by_schema = users.items(runs), wordings.items(runs)
     names = users.headline(by_user), wordings.headline(by_schema)
     beyond = every_metric(by_user, headline=names[0]), every_metric(by_schema, headline=names[1])
-    story = tracking.story(by_user, beyond[0], names[0]) + tracking.story(by_schema, beyond[1], names[1])
+    twice = any(run.command == "dst" for run in runs)  # state tracking speaks of JGA already
+    of_users = [metric for metric in names[0] if not (twice and metric == "jga")]
+    story = tracking.story(by_user, beyond[0], of_users) + tracking.story(by_schema, beyond[1], names[1])
     cards = [users.card(by_user, beyond[0]), wordings.card(by_schema, beyond[1])]
     return _part_of(cards, robustness.section(by_user, by_schema, *beyond), story)
 

@@ -147,7 +147,7 @@ def _merged(sources: Sequence[Source]) -> list[Kept]:
             if other is not None and not _agree(other, one):
                 one = msgspec.structs.replace(one, set=f"{source.name} {one.set}".strip())
                 other = found.get((one.set, one.id))
-            found[one.set, one.id] = one if other is None else _joined(other, one)
+            found[one.set, one.id] = one if other is None else _joined(other, one, source.name)
     return list(found.values())
 
 
@@ -166,15 +166,25 @@ def _agree(a: Kept, b: Kept) -> bool:
     return all(x.speaker == y.speaker and (x.text == y.text or not x.text or not y.text) for x, y in shared)
 
 
-def _joined(a: Kept, b: Kept) -> Kept:
-    """All that is known of one dialogue; gold's state is the first one's that has it."""
+def _joined(a: Kept, b: Kept, run: str) -> Kept:
+    """All that is known of one dialogue; gold's state is the first one's that has it.
+
+    A system of that name with other verdicts, from another recipe or other predictions, stands beside it under its run.
+    """
     said = {one.index: one for one in a.utterances}
     for one in b.utterances:
         known = said.get(one.index)
         if known is None or (known.state is None and one.state is not None) or not known.text:
             said[one.index] = one
     tracks: dict[str, Track] = {}
-    for track in (*a.tracks, *b.tracks):
+    known_tracks = {track.system: track for track in a.tracks}
+    later = [
+        msgspec.structs.replace(track, system=f"{track.system} ({run})")
+        if _differ(known_tracks.get(track.system), track)
+        else track
+        for track in b.tracks
+    ]
+    for track in (*a.tracks, *later):
         mine = tracks.get(track.system)
         tracks[track.system] = (
             track
@@ -185,3 +195,9 @@ def _joined(a: Kept, b: Kept) -> Kept:
         )
     services = tuple(dict.fromkeys((*a.services, *b.services)))
     return Kept(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
+
+
+def _differ(a: Track | None, b: Track) -> bool:
+    if a is None:
+        return False
+    return any(x and y and x != y for x, y in ((a.tracked, b.tracked), (a.answers, b.answers)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from troth import stats
 from troth.records import Score
@@ -30,6 +30,7 @@ from troth.report.page.tracking import told
 
 QUESTION = "Is it true to its document?"
 BINS = 20
+MANY = 100  # responses: with fewer, bins are twice as wide
 CURVE = 10  # bins of the reliability curve
 FEWEST = 5  # responses that a bin of it must have
 SHOWN = 40
@@ -88,7 +89,7 @@ def card(found: Sequence[Item], beyond: Differences) -> Card | None:
 def _sentence(score: Score) -> str:
     base = score.metric.removeprefix("faithful:")
     if base != score.metric:
-        return f"{words.percent(score.value, 0)}% of responses are faithful to their document, by {words.name(base)}."
+        return f"{words.percent(score.value, 0)}% of responses are faithful to their document, by {words.inline(base)}."
     return (
         f"{words.name(base)} is {score.value:.2f} on average over {words.count(score.n, 'response')}; higher is truer."
     )
@@ -193,15 +194,16 @@ def _distribution(item: Item, metric: str, several: bool) -> list[Block]:
     if not values:
         return []
     low, high = min(0.0, *values), max(1.0, *values)
-    step = (high - low) / BINS
+    bins = BINS if len(values) >= MANY else BINS // 2
+    step = (high - low) / bins
     series = {label: [one for one in mine if one.label == label] for label in (*LABELS, None)}
     rows: list[list[Cell]] = []
     for label, some in series.items():
         if not some:
             continue
-        counts = [0] * BINS
+        counts = [0] * bins
         for one in some:
-            counts[min(BINS - 1, int((one.values[metric] - low) / step))] += 1
+            counts[min(bins - 1, int((one.values[metric] - low) / step))] += 1
         name = "not labelled" if label is None else LABELS[label]
         rows += [
             [source.called(system), name, f"{low + place * step:.2f}", count / len(some), count]
@@ -220,20 +222,21 @@ def _distribution(item: Item, metric: str, several: bool) -> list[Block]:
 
 
 def _reliability(found: Sequence[Item]) -> list[Block]:
-    rows: list[list[Cell]] = []
-    single = len(found) == 1
+    """What was called probable against what people found; systems with few responses are taken together."""
+    judged: dict[str, dict[str, list[tuple[float, int]]]] = {}  # metric, system, probabilities with labels
     for source, system in found:
         for metric in _metrics(found):
-            bins: dict[int, list[tuple[float, int]]] = {}
             for one in responses(source, system, metric):
                 if one.label is not None and metric in one.probability:
-                    chance = one.probability[metric]
-                    bins.setdefault(min(CURVE - 1, int(chance * CURVE)), []).append((chance, one.label))
-            name = words.name(metric) if single else f"{words.name(metric)}, {source.called(system)}"
-            for _, some in sorted(bins.items()):
-                if len(some) >= FEWEST:
-                    said, seen = (math.fsum(pair[i] for pair in some) / len(some) for i in (0, 1))
-                    rows.append([name, round(said, 6), seen, len(some)])
+                    mine = judged.setdefault(metric, {}).setdefault(source.called(system), [])
+                    mine.append((one.probability[metric], one.label))
+    rows: list[list[Cell]] = []
+    for metric, by_system in judged.items():
+        apart = len(found) > 1 and min(map(len, by_system.values())) >= MANY
+        curves = by_system if apart else {"": [pair for some in by_system.values() for pair in some]}
+        for system, pairs in curves.items():
+            name = words.name(metric) + (f", {system}" if system else "")
+            rows += [[name, *point] for point in _curve(pairs)]
     if not rows:
         return []
     return [
@@ -244,6 +247,18 @@ def _reliability(found: Sequence[Item]) -> list[Block]:
             note="On the dashed line, what is called 70% probable is supported 70% of the time.",
         )
     ]  # fmt: skip
+
+
+def _curve(pairs: Sequence[tuple[float, int]]) -> Iterator[tuple[float, float, int]]:
+    """Mean probability, share found supported, and number of responses, bin by bin."""
+    number = CURVE if len(pairs) >= MANY else CURVE // 2
+    bins: dict[int, list[tuple[float, int]]] = {}
+    for chance, label in pairs:
+        bins.setdefault(min(number - 1, int(chance * number)), []).append((chance, label))
+    for _, some in sorted(bins.items()):
+        if len(some) >= FEWEST:
+            said, seen = (math.fsum(pair[i] for pair in some) / len(some) for i in (0, 1))
+            yield round(said, 6), seen, len(some)
 
 
 def _by_source(found: Sequence[Item], metric: str) -> list[Block]:
@@ -289,15 +304,20 @@ def _example(one: Response, metric: str, group: str) -> Example:
 
 def unsupported(one: Response) -> list[Piece]:
     """The response with the content words marked that nothing before it has."""
-    known = set(re.findall(r"\w+", " ".join((one.document, *one.history)).lower()))
+    known = set(map(_stem, re.findall(r"\w+", " ".join((one.document, *one.history)).lower())))
     pieces: list[Piece] = []
     for found in re.finditer(r"\w+|\W+", one.text):
         word = found[0]
         lower = word.lower()
         content = (len(word) > 3 or word.isdigit()) and lower not in COMMON and re.match(r"\w", word) is not None
-        mark = "!" if content and lower not in known else ""
+        mark = "!" if content and _stem(lower) not in known else ""
         if pieces and pieces[-1].mark == mark:
             pieces[-1] = Piece(pieces[-1].text + word, mark)
         else:
             pieces.append(Piece(word, mark))
     return pieces
+
+
+def _stem(word: str) -> str:
+    """Without the commonest endings: "carries" and "carried" are one word here."""
+    return re.sub(r"(?<=\w{3})(?:ies|ied|es|ed|ing|s|d|e|y)$", "", word)

@@ -216,13 +216,17 @@ def _lost(found: Sequence[Item]) -> list[Block]:
     return blocks
 
 
+def _what(act: Told) -> str:
+    return f"{act.slot} = {', '.join(act.values)}" if act.values else act.slot or act.act
+
+
 def _examples(source: Source, system: str, name: str) -> list[Block]:
     found = [(d, answer, act) for d, answer, act in acts(source, system) if fate(act) in ("dropped", "contradicted")]
     shown = [
         Example(
             act.act, f"{dialogue.id}, turn {answer.index}",
             [Piece("no response", "-") if answer.text is None else Piece(answer.text)],
-            [f"{fate(act)}: {act.reference or f'{act.slot} = ' + ', '.join(act.values)}"]
+            [f"{fate(act)}: {_what(act)}"] + ([f"asked: “{act.reference}”"] if act.reference else [])
             + ([f"not there: {', '.join(act.missed)}"] if act.missed else []),
             dialogue.id, f"s{answer.index}", dialogue.set, source.called(system), act.act,
         )

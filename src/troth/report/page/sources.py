@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from troth import stats
 from troth.errors import UserError
+from troth.report.page import words
 from troth.report.page.model import Source
 
 if TYPE_CHECKING:
@@ -26,22 +27,52 @@ COLUMNS = ("system", "metric", "dialogue", "num", "den")
 
 
 def named(sources: Sequence[Source]) -> list[Source]:
-    """Every system under a name that no other has: its own, or its run's where two runs have the same."""
+    """Every system under a name that no other of its kind of run has: its own, or its run's where two have the same.
+
+    Runs of different commands ask different questions, and one name in both is one system.
+    """
     folders = _folders([source.path for source in sources])
-    found = [(folder, system) for folder, source in zip(folders, sources, strict=True) for system in systems(source)]
-    shared = Counter(system for _, system in found)
-    per_run = Counter(folder for folder, _ in found)
+    own = [_own(source) for source in sources]
+    shared = Counter(
+        (source.command, name) for source, names in zip(sources, own, strict=True) for name in names.values()
+    )
+    per_run = {folder: len(systems(source)) for folder, source in zip(folders, sources, strict=True)}
     made = []
-    for folder, source in zip(folders, sources, strict=True):
+    for folder, source, called in zip(folders, sources, own, strict=True):
         missing = [column for column in COLUMNS if column not in source.rows.columns]
         if missing:
             raise UserError(f"rows.parquet lacks '{missing[0]}'", file=source.path, hint="make the run again")
         names = {
-            system: system if shared[system] == 1 else folder if per_run[folder] == 1 else f"{folder}:{system}"
-            for system in systems(source)
+            system: _name(folder, name, alone=shared[source.command, name] == 1, single=per_run[folder] == 1)
+            for system, name in called.items()
         }
         made.append(replace(source, name=folder, systems=names, rows=_by_score(source)))
     return made
+
+
+def _own(source: Source) -> dict[str, str]:
+    """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
+    names = {system: system for system in systems(source)}
+    for group in profiles(source) if source.command == "dst" else ():
+        base = group[0].rpartition(":")[0]
+        if len(group) > 1 and base not in names:
+            names[group[0]] = base
+    return names
+
+
+def profiles(source: Source) -> list[list[str]]:
+    """Systems in groups: `dev:sgd` and `dev:trade` are one system under two profiles."""
+    groups: dict[str, list[str]] = {}
+    for system in systems(source):
+        base, _, profile = system.rpartition(":")
+        first = next(score for score in source.scores if score.system == system)
+        same = base and words.profile(first.signature) == profile
+        groups.setdefault(base if same else system, []).append(system)
+    return list(groups.values())
+
+
+def _name(folder: str, system: str, *, alone: bool, single: bool) -> str:
+    return system if alone else folder if single else f"{folder}:{system}"
 
 
 def _by_score(source: Source) -> pl.DataFrame:

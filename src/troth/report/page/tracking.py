@@ -8,7 +8,7 @@ from troth.records import Score
 from troth.report.kept import KINDS
 from troth.report.page import verdicts, words
 from troth.report.page.model import Block, Card, Cell, Chart, Entry, Grid, Heading, Rule, Section, Source, Text
-from troth.report.page.sources import Difference, Differences, Item, Ratio, chosen, ratios, sums, systems
+from troth.report.page.sources import Difference, Differences, Item, Ratio, chosen, profiles, ratios, sums
 
 QUESTION = "Does it track what the user wants?"
 HEADLINE = ("jga", "turn_match")
@@ -20,18 +20,7 @@ LEAST = 5  # dialogues that a turn position must have to be drawn
 
 def items(sources: Sequence[Source]) -> list[Item]:
     """Systems of tracking runs, each under the first of its profiles."""
-    return [(source, names[0]) for source in sources if source.command == "dst" for names in _profiles(source)]
-
-
-def _profiles(source: Source) -> list[list[str]]:
-    """Systems in groups: `dev:sgd` and `dev:trade` are one system under two profiles."""
-    groups: dict[str, list[str]] = {}
-    for system in systems(source):
-        base, _, profile = system.rpartition(":")
-        first = next(score for score in source.scores if score.system == system)
-        same = base and words.profile(first.signature) == profile
-        groups.setdefault(base if same else system, []).append(system)
-    return list(groups.values())
+    return [(source, names[0]) for source in sources if source.command == "dst" for names in profiles(source)]
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
@@ -347,7 +336,7 @@ def _slots(found: Sequence[Item]) -> list[Block]:
 def _profile_charts(source: Source) -> list[Block]:
     """JGA, AGA and FGA of one system under every profile that the run has."""
     charts: list[Block] = []
-    for names in _profiles(source):
+    for names in profiles(source):
         if len(names) < 2:
             continue
         rows: list[list[Cell]] = []
@@ -357,7 +346,7 @@ def _profile_charts(source: Source) -> list[Block]:
                 if score is not None and score.value is not None:
                     profile = words.profile(score.signature)
                     rows.append([profile, words.name(metric), score.value, score.low, score.high, score.signature])
-        base = source.called(names[0]).rpartition(":")[0]
+        base = names[0].rpartition(":")[0]
         charts.append(
             Chart(
                 f"profiles-{base}", "dots", f"{base}, one dot a recipe",

@@ -215,10 +215,11 @@ def _flip_examples(source: Source, name: str) -> list[Block]:
     for flip in details(source)[:SHOWN]:
         label, text, twin = (str(flip.get(key, "")) for key in ("perturbation", "text", "twin"))
         where = f"{flip.get('dialogue')}, turn {flip.get('turn')}"
-        way = "right before, wrong after" if flip.get("right") == "before" else "wrong before, right after"
+        facts = ["right before, wrong after" if flip.get("right") == "before" else "wrong before, right after"]
+        facts += ["said as before: its state rests on an earlier turn"] if text == twin else []
         items.append(
             Example(
-                label, where, changed(text, twin), [way], str(flip.get("dialogue", "")), str(flip.get("turn", "")),
+                label, where, changed(text, twin), facts, str(flip.get("dialogue", "")), str(flip.get("turn", "")),
                 label, source.called(source.scores[0].system), label,
             )
         )  # fmt: skip

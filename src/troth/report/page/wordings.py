@@ -39,7 +39,11 @@ def card(found: Sequence[Item], beyond: Differences) -> Card | None:
                 _sentence(source, system, score), _facts(source, system), mark, better,
             )
         )  # fmt: skip
-    return Card(QUESTION, "robustness", words.name(metric), entries, "mean over the wordings") if entries else None
+    return (
+        Card(QUESTION, "robustness", words.name(metric), entries, "the mean of what it is under each")
+        if entries
+        else None
+    )
 
 
 def _base(source: Source) -> str:

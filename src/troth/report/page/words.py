@@ -110,7 +110,7 @@ def name(metric: str) -> str:
     """A metric's name for a reader: `fga@0.5` is "FGA, λ = 0.5", `cjga:NED` "cJGA under NED"."""
     base, _, variant = metric.partition(":")
     if base == "faithful":
-        return f"Faithful by {name(variant)}"
+        return f"Faithful by {inline(variant)}"
     if base.startswith("fga@"):
         return f"FGA, λ = {base.removeprefix('fga@')}"
     if metric.startswith(("coverage:", "act_coverage:")):
@@ -133,6 +133,8 @@ def name(metric: str) -> str:
 
 def inline(metric: str) -> str:
     """A metric's name within a sentence."""
+    if metric.startswith("faithful:"):
+        return f"the share that {inline(metric.removeprefix('faithful:'))} finds faithful"
     known = name(metric)
     return known if known[:2].isupper() or not known[1:2].islower() else known[0].lower() + known[1:]
 

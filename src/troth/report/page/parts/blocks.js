@@ -140,9 +140,10 @@ function gridPanel(grid) {
 function pieces(list) {
   return list.map((piece, i) => {
     const next = list[i + 1];
-    if (!piece.mark) return next && (next.mark === "-" || next.mark === "+") ? piece.text.trimEnd() + " " : piece.text;
+    if (!piece.mark) return piece.text;
     if (piece.mark === "!") return el("mark", {}, piece.text);
-    return [el(piece.mark === "-" ? "del" : "ins", {}, piece.text.trim()), " "];
+    const apart = /\s$/.test(piece.text) || (next && next.mark); // a full stop stays where it is
+    return [el(piece.mark === "-" ? "del" : "ins", {}, piece.text.trim()), apart ? " " : ""];
   });
 }
 
@@ -265,14 +266,16 @@ const glimpse = (page) =>
     .slice(0, 2)
     .map(chartPanel);
 
-// Charts stand two in a row; one that would stand alone takes the row.
+// Charts stand two in a row, like beside like; one that would stand alone takes the row.
 function paired(panels) {
-  let open = null;
+  let row = [];
+  const kind = (panel) => panel.dataset.kind;
   for (const panel of [...panels, null]) {
-    if (panel && panel.classList.contains("half")) open = open ? null : panel;
+    if (panel && panel.classList.contains("half")) row.push(panel);
     else {
-      if (open) open.classList.remove("half");
-      open = null;
+      const first = row.length > 2 && kind(row[0]) !== kind(row[1]) && kind(row[1]) === kind(row.at(-1));
+      if (row.length % 2) (first ? row[0] : row.at(-1)).classList.remove("half");
+      row = [];
     }
   }
   return panels;

@@ -1,5 +1,5 @@
 // A chart with its frame: title, legend, note, and its data as CSV.
-const PAPER = 400;
+const PAPER = { half: 330, whole: 690 }; // of A4 between its margins
 const DRAW = { lines: drawLines, dots: drawDots, bars: drawBars, columns: drawColumns, scatter: drawScatter };
 
 function legend(chart) {
@@ -21,17 +21,26 @@ function legend(chart) {
 function chartPanel(chart) {
   const frame = el("div", { class: "plot" });
   let last = 0;
-  const draw = (room) => {
-    const width = Math.round(frame.clientWidth) || room;
+  const draw = (width) => {
     if (!width || width === last) return;
     last = width;
     frame.replaceChildren(DRAW[chart.kind](chart, frame, width));
   };
-  new ResizeObserver(() => draw(0)).observe(frame);
-  addEventListener("beforeprint", () => draw(PAPER)); // sheets that were never open have no width yet
+  let paper = false;
+  const fit = () => paper || draw(Math.round(frame.clientWidth));
+  new ResizeObserver(fit).observe(frame);
+  // Paper has its own width, and sheets that were never open have none yet.
+  addEventListener("beforeprint", () => {
+    paper = true;
+    draw(frame.closest(".half") ? PAPER.half : PAPER.whole);
+  });
+  addEventListener("afterprint", () => {
+    paper = false;
+    fit();
+  });
   return el(
     "figure",
-    { class: chart.wide ? "panel" : "panel half", "data-chart": chart.id },
+    { class: chart.wide ? "panel" : "panel half", "data-chart": chart.id, "data-kind": chart.kind },
     el("div", { class: "panel-head" }, el("h3", {}, chart.title), csvButton(chart.id, chart.fields, chart.rows)),
     legend(chart),
     frame,

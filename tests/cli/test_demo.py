@@ -1,0 +1,205 @@
+"""`troth demo`: everything on the bundled files, from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Troth
+from tests.cli.test_bad_input import told, tree
+from troth.report import kept
+from troth.runner import demo, store
+
+HEADS = ["State tracking", "Robustness", "Responses", "Grounding", "And beware"]
+LEAN = {
+    "sgsacc": 'pip install "troth[nli]"',
+    "nli": 'pip install "troth[nli]"',
+    "u_f1": 'pip install "troth[text]"',
+    "pmi_faith": 'pip install "troth[neural]" && troth models fetch',
+}
+
+
+@pytest.fixture
+def lean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with troth and nothing else."""
+    monkeypatch.setattr(demo, "lacking", lambda: LEAN)
+
+
+def heads(lines: list[str]) -> list[str]:
+    return [line.partition(":")[0] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> demo.Demo:
+    """With whatever is installed here; nothing may be fetched."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def refused(*_: Any) -> None:
+            raise AssertionError("the demo asks the network for something")
+
+        patch.setattr(socket.socket, "connect", refused)
+        return demo.demo(str(tmp_path_factory.mktemp("demo") / "out"))
+
+
+def test_four_questions_and_a_page(whole: demo.Demo) -> None:
+    folder = Path(whole.folder)
+    assert whole.page == (folder / "report.html").as_uri()
+    assert sorted(item.name for item in folder.iterdir()) == sorted((*demo.MADE, *demo.RUNS))
+    assert heads(whole.found) == HEADS
+    for name in demo.RUNS:
+        run = store.load(str(folder / name))
+        assert run.scores
+        archive = kept.read(folder / name / kept.NAME)
+        assert archive.responses if name == "grounding" else archive.dialogues
+    text = (folder / "report.html").read_text()
+    for question in ("track what the user wants", "user says it otherwise", "schema is worded otherwise",
+                     "what it was told to say", "true to its document"):  # fmt: skip
+        assert question in text
+
+
+def test_the_lines_tell_the_figures(whole: demo.Demo) -> None:
+    results = whole.results
+    tracking, robustness, responses, grounding, recipes = whole.found
+    jga = {name: results.tracking.score("jga", system=f"{name}:trade").value or 0 for name in demo.TRACKERS}
+    assert f"sturdy has the whole state right in {100 * jga['sturdy']:.0f}% of turns" in tracking
+    assert "hasty leads" in tracking
+    ned = {name: {s.metric: s.value for s in one.scores} for name, one in results.robust.items()}
+    assert f"{100 * (ned['hasty']['cjga:NED'] or 0):.0f}% of what hasty gets right stays right" in robustness
+    assert f"(sturdy {100 * (ned['sturdy']['cjga:NED'] or 0):.0f}%)" in robustness
+    boolean = results.responses.score("sgsacc", "kind:boolean", "fluent").value or 0
+    assert f"SGSAcc finds {100 * (1 - boolean):.0f}% untrue (terse 0%)" in responses
+    assert "prefers fluent" in responses
+    assert results.grounding is not None
+    share = results.grounding.score("faithful:nli", system="chatty").value or 0
+    assert f"{100 * share:.0f}% of chatty's answers supported" in grounding
+    assert re.search(r"people 88% and 44%\. .*entailment 0\.9\d, shared words 0\.7\d", grounding)
+    assert re.search(r"JGA \d\d\.\d by the recipe '[a-z-]+' and \d\d\.\d by '[a-z-]+'", recipes)
+
+
+def test_pmi_faith_where_its_model_is(whole: demo.Demo) -> None:
+    """Without it, one line says how to have it."""
+    way = demo.lacking().get("pmi_faith")
+    if way is None:
+        assert "PMI-Faith 0." in whole.found[3]
+        assert whole.left_out == []
+    else:
+        assert "PMI-Faith" not in whole.found[3]
+        assert whole.left_out == [f"left out: PMI-Faith; to have it: {way}"]
+
+
+@pytest.mark.usefixtures("lean")
+def test_lean(fine: Troth, tmp_path: Path) -> None:
+    """Nothing fails and nothing is dropped in silence."""
+    out = tmp_path / "out"
+    result = fine("demo", "--out", str(out))
+    *lines, page = result.out.splitlines()
+    assert heads(lines) == HEADS
+    assert page == (out / "report.html").as_uri()
+    assert "takes an entailment model" in lines[2]
+    assert "no metric for it is installed here" in lines[3]
+    notes = result.err.splitlines()
+    assert notes[:5] == [f"{number}/5 {part}" for number, part in enumerate(demo.PARTS, 1)]
+    assert notes[5:8] == [
+        'left out: SGSAcc and entailment; to have them: pip install "troth[nli]"',
+        'left out: U-F1; to have it: pip install "troth[text]"',
+        'left out: PMI-Faith; to have it: pip install "troth[neural]" && troth models fetch',
+    ]
+    assert not (out / "grounding").exists()
+    (command,) = (line.removeprefix("try troth ") for line in notes if line.startswith("try troth "))
+    assert "rule" in fine(*command.split()).out
+    assert [item.name for item in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.usefixtures("lean")
+def test_json_and_a_second_run(fine: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a demo wrote it replaces as a whole, and says the same again."""
+    monkeypatch.chdir(tmp_path)
+    first = fine("demo", "--json").json()
+    assert first["page"] == (tmp_path / "troth-demo" / "report.html").as_uri()
+    assert heads(first["found"]) == HEADS
+    assert set(first["scores"]) == {"tracking", "robustness", "wording", "responses", "grounding"}
+    (tmp_path / "troth-demo" / "report.html").write_text("older")
+    again = fine("demo", "--json").json()
+    assert {**again, "seconds": 0} == {**first, "seconds": 0}
+    assert "older" not in (tmp_path / "troth-demo" / "report.html").read_text()[:100]
+    assert [item.name for item in tmp_path.iterdir()] == ["troth-demo"]
+
+
+@pytest.mark.usefixtures("lean")
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [
+        ({"notes.txt": "mine"}, "exists and is not a demo of troth: it holds 'notes.txt'"),
+        ({"report.html": "mine"}, "exists and is not a demo of troth: it holds 'report.html'"),
+        ({"demo.json": "[]"}, "exists and is not a demo of troth: it holds 'demo.json'"),
+        ({"demo.json": '{"kind": "troth demo"}', "my.txt": ""}, "exists and is not a demo of troth: it holds 'my.txt'"),
+    ],
+)
+def test_what_is_not_ours_stays(troth: Troth, tmp_path: Path, there: dict[str, str], what: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, text in there.items():
+        (out / name).write_text(text)
+    before = tree(tmp_path)
+    told(troth("demo", "--out", str(out)), what)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.usefixtures("lean")
+def test_a_file_and_a_link_stay(troth: Troth, tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("mine")
+    link.symlink_to(tmp_path)
+    told(troth("demo", "--out", str(file)), "exists and is a file (choose another --out)")
+    told(troth("demo", "--out", str(link)), "is a link (choose another --out)")
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.usefixtures("lean")
+def test_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("on the way")
+
+    monkeypatch.setattr(demo._Work, "page", broken)
+    with pytest.raises(RuntimeError, match="on the way"):
+        demo.demo(str(tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("lean")
+def test_open(fine: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
+    made = demo.Demo("out", "file:///page.html", [], [], "", None)  # type: ignore[arg-type]
+    monkeypatch.setattr(demo, "demo", lambda *_, **__: made)
+    fine("demo", "--out", str(tmp_path / "out"), "--open")
+    assert opened == ["file:///page.html"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "fetched", "expected"),
+    [
+        ({"onnxruntime", "tokenizers", "spacy", "torch", "transformers"}, True, {}),
+        ({"onnxruntime", "tokenizers", "spacy", "torch", "transformers"}, False, {"pmi_faith": "troth models fetch"}),
+        ({"onnxruntime", "tokenizers"}, True, {name: LEAN[name] for name in ("u_f1", "pmi_faith")}),
+        (set(), False, LEAN),
+    ],
+)
+def test_what_is_lacking(
+    monkeypatch: pytest.MonkeyPatch, installed: set[str], fetched: bool, expected: dict[str, str]
+) -> None:
+    monkeypatch.setattr(demo, "find_spec", lambda name: sys if name in installed else None)
+    monkeypatch.setattr(demo, "_fetched", lambda: fetched)
+    assert demo.lacking() == expected
+
+
+def test_the_mark(whole: demo.Demo) -> None:
+    mark = json.loads((Path(whole.folder) / "demo.json").read_text())
+    assert mark["kind"] == "troth demo"
+    assert mark["found"] == whole.found
