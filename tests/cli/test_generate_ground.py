@@ -51,7 +51,7 @@ def test_responses_for_troth_ground(troth: Troth, model: str, data: str, tmp_pat
     assert [row["document"] for row in found] == [item["document"] for item in ITEMS]
     assert found[2]["history"] == ["monday", "cheap"]
     assert found[0]["source"] == "a"
-    assert found[0]["meta"]["recipe"].endswith("|prompt:plain|decode:greedy|alpha:0.25|p:0.6|max:6")
+    assert found[0]["meta"]["recipe"].endswith("|prompt:plain|first:word|decode:greedy|alpha:0.25|p:0.6|max:6")
     lines = made.out.splitlines()
     assert lines[0].split() == ["metric", "mean"]
     assert [line.split()[0] for line in lines[1:]] == ["pmi_faith", "nli"]

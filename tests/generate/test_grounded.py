@@ -121,12 +121,28 @@ def test_an_encoder_decoder_responds(encoder_decoder: Path, mode: Any, alpha: fl
 def test_a_plain_response_is_one_line(decoder: Path) -> None:
     made = responder(decoder)
     tokenizer, _, _ = made._model()
-    ends = made._line_ends()
+    ends, _ = made._marked_tokens()
     assert bool(ends[tokenizer("\n")["input_ids"][0]])
     assert not bool(ends[tokenizer("a")["input_ids"][0]])
     items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(6)]
     for one in made.responses(items, Setting(mode="sample", alpha=0.25, top_p=1.0, max_tokens=12)):
         assert "\n" not in one.text
+
+
+@pytest.mark.parametrize("mode", ["greedy", "beam", "sample", "beam-sample"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_a_response_begins_with_a_word(decoder: Path, mode: Any, alpha: float) -> None:
+    """Whatever the model would rather: here it would end at once, or begin with an empty line."""
+    made = responder(decoder)
+    tokenizer, model, _ = made._model()
+    with torch.no_grad():
+        model.lm_head.weight[[tokenizer.eos_token_id, tokenizer("\n")["input_ids"][0]]] *= 50
+    ends, silent = made._marked_tokens()
+    assert bool(silent[tokenizer.eos_token_id])
+    assert bool((silent | ~ends).all())
+    items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(4)]
+    found = made.responses(items, Setting(mode=mode, alpha=alpha, beams=2, max_tokens=4))
+    assert all(one.text for one in found)
 
 
 def test_progress_is_in_tokens_and_comes_to_its_end(decoder: Path) -> None:

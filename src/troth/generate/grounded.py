@@ -6,8 +6,9 @@ A model is put the same context twice, with the document and without it (PMI-Dec
 - `chat`: the model's own template for conversations, the document in the first message. A response ends where the
   model says so.
 
-A context that is longer than the model reads loses the end of its document first. What was generated is kept in the
-store of models' answers, so that a killed run goes on where it was.
+Neither begins with an end, a blank or an empty line: a response has a word in it. A context that is longer than the
+model reads loses the end of its document first. What was generated is kept in the store of models' answers, so that a
+killed run goes on where it was.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ class Responder:
     def __init__(self, source: Source, store: Store, *, style: Style = "plain") -> None:
         self.source, self.store, self.style = source, store, style
         self._loaded: tuple[Any, Any, int] | None = None
-        self._ends: Any = None
+        self._marked: tuple[Any, Any] | None = None
 
     @property
     def name(self) -> str:
         return self.source.name
 
     def recipe(self, setting: Setting) -> str:
-        return f"model:{self.name}|prompt:{self.style}|{setting.recipe}"
+        return f"model:{self.name}|prompt:{self.style}|first:word|{setting.recipe}"
 
     def responses(
         self, items: Sequence[Grounded], setting: Setting, *, progress: Progress | None = None
@@ -91,9 +92,9 @@ class Responder:
 
     def _made(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:
         tokenizer, model, _ = self._model()
-        ends = self._line_ends() if self.style == "plain" else None
+        ends, silent = self._marked_tokens()
         padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-        rows = decode(model, [one.prompt for one in contexts], setting, padding=padding, ends=ends)
+        rows = decode(model, [one.prompt for one in contexts], setting, padding=padding, ends=ends, silent=silent)
         made = []
         for tokens, context in zip(rows, contexts, strict=True):
             text = str(tokenizer.decode(tokens, skip_special_tokens=True)).strip()
@@ -151,15 +152,18 @@ class Responder:
         start = next((place for place in range(len(whole)) if whole[place : place + len(inner)] == inner), 0)
         return whole[:start], whole[start + len(inner) :]
 
-    def _line_ends(self) -> Any:
-        """Which tokens have the end of a line in them."""
-        if self._ends is None:
+    def _marked_tokens(self) -> tuple[Any, Any]:
+        """Which tokens end a response of this style, beside the model's own, and which none begins with."""
+        if self._marked is None:
             tokenizer, model, _ = self._model()
             size = model.config.get_text_config(decoder=True).vocab_size
-            known = min(size, len(tokenizer))
-            texts = tokenizer.batch_decode([[token] for token in range(known)])
-            self._ends = torch.tensor(["\n" in text for text in texts] + [False] * (size - known))
-        return self._ends
+            texts = tokenizer.batch_decode([[token] for token in range(min(size, len(tokenizer)))])
+            texts += [""] * (size - len(texts))
+            lines = torch.tensor(["\n" in text for text in texts])
+            silent = lines | torch.tensor([not text.strip() for text in texts])
+            silent[[token for token in tokenizer.all_special_ids if token < size]] = True
+            self._marked = (lines if self.style == "plain" else None), silent
+        return self._marked
 
     def _model(self) -> tuple[Any, Any, int]:
         if self._loaded is None:

@@ -283,19 +283,23 @@ def generator(seed: int, prompt: Prompt) -> Any:
 
 
 def decode(
-    model: Any, prompts: Sequence[Prompt], setting: Setting, *, padding: int = 0, ends: Any = None
+    model: Any, prompts: Sequence[Prompt], setting: Setting, *, padding: int = 0, ends: Any = None, silent: Any = None
 ) -> list[list[int]]:
     """The tokens of a response to each prompt, up to and with the one that ends it.
 
-    `ends` is a tensor of booleans over the vocabulary: tokens that end a response, beside the model's own. Beam
-    sampling draws all rows of a batch from one generator, so it takes one prompt at a time, lest they move each other's
-    draws.
+    `ends` and `silent` are tensors of booleans over the vocabulary: tokens that end a response, beside the model's own,
+    and tokens that none begins with. Beam sampling draws all rows of a batch from one generator, so it takes one prompt
+    at a time, lest they move each other's draws.
     """
     _checked(setting.alpha, setting.top_p)
     if not prompts:
         return []
     if setting.mode == "beam-sample" and len(prompts) > 1:
-        return [tokens for one in prompts for tokens in decode(model, [one], setting, padding=padding, ends=ends)]
+        return [
+            tokens
+            for one in prompts
+            for tokens in decode(model, [one], setting, padding=padding, ends=ends, silent=silent)
+        ]
     paired = setting.alpha > 0 and setting.mode != "beam-sample"
     given, alone = [one.given for one in prompts], [one.alone for one in prompts]
     left = not model.config.is_encoder_decoder
@@ -313,7 +317,7 @@ def decode(
         made = model.generate(
             input_ids=ids,
             attention_mask=mask,
-            generation_config=_config(setting, padding, model),
+            generation_config=_config(setting, padding, model, silent),
             logits_processor=LogitsProcessorList(processors),
             stopping_criteria=StoppingCriteriaList([] if ends is None else [Ends(ends)]),
         )
@@ -335,7 +339,7 @@ def padded(rows: Sequence[Sequence[int]], padding: int, *, left: bool) -> tuple[
     return torch.tensor(ids), torch.tensor(mask)
 
 
-def _config(setting: Setting, padding: int, model: Any) -> Any:
+def _config(setting: Setting, padding: int, model: Any, silent: Any) -> Any:
     own = model.generation_config
     options: dict[str, Any] = {"max_new_tokens": setting.max_tokens, "pad_token_id": padding, "do_sample": False}
     options["eos_token_id"] = own.eos_token_id
@@ -345,6 +349,8 @@ def _config(setting: Setting, padding: int, model: Any) -> Any:
         options["num_beams"] = setting.beams
     if setting.mode == "beam-sample":
         options |= {"do_sample": True, "temperature": setting.temperature, "top_k": 0, "top_p": 1.0}
+    if silent is not None:
+        options["begin_suppress_tokens"] = silent.nonzero().flatten().tolist()
     return GenerationConfig(**options)
 
 
