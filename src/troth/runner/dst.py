@@ -14,7 +14,7 @@ from troth.metrics.profiles import profile as find_profile
 from troth.metrics.tracking import Scorer
 from troth.records import Schema, Score
 from troth.runner.pool import Gathers, feed
-from troth.runner.scores import System, system, unit_rows
+from troth.runner.scores import Found, System, system, unit_rows
 from troth.runner.scores import scores as summed
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ENDINGS = (".gz", ".zip", ".json", ".jsonl", ".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Found):
     """Scores with their intervals, and the units that they come from."""
 
     scores: list[Score]
@@ -35,27 +35,6 @@ class Result:
     metrics: list[str]
     keepers: dict[str, Keeper] = field(default_factory=dict)  # by system: the dialogues, where they were to be kept
     seen: frozenset[str] | None = None  # the training services
-
-    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
-        """One score; the first system's unless another is named."""
-        wanted = system or self.systems[0].name
-        for score in self.scores:
-            if (score.metric, score.group, score.system) == (metric, group, wanted):
-                return score
-        known = sorted({s.metric for s in self.scores})
-        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
-
-    def __getitem__(self, metric: str) -> Score:
-        return self.score(metric)
-
-    def frame(self) -> pl.DataFrame:
-        """The scores as a polars frame, one row a score."""
-        import polars as pl
-
-        fields = Score.__struct_fields__
-        kinds = dict.fromkeys(("value", "low", "high"), pl.Float64) | {"n": pl.Int64}
-        columns = {field: [getattr(score, field) for score in self.scores] for field in fields}
-        return pl.DataFrame(columns, schema={field: kinds.get(field, pl.String) for field in fields})
 
     def rows(self) -> pl.DataFrame:
         """One row a unit and metric: `num` over `den` are the parts that every score is a ratio of sums of."""

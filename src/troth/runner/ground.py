@@ -18,16 +18,15 @@ import msgspec
 import numpy as np
 
 from troth import __version__
-from troth.errors import UserError, near
+from troth.errors import UserError
 from troth.metrics.aggregate import Parts
 from troth.readers import grounded as readers
 from troth.records import Grounded, Score
 from troth.runner import files
 from troth.runner.calibration import Data, Fitted
 from troth.runner.calibration import load as load_calibration
-from troth.runner.dst import Result as Tracked
-from troth.runner.dst import named
-from troth.runner.scores import ratios
+from troth.runner.dst import labels
+from troth.runner.scores import Found, ratios
 from troth.scorers import grounded as scorers
 from troth.scorers.grounded import Metric, Models, Unscored, Value
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 DEFAULT = ("u_f1", "bleu", "rouge_l")
-ENDINGS = (".gz", ".zip", ".jsonl", ".json", ".csv", ".tsv")
 
 Steps = Callable[[str, int, int], None]  # a metric, how much of it is done, how much there is
 
@@ -89,7 +87,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Found):
     """Scores with their intervals, and the responses that they come from."""
 
     scores: list[Score]
@@ -97,22 +95,6 @@ class Result:
     metrics: list[str]
     signatures: dict[str, str]
     notes: list[str] = field(default_factory=list)  # what the user should know besides
-
-    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
-        """One score; the first system's unless another is named."""
-        wanted = system or self.systems[0].name
-        for score in self.scores:
-            if (score.metric, score.group, score.system) == (metric, group, wanted):
-                return score
-        known = sorted({s.metric for s in self.scores})
-        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
-
-    def __getitem__(self, metric: str) -> Score:
-        return self.score(metric)
-
-    def frame(self) -> pl.DataFrame:
-        """The scores as a polars frame, one row a score."""
-        return Tracked(self.scores, [], []).frame()
 
     def responses(self) -> Iterator[dict[str, Any]]:
         """One row a response with every metric; None where there is no number, and `reasons` says why."""
@@ -150,7 +132,7 @@ def ground(
         fitted = {} if judge is None else judge.matching(signatures)
     except UserError as error:
         raise error.at(file=calibration) from error
-    called = labels(data)
+    called = labels(data, "file")
     loaded = [load([path], format) for _, path in called]
     everything = [item for one in loaded for item in one.items]
     values = {metric.name: values_of(metric, everything, steps) for metric in chosen}
@@ -200,24 +182,6 @@ def by_group(items: Sequence[Grounded]) -> dict[str, list[int]]:
         if item.label is not None:
             further.setdefault(f"label:{item.label}", []).append(place)
     return groups | {name: further[name] for name in sorted(further, key=lambda name: (name[0] == "l", name))}
-
-
-def labels(data: Sequence[str]) -> list[tuple[str, str]]:
-    """A name for each system: its own, or as much of its path as tells it from the others."""
-    paths = [named(item) for item in data]
-    for depth in range(1, 10):
-        names = [name or _stem(path, depth) for name, path in paths]
-        if len(set(names)) == len(names):
-            return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
-    raise UserError("the same file is named twice", hint="give each a name: first=PATH second=PATH")
-
-
-def _stem(path: str, depth: int) -> str:
-    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
-    name = "/".join(parts[-depth:])
-    for ending in ENDINGS:
-        name = name.removesuffix(ending)
-    return name
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------

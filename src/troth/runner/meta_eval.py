@@ -23,14 +23,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from troth.errors import UserError, near
+from troth.errors import UserError
 from troth.records import Grounded, Score
 from troth.runner import calibration
 from troth.runner.calibration import Calibration, Fitted
-from troth.runner.ground import DEFAULT, Loaded, Steps, System, labels, load, rows, unit, values_of
+from troth.runner.dst import labels
+from troth.runner.ground import DEFAULT, Loaded, Steps, System, load, rows, unit, values_of
 from troth.runner.labelled import Labelled, Places
 from troth.runner.meta_scores import JUDGED, Difference, Judged, as_scores, differences
 from troth.runner.meta_scores import scores as measured
+from troth.runner.scores import Found
 from troth.scorers import grounded as scorers
 from troth.scorers.grounded import Metric, Models, Unscored, Value
 
@@ -45,7 +47,7 @@ _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Found):
     """Every measure of every metric (`auroc:u_f1`), and how the metrics compare."""
 
     scores: list[Score]
@@ -53,16 +55,6 @@ class Evaluation:
     judged: list[Judged]
     system: System
     notes: list[str] = field(default_factory=list)
-
-    def score(self, metric: str, group: str = "all") -> Score:
-        for score in self.scores:
-            if (score.metric, score.group) == (metric, group):
-                return score
-        known = sorted({s.metric for s in self.scores})
-        raise UserError(f"no score '{metric}' for group '{group}'", hint=near(metric, known))
-
-    def __getitem__(self, metric: str) -> Score:
-        return self.score(metric)
 
     def rows(self) -> pl.DataFrame:
         """One row a response and metric, as of `ground`."""
@@ -88,7 +80,7 @@ def meta_eval(
     values = {metric.name: values_of(metric, test.items, steps) for metric in chosen}
     units, documents = _units(test.items)
     judged = [_judged(metric, values[metric.name], test.items, units, fitted[metric.name]) for metric in chosen]
-    name = "+".join(dict.fromkeys(name for name, _ in labels(data)))
+    name = "+".join(dict.fromkeys(name for name, _ in labels(data, "file")))
     groups = _groups(test.items)
     scores = list(measured(name, judged, groups, documents, resamples=resamples, seed=seed))
     compared = differences(judged, documents, resamples=resamples, seed=seed)

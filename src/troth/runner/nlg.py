@@ -17,11 +17,10 @@ from troth.readers import responses as response_files
 from troth.readers.responses import Key, Response
 from troth.records import Dialogue, Frame, Schema, Score, Speaker
 from troth.runner import nlg_scores
-from troth.runner.dst import Result as Tracked
 from troth.runner.dst import known_groups, labels
 from troth.runner.nlg_scores import FAMILIES, Recipe, System, Told, Turn
 from troth.runner.sample import descriptions, distinct, lacking
-from troth.runner.scores import fingerprint
+from troth.runner.scores import Found, fingerprint
 from troth.scorers import references, sgsacc, tamper
 from troth.scorers.sgsacc import Augment, Progress, Reference, Select, Unit
 
@@ -44,29 +43,13 @@ class Gold(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Found):
     """Scores with their intervals, and the judged turns that they come from."""
 
     scores: list[Score]
     systems: list[System]
     metrics: list[str]
     notes: list[str] = field(default_factory=list)  # what the user should know besides
-
-    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
-        """One score; the first system's unless another is named."""
-        wanted = system or self.systems[0].name
-        for score in self.scores:
-            if (score.metric, score.group, score.system) == (metric, group, wanted):
-                return score
-        known = sorted({s.metric for s in self.scores})
-        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
-
-    def __getitem__(self, metric: str) -> Score:
-        return self.score(metric)
-
-    def frame(self) -> pl.DataFrame:
-        """The scores as a polars frame, one row a score."""
-        return Tracked(self.scores, [], []).frame()
 
     def rows(self) -> pl.DataFrame:
         """One row a turn and metric, `num` over `den`; without BLEU, which is no ratio of sums."""

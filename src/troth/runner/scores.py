@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import __version__, normalize, stats
+from troth.errors import UserError, near
 from troth.metrics import aggregate
 from troth.metrics.aggregate import Frames, Mask, Parts
 from troth.metrics.tracking import Column, Counts, Scorer, SlotColumn
@@ -19,6 +20,32 @@ from troth.records import Schema, Score
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class Found:
+    """Scores to be looked up; of several systems the first one's, unless another is named."""
+
+    scores: list[Score]
+
+    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
+        wanted = system or (self.scores[0].system if self.scores else "")
+        for score in self.scores:
+            if (score.metric, score.group, score.system) == (metric, group, wanted):
+                return score
+        known = sorted({s.metric for s in self.scores})
+        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=near(metric, known))
+
+    def __getitem__(self, metric: str) -> Score:
+        return self.score(metric)
+
+    def frame(self) -> pl.DataFrame:
+        """The scores as a polars frame, one row a score."""
+        import polars as pl
+
+        fields = Score.__struct_fields__
+        kinds = dict.fromkeys(("value", "low", "high"), pl.Float64) | {"n": pl.Int64}
+        columns = {field: [getattr(score, field) for score in self.scores] for field in fields}
+        return pl.DataFrame(columns, schema={field: kinds.get(field, pl.String) for field in fields})
 
 
 @dataclass(frozen=True)
