@@ -277,12 +277,29 @@ def test_long_contexts_lose_the_document_s_end(lm: HfLm) -> None:
 
 
 def test_a_continuation_beyond_reach_is_scored_as_far_as_it_goes(lm: HfLm) -> None:
-    (found,) = lm.logprobs([Request(("a room",), "\x01" * 100)])
+    (found,) = lm.logprobs([Request(("a room",), "\x01" * 100, shorten=-1)])
     assert len(found.tokens) == 100
     assert sum(value is None for value in found.logprobs) == 100 - LM_TOKENS + 1, "the first has no context left"
     assert found.logprobs[1] is not None
     assert found.logprobs[-1] is None
     assert found.dropped == lm.lengths([Request((), "a room")])[0]
+
+
+def test_a_piece_of_which_nothing_is_left_is_not_what_was_asked(lm: HfLm) -> None:
+    """A document that the history leaves no room for: a number without it would pass for one with it."""
+    history = "\x01" * (LM_TOKENS - 1)
+    gone, short, alone = lm.logprobs(
+        [
+            Request(("a room", history), "b"),
+            Request(("a room", history[:-1]), "b"),
+            Request((history,), "b", shorten=-1),
+        ]
+    )
+    assert set(gone.logprobs) == {None}
+    assert None not in short.logprobs
+    assert short.dropped > 0
+    assert None not in alone.logprobs
+    assert lm.logprobs([Request(("a room", history), "b"), Request(("a",), "b")])[0] == gone
 
 
 def test_no_token_for_the_beginning(lm_at: Path, tmp_path: Path) -> None:

@@ -115,12 +115,28 @@ def test_without_a_context_the_first_token_is_not_scored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "alone"),
-    [((*GIVEN[:4], None), ALONE), (GIVEN, (*ALONE[:4], None)), ((None, *GIVEN[1:]), ALONE), (GIVEN, (None,) * 5)],
+    ("given", "alone", "reason"),
+    [
+        ((*GIVEN[:4], None), ALONE, pmi.NO_ROOM),
+        ((None, *GIVEN[1:]), ALONE, pmi.NO_ROOM),
+        ((None,) * 5, ALONE, pmi.NO_ROOM),
+        (GIVEN, (*ALONE[:4], None), pmi.TOO_LONG),
+        (GIVEN, (None,) * 5, pmi.TOO_LONG),
+        ((None,) * 5, (None,) * 5, pmi.TOO_LONG),
+    ],
 )
-def test_a_response_beyond_the_models_reach_has_a_reason(given: tuple[float], alone: tuple[float]) -> None:
+def test_a_text_beyond_the_models_reach_has_a_reason(given: tuple[float], alone: tuple[float], reason: str) -> None:
     (made,) = measure([CRAYONS], Told((), alone, given))
-    assert (made.value, made.reason) == (None, pmi.TOO_LONG)
+    assert (made.value, made.reason) == (None, reason)
+
+
+def test_a_server_may_cut_the_same_text_into_other_tokens() -> None:
+    """Then the means stand, and no token has a ratio."""
+    given = Continuation(("Agent", ": a", "."), (-1.0, -0.5, -1.5))
+    alone = Continuation(("Agent: ", "a", " ", "."), (-1.0, -2.0, -3.0, -2.0))
+    made = pmi._faith(given, alone, "mean", 0)
+    assert (made.given, made.alone, made.value) == (-1.0, -2.0, 1.0)
+    assert [token.ratio for token in made.tokens] == [None] * 3
 
 
 def test_what_is_no_number_has_a_reason() -> None:
@@ -187,6 +203,12 @@ def test_words_are_tokens_put_together() -> None:
         ("cray", -2.0, 5.0, "supported"),
         ("ola.", -5.0, 0.0, "unsupported"),
     ]
+
+
+def test_a_character_of_several_tokens_is_counted_whole() -> None:
+    tokens = (("Agent:", 0.0, 0.0), (" \N{ROCKET}", -1.0, -2.0), ("", -2.0, -4.0), (" a", 0.0, 0.0), (".", 0.0, 0.0))
+    rocket, _ = pmi.words("\N{ROCKET} a", faith(*tokens))
+    assert (rocket.given, rocket.ratio) == (-3.0, 3.0)
 
 
 @pytest.mark.parametrize(

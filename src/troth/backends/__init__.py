@@ -65,8 +65,8 @@ class Request(NamedTuple):
     The pieces of the context and the continuation are tokenised apart, each without special tokens, and put one after
     the other. Without a context there is nothing that the first token could be given, so it has no score; `bos` puts
     the model's token for the beginning of a text before everything, and then it has one. If all is longer than the
-    model reads, the piece number `shorten` loses its end first (a document, where it comes first), and only then
-    the context its beginning.
+    model reads, the piece number `shorten` loses its end first (a document, where it comes first); where nothing would
+    be left of it, nothing is scored. If it is no piece's number, the context loses its beginning.
     """
 
     context: tuple[str, ...]

@@ -16,7 +16,6 @@ from troth.backends import INT8, Continuation, Pair, Request, Verdict, packed, r
 from troth.backends.batches import Batch, Cutting, Room, answered, by_length, encodable
 from troth.backends.embedded import verdicts
 from troth.backends.hub import Source, load, loading
-from troth.backends.llama import Rows
 from troth.errors import UserError
 
 NLI_ROOM = Room(items=32, units=8192)
@@ -231,6 +230,9 @@ class HfLm:
             own = found[asked.continuation]
             context = [found[piece].ids for piece in asked.context]
             before, dropped = fitted(context, limit - len(own.ids) - asked.bos, asked.shorten)
+            if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
+                rows[asked] = Row([], 0, own.texts, dropped)  # nothing is left of the piece: not what was asked
+                continue
             if asked.bos:
                 before = [self._bos(), *before]
             rows[asked] = Row(before + own.ids[: limit - len(before)], len(before), own.texts, dropped)
@@ -338,12 +340,11 @@ class HfLm:
         return self._loaded
 
     def _read_by(self, model: Any, parameters: list[str]) -> packed.Reader | None:
-        if not self.int8:
-            return packed.reader(model, parameters)
-        if not Rows.fits(model):
+        found = packed.reader(model, parameters, int8=self.int8)
+        if self.int8 and found is None:
             what = f"'{self.source.name}' cannot be read in eight bits"
             raise UserError(what, hint=f"only Llamas can; leave out {INT8}")
-        return packed.by_rows(model, int8=True)
+        return found
 
 
 def fitted(pieces: Sequence[list[int]], room: int, shorten: int) -> tuple[list[int], int]:

@@ -19,9 +19,10 @@ LEGEND = "supported by the document: +word+ (green); not supported: -word- (red)
 
 def draw(rows: Sequence[Explained]) -> None:
     """On a terminal in colours, elsewhere with marks. Text from files is shown, not obeyed."""
+    several = len({row.system for row in rows}) > 1
     if not sys.stdout.isatty():
         for row in rows:
-            show.text(f"\n{head(row)}\n  {marked(row.words)}")
+            show.text(f"\n{head(row, several)}\n  {marked(row.words)}")
         return
     from rich.console import Console
     from rich.text import Text
@@ -32,13 +33,14 @@ def draw(rows: Sequence[Explained]) -> None:
         for number, word in enumerate(row.words):
             line.append(" " if number else "")
             line.append(show.printable(word.text), style=STYLES[word.support])
-        console.print(Text(f"\n{head(row)}", style="bold"))
+        console.print(Text(f"\n{head(row, several)}", style="bold"))
         console.print(line)
 
 
-def head(row: Explained) -> str:
+def head(row: Explained, several: bool) -> str:
     value = "–" if row.value is None else f"{row.value:.3f}"
-    return show.printable(f"{' '.join(row.id.split())}: pmi_faith {value}")
+    name = f"{row.system} {row.id}" if several else row.id
+    return show.printable(f"{' '.join(name.split())}: pmi_faith {value}")
 
 
 def marked(words: Sequence[Word]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,23 +16,27 @@ from troth.scorers.grounded import Progress
 class Explained(msgspec.Struct, frozen=True):
     """A response with its words; `value` is its PMI-Faith, None with a reason."""
 
+    system: str
     id: str
     value: float | None
     words: tuple[pmi.Word, ...]
     reason: str | None = None
 
 
-def explained(items: Sequence[Grounded], lm: Lm, *, progress: Progress | None = None) -> list[Explained]:
-    """One for each item, in their order. What has no document or no response has no words."""
-    able = [item for item in items if item.document.strip() and item.response.strip()]
+def explained(
+    systems: Mapping[str, Sequence[Grounded]], lm: Lm, *, progress: Progress | None = None
+) -> list[Explained]:
+    """One for each system's items, in their order. What has no document or no response has no words."""
+    items = [(name, item) for name, own in systems.items() for item in own]
+    able = [item for _, item in items if item.document.strip() and item.response.strip()]
     found = iter(pmi.measure(able, lm, progress=progress))
     made = []
-    for item in items:
+    for name, item in items:
         if not item.document.strip() or not item.response.strip():
-            made.append(Explained(item.id, None, (), "no document, or no response"))
+            made.append(Explained(name, item.id, None, (), "no document, or no response"))
             continue
         faith = next(found)
-        made.append(Explained(item.id, faith.value, tuple(pmi.words(item.response, faith)), faith.reason))
+        made.append(Explained(name, item.id, faith.value, tuple(pmi.words(item.response, faith)), faith.reason))
     return made
 
 

@@ -157,6 +157,7 @@ class BertScore:
             self.encoder.name,
             pairs,
             named=lambda pair: key("bertscore", self.encoder.name, *pair),
+            size=lambda pair: len(pair[0]) + len(pair[1]),
             compute=self._compute,
             chunk=CHUNK,
             order=lambda pair: pair[0],

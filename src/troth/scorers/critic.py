@@ -155,6 +155,7 @@ class Critic:
             self.classifier.name,
             [(item.document, item.response) for item in items],
             named=lambda pair: key("critic", self.classifier.name, *pair),
+            size=lambda pair: len(pair[0]) + len(pair[1]),
             compute=lambda pairs: [_KEPT.pack(*one) for one in self.classifier.judged(pairs)],
             chunk=CHUNK,
             order=lambda pair: -(len(pair[0]) // 256),  # those of like length together

@@ -13,7 +13,8 @@ as the authors' code computes them, by any language model of `backends`:
   UPMI-Faith is a mean over one token less than the first.
 
 Differences: where all is longer than the model reads, the authors give NaN; here the document loses its end, and such
-responses are counted in `shortened`. For long documents there is also the best of overlapping windows (`window:…`).
+responses are counted in `shortened`; where nothing is left of it, there is no number. For long documents there is also
+the best of overlapping windows (`window:…`).
 
 `measure` has the parts of the number, token by token; `words` says which words of the response the document supports.
 """
@@ -44,7 +45,8 @@ WINDOW = 128  # words of a window, for the metric that has windows
 LIKELIER = math.log(2)  # a word is supported where the document makes it at least twice as likely
 UNLIKELY = math.log(0.1)  # and unsupported where it does not, and the word is no more likely than this even so
 
-TOO_LONG = "the response is longer than the language model reads"
+TOO_LONG = "history and response are longer than the language model reads"
+NO_ROOM = "the language model cannot read document, history and response together"
 NO_NUMBER = "the language model gives no finite probability"
 
 
@@ -141,7 +143,7 @@ def measure(
 
 
 def _chunks(documents: Sequence[str]) -> Iterator[list[int]]:
-    """Places of items, those of one document together, some hundred at a time."""
+    """Places of items, those of one document together, some thousand at a time."""
     first: dict[str, int] = {}
     for place, document in enumerate(documents):
         first.setdefault(document, place)
@@ -170,9 +172,13 @@ def _best(given: Sequence[Continuation], alone: Continuation, norm: Norm) -> Fai
 
 
 def _faith(given: Continuation, alone: Continuation, norm: Norm, window: int) -> Faith:
-    tokens = tuple(Token(*each) for each in zip(given.tokens, given.logprobs, alone.logprobs, strict=True))
-    if None in given.logprobs or None in alone.logprobs[1:] or not any(one is not None for one in alone.logprobs):
+    same = given.tokens == alone.tokens  # a server, which tokenises the whole text, may cut it otherwise
+    others = alone.logprobs if same else [None] * len(given.tokens)
+    tokens = tuple(Token(*each) for each in zip(given.tokens, given.logprobs, others, strict=True))
+    if None in alone.logprobs[1:] or all(one is None for one in alone.logprobs):
         return Faith(None, None, None, tokens, given.dropped, window, TOO_LONG)
+    if None in given.logprobs:
+        return Faith(None, None, None, tokens, given.dropped, window, NO_ROOM)
     first, second = _normed(given.logprobs, norm), _normed(alone.logprobs, norm)
     if not math.isfinite(first - second):
         return Faith(None, None, None, tokens, given.dropped, window, NO_NUMBER)
@@ -197,13 +203,18 @@ def words(response: str, faith: Faith) -> list[Word]:
     tokens: list[list[Token]] = [[] for _ in bounds]
     at = -BEFORE
     number = 0
+    last: list[Token] = []
     for token in faith.tokens:
+        if not token.text:  # the rest of a character that the token before it began
+            last.append(token)
+            continue
         begin = at + len(token.text) - len(token.text.lstrip())  # a token's space belongs to the word after it
         at += len(token.text)
         while number < len(bounds) and bounds[number][1] <= begin:
             number += 1
-        if number < len(bounds) and begin >= 0 and token.text.strip():
-            tokens[number].append(token)
+        inside = number < len(bounds) and begin >= 0 and bool(token.text.strip())
+        last = tokens[number] if inside else []
+        last.append(token)
     return [_word(response[start:end], own) for (start, end), own in zip(bounds, tokens, strict=True)]
 
 

@@ -149,11 +149,13 @@ class Q2:
     @property
     def recipe(self) -> str:
         models = f"ask:{self.questioner.name}|answer:{self.answerer.name}|compare:{self.nli.name}"
-        return f"{models}|candidates:{self.candidates_name}|questions:{QUESTIONS}-first|personal:no"
+        rules = f"candidates:{self.candidates_name}|questions:{QUESTIONS}-first|personal:no"
+        return f"{models}|{rules}|window:surest|fallback:whole-document"
 
     @property
     def remarks(self) -> Sequence[str]:
-        return ()
+        cut = self.nli.cut
+        return [f"{cut} texts were longer than the entailment model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded], *, progress: Progress | None = None) -> list[Value]:
         kept = remembered(
@@ -161,6 +163,7 @@ class Q2:
             self.answerer.name,
             [(item.document, item.response) for item in items],
             named=lambda pair: key("q2", self.recipe, *pair),
+            size=lambda pair: len(pair[0]) + len(pair[1]),
             compute=self._compute,
             chunk=CHUNK,
             order=lambda pair: pair[0],
