@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import timing
 from benchmarks.corpus import SHARED
+from troth import stats
 from troth.backends.hf import HfLm
 from troth.backends.hub import embedded
 from troth.backends.store import Store
@@ -81,12 +82,19 @@ def _timed(call: Any) -> float:
     return time.perf_counter() - start
 
 
-def scoring(name: str, file: str, wanted: float, lm: HfLm) -> None:
+def area(items: Sequence[Grounded], values: Sequence[float]) -> float:
+    pairs = [(value, item.label) for value, item in zip(values, items, strict=True) if item.label is not None]
+    found = stats.auroc([value for value, _ in pairs], [label for _, label in pairs])
+    return float("nan") if found is None else found
+
+
+def scoring(name: str, file: str, wanted: float, lm: HfLm, eighth: HfLm) -> None:
     items = list(readers.read(str(SHARED / "data/begin" / file)))
     tokenizer, model, _ = lm._model()
     order = sorted(range(len(items)), key=lambda n: len(items[n].document))[::EVERY]
     some = [items[n] for n in order]
     mine = ours(items, lm)
+    rounded = ours(items, eighth)
     theirs = authors(some, tokenizer, model)
     worst = max(abs(mine.values[n] - value) for n, value in zip(order, theirs.values, strict=True))
     if worst > CLOSE:
@@ -102,6 +110,9 @@ def scoring(name: str, file: str, wanted: float, lm: HfLm) -> None:
             ("largest difference of a value (1e-4 allowed)", f"{worst:.1e}"),
             ("troth, tokens a second", f"{mine.tokens / mine.seconds:.0f}"),
             ("what the matrix product alone would allow", f"{peak(model):.0f}"),
+            ("in eight bits (+int8)", f"{rounded.seconds:.1f} s"),
+            ("float32 / eight bits", f"{mine.seconds / rounded.seconds:.2f} ×"),
+            ("AUROC, float32 and eight bits", f"{area(items, mine.values):.4f} and {area(items, rounded.values):.4f}"),
         ],
     )
 
@@ -138,10 +149,11 @@ def main() -> None:
     if not (SHARED / "data/begin").is_dir():
         print("\nPMI-Faith: needs BEGIN in ../shared/data/begin")
         return
-    lm = HfLm(embedded(MODEL))
-    lm.logprobs([("a", "b")])  # loads it
+    lm, eighth = HfLm(embedded(MODEL)), HfLm(embedded(MODEL), int8=True)
+    for one in (lm, eighth):
+        one.logprobs([("a", "b")])  # loads it
     for name, (file, wanted) in SETS.items():
-        scoring(name, file, wanted, lm)
+        scoring(name, file, wanted, lm, eighth)
     decoding(Responder(embedded(MODEL), Store(":memory:")))
 
 

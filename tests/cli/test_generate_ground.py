@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.backends.build import lm_folder
+from tests.backends.build import WORDS, lm_folder
 from tests.cli.conftest import Troth
 from troth.backends.batches import Room
-from troth.generate import sweep
-from troth.generate.sweep import Cell
 from troth.records import Grounded
 from troth.runner import decode
 
@@ -37,6 +39,21 @@ def data(tmp_path: Path) -> str:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Responses of words, other ones for each context and setting: what a model of random weights says scores 0."""
+    from troth.generate.grounded import Response
+
+    def said(self: Any, contexts: Any, setting: Any) -> list[bytes]:
+        made = []
+        for context in contexts:
+            draw = random.Random(repr((context, setting.alpha, setting.top_p)))
+            made.append(msgspec.msgpack.encode(Response(" ".join(draw.sample(WORDS, 5)), 5, 0)))
+        return made
+
+    monkeypatch.setattr("troth.generate.grounded.Responder._made", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")
@@ -83,6 +100,37 @@ def test_a_new_file_only(troth: Troth, model: str, data: str, tmp_path: Path) ->
     made = troth("generate", "ground", data, "--model", model, "--out", str(out), *COMMON)
     assert made.code == 2
     assert out.read_text() == "mine"
+
+
+@pytest.mark.parametrize("options", [("--metrics", "pmi_fait"), ("--metrics", "nli", "--nli", "nowhere")])
+def test_metrics_are_looked_at_before_anything_is_generated(
+    troth: Troth, model: str, data: str, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    out = tmp_path / "o.jsonl"
+    made = troth("generate", "ground", data, "--model", model, "--out", str(out), *COMMON, *options)
+    assert made.code == 2
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("words")
+def test_what_is_drawn_does_not_move_the_intervals(troth: Troth, model: str, tmp_path: Path) -> None:
+    """`--seed` is of the responses; they are scored as `troth ground` scores them."""
+    data = tmp_path / "many.jsonl"
+    items = [ITEMS[0] | {"id": str(n), "document": " ".join(WORDS[n : n + 5])} for n in range(12)]
+    data.write_text("".join(json.dumps(item) + "\n" for item in items))
+    out = str(tmp_path / "o.jsonl")
+    options = ("--metrics", "u_f1", "--json")
+    made = troth("generate", "ground", str(data), "--model", model, "--out", out, "--seed", "4", *options, *COMMON)
+    found, usual, moved = (
+        [(one["low"], one["high"]) for one in json.loads(text) if one["group"] == "all"]
+        for text in (
+            made.out,
+            troth("ground", out, *options).out,
+            troth("ground", out, *options, "--seed", "4").out,
+        )
+    )
+    assert found == usual
+    assert found != moved  # or nothing was tested
 
 
 @pytest.mark.parametrize("name", ["http://localhost/v1#m", "fake"])
@@ -180,10 +228,15 @@ def test_table_5(troth: Troth, model: str, data: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.code == 0, made.err
     heads = [line.split("  ")[0] for line in made.out.splitlines() if "α 0 " in line]
-    assert heads == ["pmi_faith", "nli", decode.RELEVANCE, decode.GRAMMAR, decode.NORMAL]
-    assert "picked: α " in made.err
+    names = ["pmi_faith", "nli", decode.RELEVANCE, decode.GRAMMAR]
+    assert heads == [f"{name}, n 3" for name in (*names, "pmi_faith, normalised")]
     assert "SWEEP|model:tiny-lm@" in made.err
-    assert json.loads(chart.read_text())["title"] == "PMI-Decode"
+    drawn = json.loads(chart.read_text())
+    assert drawn["title"] == "PMI-Decode"
+    assert drawn["facet"]["sort"] == names
+    assert {(row["metric"], row["p"], row["α"]) for row in drawn["data"]["values"]} == {
+        (name, p, alpha) for name in names for p in ("0.6", "1") for alpha in (0, 0.5)
+    }
 
 
 def right(text: str) -> bool:
@@ -195,6 +248,176 @@ def test_without_alpha_p_moves_nothing(troth: Troth, model: str, data: str) -> N
     found = {(one["alpha"], one["top_p"]): one["means"] for one in json.loads(made.out)["cells"]}
     assert found[0.0, 0.6] == found[0.0, 1.0]
     assert len(found) == 4
+
+
+def swept(troth: Troth, model: str, data: str, *options: str) -> Any:
+    made = troth("generate", "sweep", data, "--model", model, "--json", *options, *COMMON)
+    assert made.code == 0, made.err
+    return json.loads(made.out)
+
+
+@pytest.mark.usefixtures("words")
+def test_what_else_is_in_the_grid_moves_nothing(troth: Troth, model: str, data: str) -> None:
+    alone = swept(troth, model, data, "--alphas", "0.5", "--ps", "0.6")
+    among = swept(troth, model, data, "--alphas", "0,0.5,1", "--ps", "0.6,1")
+    own = next(one for one in among["cells"] if (one["alpha"], one["top_p"]) == (0.5, 0.6))
+    assert alone["cells"] == [own]
+    assert alone["bounds"] == among["bounds"]
+    low, high = among["bounds"]["low"], among["bounds"]["high"]
+    expected = (own["means"]["pmi_faith"] - low) / (high - low)
+    assert own["means"]["pmi_faith, normalised"] == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("words")
+def test_the_order_of_metrics_moves_nothing(troth: Troth, model: str, data: str) -> None:
+    grid = ("--alphas", "0,0.5,1", "--ps", "0.6,1", "--pick")
+    found = []
+    for names in ("pmi_faith,u_f1", "u_f1,pmi_faith"):
+        made = troth("generate", "sweep", data, "--model", model, "--metrics", names, *grid, *COMMON)
+        found += [line for line in made.err.splitlines() if line.startswith("picked: ")]
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert ", by pmi_faith (plain decoding has " in found[0]
+    made = troth("generate", "sweep", data, "--model", model, "--metrics", "u_f1,nli", *grid, *COMMON)
+    assert ", by u_f1 (plain decoding has " in made.err
+    assert "|normal:u_f1:plain|low:" in made.err
+
+
+def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
+    """Also where some of it is there already."""
+    from troth.generate.pmi_decode import Setting
+    from troth.scorers.grounded import Models
+
+    made = decode.responder(model, cache=None)
+    made.responses(decode.load(data).items[:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
+    steps: list[tuple[int, int]] = []
+    decode.sweep(
+        data,
+        made,
+        Setting(max_tokens=3),
+        alphas=(0.0, 0.5, 1.0),
+        ps=(1.0,),
+        metrics=["u_f1"],
+        models=Models(cache=None),
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert len({total for _, total in steps}) == 1
+    assert [done for done, _ in steps] == sorted({done for done, _ in steps})
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_nothing_to_pick_by(troth: Troth, model: str, data: str) -> None:
+    grid = ("--alphas", "0.5", "--ps", "0.6", "--pick")
+    made = troth("generate", "sweep", data, "--model", model, "--limit", "1", *grid, *COMMON)
+    assert "nothing to pick by: plain decoding has no two values of pmi_faith" in made.err
+
+
+def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting gives an empty response, one context has no document, and one no response to compare with."""
+    from troth.generate.pmi_decode import decode as real
+
+    def empty(model: Any, prompts: Any, setting: Any, **options: Any) -> Any:
+        made = real(model, prompts, setting, **options)
+        return [[], *made[1:]] if setting.alpha == 0.5 and setting.top_p == 0.6 else made
+
+    monkeypatch.setattr("troth.generate.grounded.decode", empty)
+    file = tmp_path / "some.jsonl"
+    bare = {"id": "4", "document": "", "history": ["monday"], "response": "for two"}
+    file.write_text("".join(json.dumps(item) + "\n" for item in (*ITEMS[:2], bare, ITEMS[2] | {"response": ""})))
+    made = troth(
+        "generate", "sweep", str(file), "--model", model, "--alphas", "0,0.5", "--ps", "0.6,1", "--metrics", "u_f1",
+        *COMMON,
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    first, second = (line for line in made.out.splitlines()[1:3])
+    assert first.endswith("(n 2)")
+    assert "(n" not in second
+    told = made.err.splitlines()
+    assert "α 0.5, p 0.6: u_f1: 1 of 3 not scored: the response is empty" in told
+    assert f"all α and p: {decode.RELEVANCE}: 1 of 3 not scored: the data has no response" in told
+    assert "1 contexts have no document, and were left out" in told
+    assert sum("not scored" in line for line in told) == 2
+
+
+def test_contexts_without_a_document_are_counted(troth: Troth, model: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "some.jsonl", tmp_path / "o.jsonl"
+    file.write_text("".join(json.dumps(item) + "\n" for item in (ITEMS[0], ITEMS[1] | {"document": " "}, ITEMS[2])))
+    made = troth("generate", "ground", str(file), "--model", model, "--out", str(out), "--metrics", "none", *COMMON)
+    assert "1 contexts have no document, and were left out" in made.err
+    assert [row["id"] for row in rows(out)] == ["1", "3"]
+
+
+def test_long_contexts_are_told_by_a_sweep(troth: Troth, model: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    file.write_text(json.dumps(ITEMS[0] | {"document": "the room is nice " * 30}) + "\n")
+    made = troth("generate", "sweep", str(file), "--model", model, "--alphas", "0,1", "--ps", "1", *COMMON)
+    assert "1 contexts were longer than the model reads, and lost the end of their document" in made.err
+
+
+def test_a_sweep_without_metrics_has_relevance(troth: Troth, model: str, data: str) -> None:
+    grid = ("--alphas", "0,0.5", "--ps", "0.6", "--metrics", "none")
+    found = swept(troth, model, data, *grid)
+    assert [set(one["means"]) for one in found["cells"]] == [{decode.RELEVANCE}] * 2
+    made = troth("generate", "sweep", data, "--model", model, *grid, "--pick", *COMMON)
+    assert made.code == 2
+    assert "--pick needs a metric of faithfulness" in made.err
+
+
+# -- checkers of grammar -----------------------------------------------------------------------------------------------
+
+CHECKERS = """
+def right(text): return True
+def broken(text): raise KeyError(text)
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a module in the current folder, which is not where Python looks, as for an installed command."""
+    (tmp_path / "own_checkers.py").write_text(CHECKERS)
+    (tmp_path / "bad_checkers.py").write_text("def right(text: return True")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", ".", str(tmp_path))])
+    before = list(sys.path)
+    yield "own_checkers"
+    assert sys.path == before
+    sys.modules.pop("own_checkers", None)
+
+
+def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, checkers: str) -> None:
+    found = swept(troth, model, data, "--alphas", "0", "--ps", "1", "--grammar", f"{checkers}:right")
+    assert found["cells"][0]["means"][decode.GRAMMAR] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("own_checkers:NUMBER", "'own_checkers:NUMBER' is no function (module:function, "),
+        ("own_checkers:nothing", "no checker of grammar is called 'own_checkers:nothing'"),
+        ("bad_checkers:right", "no checker of grammar is called 'bad_checkers:right'"),
+        (".x:right", "no checker of grammar is called '.x:right'"),
+    ],
+)
+def test_checkers_that_are_none(
+    troth: Troth, model: str, data: str, checkers: str, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told before anything is generated."""
+    monkeypatch.setattr("troth.generate.grounded.decode", None)
+    made = troth("generate", "sweep", data, "--model", model, "--grammar", name, *COMMON)
+    assert made.code == 2
+    assert said in made.err
+    assert len(made.err.splitlines()) == 1
+
+
+def test_a_checker_that_fails_on_a_text(troth: Troth, model: str, data: str, checkers: str) -> None:
+    made = troth(
+        "generate", "sweep", data, "--model", model, "--alphas", "0", "--ps", "1", "--grammar", f"{checkers}:broken",
+        *COMMON,
+    )  # fmt: skip
+    assert made.code == 2
+    assert "the checker 'own_checkers:broken' fails on the response to '1': " in made.err
+    assert len(made.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -211,34 +434,3 @@ def test_bad_options(troth: Troth, model: str, data: str, option: str, given: st
     made = troth("generate", "sweep", data, "--model", model, option, given, *COMMON)
     assert made.code == 2
     assert said in made.err
-
-
-def test_the_grid_is_by_p() -> None:
-    assert sweep.grid([0, 1], [0.5, 1, 0.5]) == [(0, 0.5), (1, 0.5), (0, 1), (1, 1)]
-
-
-def test_pick_takes_the_highest_sum() -> None:
-    cells = [
-        Cell(0.0, 1.0, {"f": 0.5, "r": 0.4}, {}),
-        Cell(0.5, 1.0, {"f": 0.6, "r": 0.4}, {}),
-        Cell(1.0, 1.0, {"f": 0.9, "r": None}, {}),
-    ]
-    assert sweep.pick(cells, ("f", "r")) == cells[1]
-    assert sweep.pick(cells[2:], ("f", "r")) is None
-
-
-def test_means_leave_out_what_has_no_value() -> None:
-    made = sweep.cell(0.5, 0.6, {"f": [1.0, None, 2.0], "r": [None]})
-    assert made == Cell(0.5, 0.6, {"f": 1.5, "r": None}, {"f": 2, "r": 0})
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([[1.0, 3.0], [2.0, None]], [[0.0, 1.0], [0.5, None]]),
-        ([[2.0]], [[0.0]]),
-        ([[None]], [[None]]),
-    ],
-)
-def test_normalised(values: list[list[float | None]], expected: list[list[float | None]]) -> None:
-    assert sweep.normalised(values) == expected

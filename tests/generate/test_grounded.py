@@ -11,7 +11,6 @@ from tests.backends.build import LM_TOKENS, lm_folder
 from troth.backends.hub import source
 from troth.backends.store import Store
 from troth.errors import UserError
-from troth.generate.sweep import grid
 from troth.records import Grounded
 
 torch = pytest.importorskip("torch")
@@ -39,6 +38,22 @@ def chatting(decoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config.max_position_embeddings = 300
     torch.manual_seed(1)
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bart(decoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder-decoder with a table of 40 positions."""
+    folder = tmp_path_factory.mktemp("bart") / "tiny-bart"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(decoder)
+    config = transformers.BartConfig(
+        vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=40, pad_token_id=0,
+        bos_token_id=1, eos_token_id=None, decoder_start_token_id=1, forced_eos_token_id=None,
+    )  # fmt: skip
+    torch.manual_seed(1)
+    transformers.BartForConditionalGeneration(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -106,6 +121,53 @@ def test_a_long_document_gives_way_in_a_conversation(chatting: Path) -> None:
     assert tokenizer.decode(context.prompt.given).endswith("</><user>how</><assistant>")
 
 
+NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+NO_WORD_OF_A_SYSTEM = CHAT.replace("<{{", "{% if m['role'] != 'system' %}<{{").replace("</>", "</>{% endif %}")
+USER_FIRST = (
+    "{% set said = messages[1:] if messages[0]['role'] == 'system' else messages %}"
+    "{% if said[0]['role'] != 'user' %}{{ raise_exception('a user speaks first') }}{% endif %}"
+)
+TASK = "Answer in one or two sentences, with what this document says.\n\nDocument: a nice room"
+
+
+@pytest.mark.parametrize(
+    ("template", "history", "expected"),
+    [
+        (NO_SYSTEM + CHAT, ("how",), f"<user>{TASK}\n\nhow</><assistant>"),
+        (NO_SYSTEM + CHAT, ("yes", "how"), f"<user>{TASK}</><assistant>yes</><user>how</><assistant>"),
+        (NO_SYSTEM + CHAT, (), f"<user>{TASK}</><assistant>"),
+        (NO_WORD_OF_A_SYSTEM, ("how",), f"<user>{TASK}\n\nhow</><assistant>"),
+        (USER_FIRST + CHAT, ("how",), f"<system>{TASK}</><user>how</><assistant>"),
+        (USER_FIRST + CHAT, ("yes", "how"), f"<user>{TASK}</><assistant>yes</><user>how</><assistant>"),
+        (USER_FIRST + CHAT, (), f"<user>{TASK}</><assistant>"),
+    ],
+)
+def test_templates_that_refuse_a_role(chatting: Path, template: str, history: tuple[str, ...], expected: str) -> None:
+    made = responder(chatting, style="chat")
+    made._model()[0].chat_template = template
+    given, alone = texts(made, Grounded("1", "a nice room", "", history))
+    assert given == expected
+    assert alone == expected.replace(", with what this document says.\n\nDocument: a nice room", ".")
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ raise_exception('no talk at all') }}", "does not take this conversation: no talk at all"),
+        ("{{ 1 / 0 }}", "does not take this conversation: division by zero"),
+        ("{% if %}", "does not take this conversation: Expected an expression"),
+        ("{{ messages[7]['role'] + 1 }}", "does not take this conversation: "),
+        ("always the same", "leaves out what it is given"),
+    ],
+)
+def test_templates_that_take_nothing(chatting: Path, template: str, said: str) -> None:
+    made = responder(chatting, style="chat")
+    made._model()[0].chat_template = template
+    with pytest.raises(UserError, match=said) as told:
+        made.responses([ITEM], Setting(max_tokens=3))
+    assert told.value.hint == "--prompt plain"
+
+
 @pytest.mark.parametrize("mode", ["greedy", "beam", "sample", "beam-sample"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_an_encoder_decoder_responds(encoder_decoder: Path, mode: Any, alpha: float) -> None:
@@ -161,7 +223,24 @@ def test_what_does_not_fit(decoder: Path) -> None:
         responder(decoder).context(ITEM, LM_TOKENS)
 
 
-@pytest.mark.parametrize(("alphas", "ps"), [([], [1.0]), ([0.5], []), ([-1.0], [1.0]), ([0.5], [0.0])])
-def test_no_grid(alphas: list[float], ps: list[float]) -> None:
-    with pytest.raises(UserError):
-        grid(alphas, ps)
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_what_a_decoder_beside_an_encoder_does_not_write(bart: Path, alpha: float) -> None:
+    (one,) = responder(bart).responses([ITEM], Setting(alpha=alpha, max_tokens=40))
+    assert one.tokens == 40
+    with pytest.raises(UserError, match=r"41 tokens are more than 'tiny-bart@.* \(--max-tokens 40 at most\)"):
+        responder(bart).responses([ITEM], Setting(alpha=alpha, max_tokens=41))
+
+
+def test_a_sweep_knows_all_that_is_to_do(decoder: Path) -> None:
+    """Whatever is there already: one total from the first step to the last."""
+    made = responder(decoder)
+    items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(10)]
+    half, whole, plain = (Setting(alpha=alpha, max_tokens=3) for alpha in (0.5, 1.0, 0.0))
+    expected = [made.responses(items[:4], half), made.responses(items, plain)]
+    steps: list[tuple[int, int]] = []
+    found = made.sweep(items, [plain, half, whole], progress=lambda done, total: steps.append((done, total)))
+    assert [found[half][:4], found[plain]] == expected
+    lengths = [len(made.context(item, 3).prompt.given) + 3 for item in items]
+    assert {total for _, total in steps} == {sum(lengths[4:]) + sum(lengths)}
+    assert [done for done, _ in steps] == sorted({done for done, _ in steps})
+    assert steps[-1][0] == steps[-1][1]

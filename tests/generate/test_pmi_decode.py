@@ -12,7 +12,17 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from troth.generate import pmi_decode  # noqa: E402
-from troth.generate.pmi_decode import Paired, PmiDecode, Prompt, Setting, Without, combined, decode, padded  # noqa: E402
+from troth.generate.pmi_decode import (  # noqa: E402
+    Mode,
+    Paired,
+    PmiDecode,
+    Prompt,
+    Setting,
+    Without,
+    combined,
+    decode,
+    padded,
+)
 
 VOCABULARY, END, PAD = 61, 1, 0
 PROMPTS = [
@@ -199,6 +209,38 @@ def test_greedy_is_equation_8(any_model: Any, alpha: float, top_p: float) -> Non
 @pytest.mark.parametrize("mode", list(OPTIONS))
 def test_without_alpha_it_is_plain_decoding(model: Any, mode: str) -> None:
     assert generated(model, [processor(model, alpha=0.0)], **OPTIONS[mode]) == generated(model, [], **OPTIONS[mode])
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("mode", list(OPTIONS))
+def test_decode_without_alpha_is_plain_decoding(any_model: Any, mode: Mode, silent: bool) -> None:
+    """Token for token, with the same rule for the first token and the same draws; a prompt at a time, as they draw."""
+    model = any_model
+    setting = Setting(mode=mode, alpha=0.0, top_p=0.3, beams=3, max_tokens=9, seed=5)
+    plain = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, None)]
+    rule = None
+    if silent:
+        rule = torch.zeros(VOCABULARY, dtype=torch.bool)
+        rule[[tokens[0] for tokens in plain]] = True
+    expected = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, rule)]
+    assert (expected != plain) == silent  # or the rule was not tested
+    assert decode(model, PROMPTS, setting, padding=PAD, silent=rule) == expected
+    if "sample" not in mode:
+        assert rows(model, PROMPTS, mode, rule) == expected
+
+
+def rows(model: Any, prompts: list[Prompt], mode: Mode, silent: Any) -> list[list[int]]:
+    """What `generate` of transformers makes, seeded as `decode` does, to the end of each response."""
+    left = not model.config.is_encoder_decoder
+    ids, mask = padded([one.given for one in prompts], PAD, left=left)
+    options = dict(OPTIONS[mode]) | (
+        {} if silent is None else {"begin_suppress_tokens": silent.nonzero()[:, 0].tolist()}
+    )
+    torch.manual_seed(pmi_decode.generator(5, prompts[0]).initial_seed())
+    with torch.no_grad():
+        made = model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=9, **options)
+    found = [row[ids.shape[1] if left else 1 :] for row in made.tolist()]
+    return [row[: row.index(END) + 1] if END in row else row for row in found]
 
 
 @pytest.mark.parametrize("mode", list(OPTIONS))

@@ -13,6 +13,7 @@ from troth.cli.bars import progress, steps
 from troth.report.tables import Table
 
 if TYPE_CHECKING:
+    from troth.generate.sweep import Cell
     from troth.runner.decode import Swept
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,7 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 MODES = ("greedy", "beam", "sample", "beam-sample")
 FORMAT = click.option("--format", metavar="NAME", help="The data's format, if it should not be detected.")
 UNIT = click.FloatRange(0, 1)
-METRICS_HELP = "Of the responses, with commas; none: do not score. One that is not optimised should be among them."
+NONE = "none"
+METRICS_HELP = f"Of faithfulness, with commas; {NONE}: no such. One that is not optimised should be among them."
 
 
 def decoding(command: F) -> F:
@@ -84,13 +86,16 @@ def ground(
     from troth.scorers.grounded import Models
 
     files.refuse(out)
+    wanted, asked = _names(metrics), Models(**models)
+    if wanted:
+        decode.named(wanted, asked)
     responder = decode.responder(model, cache=models["cache"], style=prompt)
     setting = _setting(mode, alpha, top_p, beams, temperature, max_tokens, seed)
     with progress("generating") as step:
         made = decode.respond(data, out, responder, setting, format=format, limit=limit, progress=step)
-    if metrics.strip() and metrics != "none":
+    if wanted:
         with steps() as step:
-            found = score(out, metrics=scoring.split(metrics), models=Models(**models), seed=seed, steps=step)
+            found = score(out, metrics=wanted, models=asked, steps=step)
         if json:
             show.json(found.scores)
         else:
@@ -101,12 +106,8 @@ def ground(
     elif json:
         show.json(made)
     show.note(f"{made.responses} responses of {made.tokens} tokens in all")
-    if made.empty:
-        show.note(f"{made.empty} responses have no word in them")
-    if made.shortened:
-        show.note(f"{made.shortened} contexts were longer than the model reads, and lost the end of their document")
-    show.note(made.signature)
-    show.note(f"written: {out}")
+    for line in (*made.notes, made.signature, f"written: {out}"):
+        show.note(line)
 
 
 @click.command(no_args_is_help=True)
@@ -114,8 +115,9 @@ def ground(
 @click.option("--alphas", metavar="NUMBERS", default="0,0.25,0.5,1", show_default=True, help="With commas.")
 @click.option("--ps", metavar="NUMBERS", default="0.6,0.75,0.9,1", show_default=True, help="With commas.")
 @click.option("--grammar", metavar="MODULE:FUNCTION", help="A checker: from a text to True where it is right.")
-@click.option("--pick", is_flag=True, help="Name the setting with the highest sum of faithfulness and relevance.")
-@click.option("--chart", metavar="FILE", help="Draw the first metric over α, a curve for each p: .svg, .png, .html.")
+@click.option("--pick", is_flag=True, help="Name the setting with the highest sum of relevance and pmi_faith, "
+              "normalised; without pmi_faith, of the first of --metrics.")  # fmt: skip
+@click.option("--chart", metavar="FILE", help="Draw every metric over α, a curve for each p: .svg, .png, .html.")
 @decoding
 def sweep(
     data: str,
@@ -142,6 +144,9 @@ def sweep(
     from troth.runner import decode
     from troth.scorers.grounded import Models
 
+    wanted = _names(metrics)
+    if pick and not wanted:
+        raise click.UsageError(f"--pick needs a metric of faithfulness, and --metrics is '{metrics}'")
     if chart is not None:
         charts.check_path(chart)
     responder = decode.responder(model, cache=models["cache"], style=prompt)
@@ -152,7 +157,7 @@ def sweep(
             _setting(mode, 0.0, 1.0, beams, temperature, max_tokens, seed),
             alphas=_numbers(alphas, "--alphas"),
             ps=_numbers(ps, "--ps"),
-            metrics=scoring.split(metrics),
+            metrics=wanted,
             models=Models(**models),
             grammar=grammar,
             format=format,
@@ -160,21 +165,37 @@ def sweep(
             progress=step,
         )
     if json:
-        show.json({"cells": found.cells, "picked": found.picked, "signature": found.signature})
+        parts = ("cells", "picked", "by", "bounds", "signature")
+        show.json({name: getattr(found, name) for name in parts})
     else:
         show.tables(_tables(found))
     if chart is not None:
         rows = [
-            {"α": one.alpha, "p": f"{one.top_p:g}", found.metrics[0]: one.means[found.metrics[0]]}
+            {"α": one.alpha, "p": f"{one.top_p:g}", "metric": name, "mean": one.means[name]}
+            for name in found.metrics
             for one in found.cells
-            if one.means[found.metrics[0]] is not None
         ]
-        charts.lines(rows, x="α", y=found.metrics[0], colour="p", path=chart, title="PMI-Decode")
+        charts.panels(rows, x="α", y="mean", colour="p", panel="metric", path=chart, title="PMI-Decode")
         show.note(f"written: {chart}")
+    for line in found.notes:
+        show.note(line)
     if pick:
-        one = found.picked
-        show.note(f"picked: α {one.alpha:g}, p {one.top_p:g}" if one else "nothing to pick by: no relevance is known")
+        show.note(_picked(found))
     show.note(found.signature)
+
+
+def _names(metrics: str) -> list[str]:
+    return [] if metrics.strip() in ("", NONE) else scoring.split(metrics)
+
+
+def _picked(found: Swept) -> str:
+    if found.bounds is None:
+        return f"nothing to pick by: plain decoding has no two values of {found.by}"
+    if found.picked is None:
+        return "nothing to pick by: no relevance is known"
+    one, low, high = found.picked, found.bounds.low, found.bounds.high
+    scale = f"plain decoding has {low:.3f} for 0 and {high:.3f} for 1"
+    return f"picked: α {one.alpha:g}, p {one.top_p:g}, by {found.by} ({scale}) and relevance"
 
 
 def _setting(mode: Any, alpha: float, top_p: float, beams: int, temperature: float, max_tokens: int, seed: int) -> Any:
@@ -195,13 +216,15 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 def _tables(found: Swept) -> Iterator[Table]:
-    """A table for each metric: a row a p and a column an α."""
+    """A table for each metric: a row a p and a column an α; and over how many responses, where not over all."""
     alphas = list(dict.fromkeys(one.alpha for one in found.cells))
     ps = list(dict.fromkeys(one.top_p for one in found.cells))
     cells = {(one.alpha, one.top_p): one for one in found.cells}
-    for name in found.metrics:
-        rows = []
-        for p in ps:
-            values = [cells[alpha, p].means[name] for alpha in alphas]
-            rows.append((f"p {p:g}", *("–" if value is None else f"{value:.3f}" for value in values)))
-        yield Table((name, *(f"α {alpha:g}" for alpha in alphas)), tuple(rows))
+    for name in filter(None, (*found.metrics, found.normal)):
+
+        def shown(one: Cell, name: str = name) -> str:
+            value, n = one.means[name], one.counts[name]
+            return "–" if value is None else f"{value:.3f}" + (f" (n {n})" if n < found.responses else "")
+
+        rows = tuple((f"p {p:g}", *(shown(cells[alpha, p]) for alpha in alphas)) for p in ps)
+        yield Table((f"{name}, n {found.responses}", *(f"α {alpha:g}" for alpha in alphas)), rows)

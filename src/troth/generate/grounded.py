@@ -3,8 +3,8 @@
 A model is put the same context twice, with the document and without it (PMI-Decode needs both). Two ways to put it:
 
 - `plain`: the pieces of PMI-Faith, `Document: …`, the history, `Agent:`, tokenised apart. A response is one line.
-- `chat`: the model's own template for conversations, the document in the first message. A response ends where the
-  model says so.
+- `chat`: the model's own template for conversations, the document in the first message: the system's, or the user's
+  where a template has no place for a system. A response ends where the model says so.
 
 Neither begins with an end, a blank or an empty line: a response has a word in it. A context that is longer than the
 model reads loses the end of its document first. What was generated is kept in the store of models' answers, so that a
@@ -13,7 +13,8 @@ killed run goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -71,24 +72,38 @@ class Responder:
         self, items: Sequence[Grounded], setting: Setting, *, progress: Progress | None = None
     ) -> list[Response]:
         """A response to each item's document and history; its own response is not looked at. Progress is in tokens."""
-        recipe = self.recipe(setting)
-        keys = [key("respond", recipe, item.document, *item.history) for item in items]
-        found = self.store.get(keys)
-        missing = {digest: item for digest, item in zip(keys, items, strict=True) if digest not in found}
-        contexts = {digest: self.context(item, setting.max_tokens) for digest, item in missing.items()}
-        order = list(contexts)
-        lengths = [len(contexts[digest].prompt.given) + setting.max_tokens for digest in order]
-        beams = setting.beams if "beam" in setting.mode else 1
+        return self.sweep(items, [setting], progress=progress)[setting]
+
+    def sweep(
+        self, items: Sequence[Grounded], settings: Sequence[Setting], *, progress: Progress | None = None
+    ) -> dict[Setting, list[Response]]:
+        """The same with each of several settings. All that is to do is known before anything is done."""
+        keys = {setting: self._keys(items, setting) for setting in settings}
+        found = self.store.get([digest for some in keys.values() for digest in some])
+        context = functools.cache(self.context)  # settings have their contexts in common
+        work = {}
+        for setting, some in keys.items():
+            missing = {digest: item for digest, item in zip(some, items, strict=True) if digest not in found}
+            work[setting] = {digest: context(item, setting.max_tokens) for digest, item in missing.items()}
+        total = sum(_tokens(one, setting) for setting, some in work.items() for one in some.values())
         done = 0
-        for batch in planned(lengths, Room(ROOM.items, max(1, ROOM.units // beams))):
-            asked = [order[place] for place in batch]
-            rows = list(zip(asked, self._made([contexts[digest] for digest in asked], setting), strict=True))
-            self.store.put(self.name, rows)
-            found.update(rows)
-            done += sum(lengths[place] for place in batch)
-            if progress is not None:
-                progress(done, sum(lengths))
-        return [_DECODER.decode(found[digest]) for digest in keys]
+        for setting, contexts in work.items():
+            order = list(contexts)
+            lengths = [_tokens(contexts[digest], setting) for digest in order]
+            beams = setting.beams if "beam" in setting.mode else 1
+            for batch in planned(lengths, Room(ROOM.items, max(1, ROOM.units // beams))):
+                asked = [order[place] for place in batch]
+                rows = list(zip(asked, self._made([contexts[digest] for digest in asked], setting), strict=True))
+                self.store.put(self.name, rows)
+                found.update(rows)
+                done += sum(lengths[place] for place in batch)
+                if progress is not None:
+                    progress(done, total)
+        return {setting: [_DECODER.decode(found[digest]) for digest in some] for setting, some in keys.items()}
+
+    def _keys(self, items: Sequence[Grounded], setting: Setting) -> list[bytes]:
+        recipe = self.recipe(setting)
+        return [key("respond", recipe, item.document, *item.history) for item in items]
 
     def _made(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:
         tokenizer, model, _ = self._model()
@@ -107,40 +122,77 @@ class Responder:
     def context(self, item: Grounded, max_tokens: int) -> Context:
         """The item in tokens, with its document and without, and room for a response."""
         _, model, limit = self._model()
-        room = limit if model.config.is_encoder_decoder else limit - max_tokens
-        if room < 1:
-            raise UserError(f"{max_tokens} tokens are more than '{self.name}' reads", hint=f"it reads {limit}")
-        given, dropped = self._chat(item, room) if self.style == "chat" else self._plain(item, room)
-        alone, _ = self._chat(None, room, item) if self.style == "chat" else self._plain(None, room, item)
+        written = self._chat if self.style == "chat" else self._plain
+        if model.config.is_encoder_decoder:  # what it writes does not stand behind what it reads
+            room, most = limit, _positions(model.config)
+        else:
+            room, most = limit - max_tokens, limit - 1
+        if most is not None and max_tokens > most:
+            what = f"{max_tokens} tokens are more than '{self.name}' reads"
+            raise UserError(what, hint=f"--max-tokens {most} at most")
+        given, dropped = written(item.history, item.document, room)
+        alone, _ = written(item.history, None, room)
         return Context(Prompt(tuple(given), tuple(alone)), dropped)
 
-    def _plain(self, item: Grounded | None, room: int, other: Grounded | None = None) -> tuple[list[int], int]:
+    def _plain(self, history: Sequence[str], document: str | None, room: int) -> tuple[list[int], int]:
         tokenizer, model, _ = self._model()
-        history = "\n".join((item or other or _NOTHING).history)
-        pieces = [DOCUMENT.format(item.document)] if item else []
-        pieces += [HISTORY.format(history)] if model.config.is_encoder_decoder else [HISTORY.format(history), ANSWER]
+        pieces = [] if document is None else [DOCUMENT.format(document)]
+        pieces.append(HISTORY.format("\n".join(history)))
+        pieces += [] if model.config.is_encoder_decoder else [ANSWER]
         ids = [tokenizer(encodable(piece), add_special_tokens=False)["input_ids"] for piece in pieces]
         before, after = self._marks()
-        kept, dropped = fitted(ids, room - len(before) - len(after), 0 if item else -1)
+        kept, dropped = fitted(ids, room - len(before) - len(after), -1 if document is None else 0)
         return [*before, *kept, *after], dropped
 
-    def _chat(self, item: Grounded | None, room: int, other: Grounded | None = None) -> tuple[list[int], int]:
+    def _chat(self, history: Sequence[str], document: str | None, room: int) -> tuple[list[int], int]:
         tokenizer, _, _ = self._model()
-        history = (item or other or _NOTHING).history
+        written = self._conversation(history)
+        if document is None:
+            ids = written(TASK)
+            return ids[-room:], max(0, len(ids) - room)
+        ids = written(_grounded(encodable(document)))
+        over = len(ids) - room
+        if over > 0:
+            tokens = tokenizer(encodable(document), add_special_tokens=False)["input_ids"]
+            ids = written(_grounded(tokenizer.decode(tokens[: max(0, len(tokens) - over)])))
+        return ids[-room:], max(0, over)
+
+    def _conversation(self, history: Sequence[str]) -> Callable[[str], list[int]]:
+        """From a task to a whole conversation: as the system's message, or else at the head of what the user says.
+
+        Some templates refuse a system, some leave it out without a word, some refuse an assistant who speaks first.
+        """
         roles = ["user" if (len(history) - place) % 2 else "assistant" for place in range(len(history))]
         said = [{"role": role, "content": encodable(turn)} for role, turn in zip(roles, history, strict=True)]
 
-        def written(document: str | None) -> list[int]:
-            task = {"role": "system", "content": TASK if document is None else GROUNDED.format(document).rstrip()}
-            options: dict[str, Any] = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
-            return list(tokenizer.apply_chat_template([task, *said], **options))
+        def by_system(task: str) -> list[int]:
+            return self._templated([{"role": "system", "content": task}, *said])
 
-        ids = written(encodable(item.document) if item else None)
-        over = len(ids) - room
-        if over > 0 and item:
-            tokens = tokenizer(encodable(item.document), add_special_tokens=False)["input_ids"]
-            ids = written(tokenizer.decode(tokens[: max(0, len(tokens) - over)]))
-        return ids[-room:], max(0, over)
+        def by_user(task: str) -> list[int]:
+            if roles and roles[0] == "user":
+                return self._templated([{"role": "user", "content": f"{task}\n\n{said[0]['content']}"}, *said[1:]])
+            return self._templated([{"role": "user", "content": task}, *said])
+
+        hint = "--prompt plain"
+        refused = UserError(f"the template of '{self.name}' leaves out what it is given", hint=hint)
+        for written in (by_system, by_user):
+            try:
+                if written(TASK) != written(GROUNDED):
+                    return written
+            except UserError as error:
+                refused = error
+        raise refused
+
+    def _templated(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """A template is a program of whoever made the model: it may fail in any way."""
+        tokenizer, _, _ = self._model()
+        options: dict[str, Any] = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
+        try:
+            return list(tokenizer.apply_chat_template(list(messages), **options))
+        except Exception as error:
+            said = str(error).strip() or type(error).__name__
+            what = f"the template of '{self.name}' does not take this conversation: {said}"
+            raise UserError(what, hint="--prompt plain") from error
 
     def _marks(self) -> tuple[list[int], list[int]]:
         """What an encoder has before and after a text; a decoder's prompt has nothing around it."""
@@ -186,4 +238,16 @@ class Responder:
         return self._loaded
 
 
-_NOTHING = Grounded("", "", "")
+def _tokens(context: Context, setting: Setting) -> int:
+    return len(context.prompt.given) + setting.max_tokens
+
+
+def _grounded(document: str) -> str:
+    return GROUNDED.format(document).rstrip()
+
+
+def _positions(config: Any) -> int | None:
+    """How many tokens a decoder beside an encoder writes, where it has a table of positions."""
+    own = config.get_text_config(decoder=True)
+    found = [getattr(own, name, None) for name in ("max_decoder_position_embeddings", "max_position_embeddings")]
+    return next((int(number) for number in found if isinstance(number, int) and number > 0), None)

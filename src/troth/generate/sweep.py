@@ -1,8 +1,11 @@
 """A sweep over PMI-Decode's α and p (PMI-Faith, table 5), and the setting that it speaks for.
 
 The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and PMI-Faith, normalised, on
-dev data. Here PMI-Faith is normalised by its lowest and highest value over all responses of the sweep. The metric that
-faithfulness is optimised by should not alone be its judge, so others stand beside it in the table.
+dev data. Its bounds are those of a dev set (table 9); here they are the lowest and the highest value of plain decoding
+(α = 0) on the same data, which is always generated. So what else is in the grid moves no number of a setting, and none
+of two settings against each other. Values beyond the bounds are not clipped: plain decoding lies between 0 and 1, and a
+setting that is more faithful than the best of it may lie above. The metric that faithfulness is optimised by should not
+alone be its judge, so others stand beside it in the table.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from troth.errors import UserError
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
 PS = (0.6, 0.75, 0.9, 1.0)
+FAITH = "pmi_faith"
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -26,6 +30,13 @@ class Cell(msgspec.Struct, frozen=True):
     top_p: float
     means: dict[str, float | None]
     counts: dict[str, int]
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What is 0 and what is 1 after normalisation."""
+
+    low: float
+    high: float
 
 
 def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[tuple[float, float]]:
@@ -48,16 +59,20 @@ def cell(alpha: float, top_p: float, values: Mapping[str, Sequence[float | None]
     return Cell(alpha, top_p, means, {name: len(some) for name, some in known.items()})
 
 
-def normalised(values: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
-    """Values of all settings between 0 and 1, by the lowest and the highest of them."""
-    known = [value for some in values for value in some if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    span = high - low
+def judge(metrics: Sequence[str]) -> str | None:
+    """The metric of faithfulness to pick by: PMI-Faith, as in the paper, wherever it stands; without it the first."""
+    return FAITH if FAITH in metrics else next(iter(metrics), None)
 
-    def between(value: float | None) -> float | None:
-        return None if value is None else (value - low) / span if span else 0.0
 
-    return [[between(value) for value in some] for some in values]
+def bounds(plain: Sequence[float | None]) -> Bounds | None:
+    """The lowest and the highest value of plain decoding. None: it has no two."""
+    known = [value for value in plain if value is not None]
+    return Bounds(min(known), max(known)) if len(set(known)) > 1 else None
+
+
+def normalised(values: Sequence[float | None], by: Bounds | None) -> list[float | None]:
+    """Values with 0 at the lower bound and 1 at the upper one; without bounds there are none."""
+    return [None if value is None or by is None else (value - by.low) / (by.high - by.low) for value in values]
 
 
 def pick(cells: Sequence[Cell], by: Sequence[str]) -> Cell | None:

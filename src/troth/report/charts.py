@@ -33,6 +33,25 @@ def lines(rows: Sequence[dict[str, Any]], *, x: str, y: str, colour: str, path: 
     write(encoded, path)
 
 
+def panels(rows: Sequence[dict[str, Any]], *, x: str, y: str, colour: str, panel: str, path: str, title: str) -> None:
+    """A small panel for each value of `panel`, in the order of the rows, each with its own scale and the same curves.
+
+    A row whose `y` is None has no point; a panel without any is left out.
+    """
+    alt = altair()
+    known = [row for row in rows if row[y] is not None]
+    shown = list(dict.fromkeys(row[panel] for row in known))
+    curves = list(dict.fromkeys(row[colour] for row in rows))
+    chart = alt.Chart(alt.Data(values=known), width=240, height=180).mark_line(point=True)
+    encoded = chart.encode(
+        x=alt.X(f"{x}:Q"),
+        y=alt.Y(f"{y}:Q", scale=alt.Scale(zero=False)),
+        color=alt.Color(f"{colour}:N", sort=curves, scale=alt.Scale(domain=curves, range=PALETTE)),
+    )
+    faceted = encoded.facet(facet=alt.Facet(f"{panel}:N", sort=shown, title=None), columns=2, title=title)
+    write(faceted.resolve_scale(y="independent"), path)
+
+
 def scatter(rows: Sequence[dict[str, Any]], *, x: str, y: str, label: str, colour: str, path: str, title: str) -> None:
     """Points with their names beside them: sensitivity against accuracy, a point a service."""
     alt = altair()

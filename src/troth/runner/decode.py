@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -14,25 +17,27 @@ from troth.backends.hub import embedded, source
 from troth.backends.store import Store
 from troth.errors import UserError
 from troth.generate import sweep as settings
-from troth.generate.sweep import Cell
+from troth.generate.sweep import Bounds, Cell
 from troth.metrics import grounding
 from troth.readers import grounded as readers
 from troth.records import Grounded
 from troth.runner.files import new_file, refuse
 from troth.scorers import grounded as scorers
-from troth.scorers.grounded import Models, Unscored
+from troth.scorers.grounded import Metric, Models, Unscored, Value
 
 if TYPE_CHECKING:
     from troth.generate.grounded import Responder, Response, Style
     from troth.generate.pmi_decode import Setting
 
 Progress = Callable[[int, int], None]
-Grammar = Callable[[str], bool]  # whether a response is free of errors
+Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
+Key = tuple[float, float]  # α and p
 
 LM = "smollm2-135m-instruct"
-NORMAL = "pmi_faith, normalised"
 RELEVANCE = "rouge_l to the data's response"
 GRAMMAR = "grammatical errors"
+NO_GOLD = "the data has no response"
+PLAIN: Key = (0.0, 1.0)  # without α, p moves nothing
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -42,7 +47,26 @@ class Made(msgspec.Struct, frozen=True):
     tokens: int
     empty: int  # responses without a word
     shortened: int  # contexts that were longer than the model reads
+    without: int  # contexts that have no document, and so no response
     signature: str
+
+    @property
+    def notes(self) -> list[str]:
+        made = [f"{self.empty} responses have no word in them"] if self.empty else []
+        return made + _about(self.without, self.shortened)
+
+
+def _about(without: int, shortened: int) -> list[str]:
+    made = [f"{without} contexts have no document, and were left out"] if without else []
+    lost = "contexts were longer than the model reads, and lost the end of their document"
+    return made + ([f"{shortened} {lost}"] if shortened else [])
+
+
+class Contexts(NamedTuple):
+    """What to respond to, and how many had no document and are not among them."""
+
+    items: list[Grounded]
+    without: int
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,12 +94,25 @@ def responder(model: str = "embedded", *, cache: str | None = backends.USUAL, st
     return Responder(embedded(LM) if model == "embedded" else source(model), Store.at(cache), style=style)
 
 
-def load(data: str, *, format: str | None = None, limit: int | None = None) -> list[Grounded]:
-    """The contexts to respond to; what has no document is not one of them."""
-    items = [item for item in readers.read(data, format) if item.document.strip()]
+def load(data: str, *, format: str | None = None, limit: int | None = None) -> Contexts:
+    """The contexts to respond to, the first `limit` that have a document."""
+    items: list[Grounded] = []
+    without = 0
+    for item in readers.read(data, format):
+        if len(items) == limit:
+            break
+        if item.document.strip():
+            items.append(item)
+        else:
+            without += 1
     if not items:
         raise UserError("no response with a document in it", file=data, hint="see docs/formats.md for the layouts")
-    return items[:limit]
+    return Contexts(items, without)
+
+
+def named(metrics: Sequence[str], models: Models) -> dict[str, Metric]:
+    """Metrics by their signatures. A name or a model that does not exist is told here, before anything is generated."""
+    return {scorers.signature(one): one for one in scorers.metrics(metrics, models)}
 
 
 def respond(
@@ -90,23 +127,20 @@ def respond(
 ) -> Made:
     """Generate a response to each document and history of a file, and write them to the new file `out`."""
     refuse(out)
-    items = load(data, format=format, limit=limit)
+    items, without = load(data, format=format, limit=limit)
     made = model.responses(items, setting, progress=progress)
     recipe = model.recipe(setting)
     with new_file(out) as file:
         for item, one in zip(items, made, strict=True):
             row = Row(item.id, item.document, item.history, one.text, item.source, {"recipe": recipe})
             file.write(msgspec.json.encode(row) + b"\n")
-    return _made(made, f"GENERATE|{recipe}|n:{len(made)}|v:{__version__}")
-
-
-def _made(responses: Sequence[Response], signature: str) -> Made:
     return Made(
-        responses=len(responses),
-        tokens=sum(one.tokens for one in responses),
-        empty=sum(not one.text for one in responses),
-        shortened=sum(one.dropped > 0 for one in responses),
-        signature=signature,
+        responses=len(made),
+        tokens=sum(one.tokens for one in made),
+        empty=sum(not one.text for one in made),
+        shortened=sum(one.dropped > 0 for one in made),
+        without=without,
+        signature=f"GENERATE|{recipe}|n:{len(made)}|v:{__version__}",
     )
 
 
@@ -118,9 +152,21 @@ class Swept:
     """Table 5: a cell for each setting, and the setting with the highest sum of faithfulness and relevance."""
 
     cells: list[Cell]
-    metrics: list[str]
+    metrics: list[str]  # faithfulness, relevance, grammar
+    responses: int  # to each setting
+    by: str | None  # the metric of faithfulness that is normalised, and picked by
+    bounds: Bounds | None  # of plain decoding; None: it has no two values
     picked: Cell | None
+    notes: list[str]
     signature: str
+
+    @property
+    def normal(self) -> str | None:
+        return None if self.by is None else normal(self.by)
+
+
+def normal(metric: str) -> str:
+    return f"{metric}, normalised"
 
 
 def sweep(
@@ -140,70 +186,103 @@ def sweep(
     """Generate with every α and p, everything else as in `setting`, and score what comes out.
 
     Relevance is ROUGE-L to the response that the data has; `grammar` names a checker, a function of Python as
-    `module:function` from a text to whether it is right.
+    `module:function` from a text to whether it is right. Without `metrics` that is all. Plain decoding is always
+    generated: faithfulness is normalised by it.
     """
-    from dataclasses import replace
-
     wanted = settings.grid(alphas, ps)
-    chosen = scorers.metrics(metrics, models)
+    chosen = named(metrics, models) if metrics else {}
     checker = _checker(grammar) if grammar else None
     grounding.recipe("rouge_l")  # tells what is not installed before anything is generated
-    items = load(data, format=format, limit=limit)
-    made: dict[tuple[float, float], list[Grounded]] = {}
-    for number, (alpha, p) in enumerate(wanted):
+    items, without = load(data, format=format, limit=limit)
+    each = {key: replace(setting, alpha=key[0], top_p=key[1]) for key in dict.fromkeys([PLAIN, *map(_key, wanted)])}
+    found = model.sweep(items, list(each.values()), progress=progress)
+    made = {key: _answered(items, found[one]) for key, one in each.items()}
+    values = _values(items, made, list(chosen.values()), checker)
+    shortened = sum(one.dropped > 0 for one in found[each[PLAIN]])
+    notes = [*_about(without, shortened), *_unscored(values)]
+    notes += [f"{metric.name}: {remark}" for metric in chosen.values() for remark in metric.remarks]
+    by = settings.judge([metric.name for metric in chosen.values()])
+    bounds = None if by is None else settings.bounds(_numbers(values[by][PLAIN]))
+    cells = [_cell(one, values, by, bounds) for one in wanted]
+    picked = None if by is None else settings.pick(cells, (normal(by), RELEVANCE))
+    kept = [part for part in model.recipe(setting).split("|") if not part.startswith(("alpha:", "p:"))]
+    kept += [] if bounds is None else [f"normal:{by}:plain", f"low:{bounds.low:.6g}", f"high:{bounds.high:.6g}"]
+    signature = "|".join(["SWEEP", *kept, f"n:{len(items)}", f"v:{__version__}"])
+    return Swept(cells, list(values), len(items), by, bounds, picked, notes, "; ".join([signature, *chosen]))
 
-        def step(done: int, total: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * total + done, len(wanted) * total)
 
-        # Without α, p moves nothing.
-        texts = model.responses(items, replace(setting, alpha=alpha, top_p=p if alpha else 1.0), progress=step)
-        made[alpha, p] = [
-            msgspec.structs.replace(item, response=one.text) for item, one in zip(items, texts, strict=True)
-        ]
+def _key(wanted: Key) -> Key:
+    return wanted if wanted[0] else PLAIN
+
+
+def _answered(items: Sequence[Grounded], responses: Sequence[Response]) -> list[Grounded]:
+    return [msgspec.structs.replace(item, response=one.text) for item, one in zip(items, responses, strict=True)]
+
+
+def _values(
+    items: Sequence[Grounded], made: dict[Key, list[Grounded]], metrics: Sequence[Metric], checker: Grammar | None
+) -> dict[str, dict[Key, list[Value]]]:
+    """By metric and setting a value for each response, or why there is none."""
     everything = [item for some in made.values() for item in some]
-    values: dict[str, list[float | None]] = {}
-    for metric in chosen:
-        found = scorers.scored(metric, everything)
-        values[metric.name] = [None if isinstance(value, Unscored) else value for value in found]
-    gold = [item.response for item in items]
-    values[RELEVANCE] = [
-        grounding.rouge_l(reference, item.response) if reference.strip() else None
-        for some in made.values()
-        for reference, item in zip(gold, some, strict=True)
+    found: dict[str, list[Value]] = {metric.name: scorers.scored(metric, everything) for metric in metrics}
+    gold = [item.response for item in items] * len(made)
+    found[RELEVANCE] = [
+        grounding.rouge_l(reference, item.response) if reference.strip() else Unscored(NO_GOLD)
+        for reference, item in zip(gold, everything, strict=True)
     ]
     if checker is not None:
-        values[GRAMMAR] = [float(not checker(item.response)) for item in everything]
-    return _swept(wanted, len(items), values, model.recipe(setting), [scorers.signature(one) for one in chosen])
+        found[GRAMMAR] = [float(not checker(item)) for item in everything]
+    starts = range(0, len(everything), len(items))
+    return {
+        name: {key: some[start : start + len(items)] for key, start in zip(made, starts, strict=True)}
+        for name, some in found.items()
+    }
 
 
-def _swept(
-    wanted: Sequence[tuple[float, float]],
-    each: int,
-    values: dict[str, list[float | None]],
-    recipe: str,
-    signatures: Sequence[str],
-) -> Swept:
-    starts = range(0, each * len(wanted), each)
-    first = next(iter(values))
-    parts = settings.normalised([values[first][start : start + each] for start in starts])
-    normal = NORMAL if first == "pmi_faith" else f"{first}, normalised"
-    cells = []
-    for number, (alpha, p) in enumerate(wanted):
-        own = {name: some[number * each : (number + 1) * each] for name, some in values.items()}
-        cells.append(settings.cell(alpha, p, {**own, normal: parts[number]}))
-    kept = [part for part in recipe.split("|") if not part.startswith(("alpha:", "p:"))]
-    signature = "|".join(["SWEEP", *kept, f"n:{each}", f"v:{__version__}"])
-    picked = settings.pick(cells, (normal, RELEVANCE))
-    return Swept(cells, [*values, normal], picked, "; ".join([signature, *signatures]))
+def _numbers(values: Sequence[Value]) -> list[float | None]:
+    return [None if isinstance(value, Unscored) else value for value in values]
+
+
+def _cell(wanted: Key, values: dict[str, dict[Key, list[Value]]], by: str | None, bounds: Bounds | None) -> Cell:
+    own = {name: _numbers(some[_key(wanted)]) for name, some in values.items()}
+    if by is not None:
+        own[normal(by)] = settings.normalised(own[by], bounds)
+    return settings.cell(*wanted, own)
+
+
+def _unscored(values: dict[str, dict[Key, list[Value]]]) -> Iterator[str]:
+    """What has no value, by setting; in one line what holds for all of them."""
+    for name, some in values.items():
+        why: dict[tuple[str, int], list[Key]] = {}
+        for key, row in some.items():
+            for told in Counter(value.reason for value in row if isinstance(value, Unscored)).items():
+                why.setdefault(told, []).append(key)
+        each = len(some[PLAIN])
+        for (reason, count), keys in why.items():
+            where = [f"α {a:g}, p {p:g}" if a else "α 0" for a, p in keys] if len(keys) < len(some) else ["all α and p"]
+            yield from (f"{place}: {name}: {count} of {each} not scored: {reason}" for place in where)
 
 
 def _checker(path: str) -> Grammar:
+    """The function of that name, also from a module in the current folder, which an installed command does not see."""
     module, _, name = path.partition(":")
+    hint = "module:function, from a text to True where it is right"
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
     try:
         found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        hint = "module:function, from a text to True where it is right"
+    except Exception as error:
         raise UserError(f"no checker of grammar is called '{path}': {error}", hint=hint) from error
-    checker: Grammar = found
-    return checker
+    finally:
+        sys.path.remove(here)
+    if not callable(found):
+        raise UserError(f"'{path}' is no function", hint=hint)
+
+    def right(item: Grounded) -> bool:
+        try:
+            return bool(found(item.response))
+        except Exception as error:
+            said = str(error) or type(error).__name__
+            raise UserError(f"the checker '{path}' fails on the response to '{item.id}': {said}") from error
+
+    return right
