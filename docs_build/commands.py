@@ -53,4 +53,5 @@ def _options(command: click.Command, context: click.Context) -> str:
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
-    return click.Context(command, info_name=name, parent=parent)
+    # With the command's own settings: click remembers the option for help on the command itself.
+    return click.Context(command, info_name=name, parent=parent, **command.context_settings)

@@ -17,7 +17,7 @@ def test_three_lines() -> None:
     frame = result.frame()
     assert result["jga"].system == "hasty"
     assert isinstance(frame, pl.DataFrame)
-    assert frame.columns == ["system", "metric", "group", "value", "low", "high", "n", "signature", "reason"]
+    assert frame.columns == ["system", "metric", "group", "value", "low", "high", "n", "signature", "reason", "scale"]
     assert frame.filter(pl.col("metric") == "jga")["value"].to_list() == [
         result.score("jga", system=name).value for name in ("hasty", "sturdy")
     ]

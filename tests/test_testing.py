@@ -88,6 +88,9 @@ def test_undecided_passes_and_is_told(pytester: pytest.Pytester, runs: tuple[str
         ),
         ("at_least({0!r}, 'jga', percent=1, system='x')", "troth: *: no system 'x' (it has: hasty)"),
         ("at_least('nowhere', 'jga', percent=1)", "troth: nowhere: not a run: *"),
+        ("at_least({0!r}, 'jga', percent=float('nan'))", "troth: a bound must be a finite number *"),
+        ("at_most({0!r}, 'jga', percent=float('nan'))", "troth: a bound must be a finite number *"),
+        ("at_most({0!r}, 'jga', value=float('inf'))", "troth: a bound must be a finite number *"),
     ],
 )
 def test_bad_input_is_one_line(pytester: pytest.Pytester, runs: tuple[str, str], call: str, told: str) -> None:
@@ -112,6 +115,46 @@ def test_bad_input_is_one_line(pytester: pytest.Pytester, runs: tuple[str, str],
 )
 def test_bounds(pytester: pytest.Pytester, runs: tuple[str, str], call: str, told: str | None) -> None:
     result = run(pytester, "troth." + call.format(*runs, HASTY, GOLD))
+    result.assert_outcomes(passed=int(told is None), failed=int(told is not None))
+    if told is not None:
+        result.stdout.fnmatch_lines([told])
+
+
+@pytest.fixture(scope="module")
+def grounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Two runs of `troth ground` with a metric of someone else: log ratios, around -1 and around -3."""
+    folder = tmp_path_factory.mktemp("grounded")
+    for name, mean in (("good", -1.0), ("bad", -3.0)):
+        values = [mean + place % 3 / 10 for place in range(30)]
+        rows = pl.DataFrame(
+            [(name, "logs", f"d{place}", value, 1.0) for place, value in enumerate(values)],
+            schema=["system", "metric", "dialogue", "num", "den"],
+            orient="row",
+        )
+        scores = [Score(name, "logs", "all", sum(values) / 30, -3.1, -0.8, 30, "LOGS", scale="number")]
+        store.save(str(folder / name), command="ground", arguments={}, scores=scores, rows=rows, counts={})
+    return str(folder / "good"), str(folder / "bad")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("at_least({0!r}, 'logs', value=-0.91)", None),
+        ("at_least({1!r}, 'logs', value=-0.9)", "bad: logs -2.900 (-3.100 … -0.800) is below -0.9"),
+        ("at_most({0!r}, 'logs', value=-1)", "good: logs -0.900 (-3.100 … -0.800) is above -1"),
+        ("at_most({0!r}, 'logs', percent=50)", "troth: 'logs' is no share and has no percent (give value=*"),
+        ("at_least({0!r}, 'logs')", "troth: a bound is percent= or value= (give one of them)"),
+        ("at_least({0!r}, 'logs', value=1, percent=1)", "troth: a bound is percent= or value= (give one of them)"),
+        ("gate({0!r}, {1!r}, metric='logs', margin=2.5)", None),
+        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "worse: logs -2.000 (-2.000 … -2.000) over 30*margin 1"),
+        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  new   bad   -2.900"),
+        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  at a confidence of 95%; new minus base; LOGS"),
+    ],
+)
+def test_numbers_that_are_no_shares(
+    pytester: pytest.Pytester, grounded: tuple[str, str], call: str, told: str | None
+) -> None:
+    result = run(pytester, "troth." + call.format(*grounded))
     result.assert_outcomes(passed=int(told is None), failed=int(told is not None))
     if told is not None:
         result.stdout.fnmatch_lines([told])

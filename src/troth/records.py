@@ -122,11 +122,15 @@ class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = ""  # where the data has several: "wow", "cmu-dog", a system's name
 
 
-LOWER = ("ser", "jga_drop", "ss_")  # metrics that begin so are the better, the lower they are
+# Metrics that begin so are the better, the lower they are. A `jga_drop` is not: -58 is a greater loss than -22.
+LOWER = ("ser", "ss_", "all_wrong_", "false_accepts", "gold_rejected")
+
+
+Scale = Literal["share", "number", "p"]  # a part of a whole, printed in percent; any other number; a p-value
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One number with its recipe. `value` is a fraction; None comes with a reason, never as 0."""
+    """One number with its recipe. A share's `value` is a fraction; None comes with a reason, never as 0."""
 
     system: str
     metric: str
@@ -137,6 +141,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     n: int  # how many units the number is over
     signature: str
     reason: str | None = None
+    scale: Scale = "share"
 
     @property
     def recipe(self) -> str:

@@ -10,6 +10,7 @@ and is told at the end of the session.
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ Place = str | os.PathLike[str]
 
 
 class Checks:
-    """What the fixture `troth` gives. Figures are in percent, as in the tables."""
+    """What the fixture `troth` gives. Figures are as in the tables: shares in percent, other numbers as they are."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
@@ -47,10 +48,11 @@ class Checks:
         resamples: int = 10_000,
         seed: int = 0,
     ) -> Gate:
-        """Fails if `new` is worse than `base` by more than `margin` points, with confidence.
+        """Fails if `new` is worse than `base` by more than `margin`, with confidence.
 
-        Both are run folders, or predictions with `gold`. Returns what was found: `.verdict == "not worse"` is the
-        stricter test, which wants as many dialogues as it takes to be sure.
+        The margin is in points, or in the metric's own unit where it is no share (grounded metrics). Both are run
+        folders, or predictions with `gold`. Returns what was found: `.verdict == "not worse"` is the stricter test,
+        which wants as many dialogues as it takes to be sure.
         """
         __tracebackhide__ = True
         from troth.errors import UserError
@@ -62,8 +64,9 @@ class Checks:
             if len(sides) != 2:
                 raise UserError(f"a gate takes two systems, and these runs hold {len(sides)}", hint="one system a run")
             found = compare.gate(
-                sides[0], sides[1], metric, margin=margin / 100, confidence=confidence, resamples=resamples, seed=seed
-            )
+                sides[0], sides[1], metric, margin=sides[0].margin(metric, margin), confidence=confidence,
+                resamples=resamples, seed=seed,
+            )  # fmt: skip
         except UserError as error:
             raise _wrong(error) from None
         if found.verdict == "worse":
@@ -71,7 +74,7 @@ class Checks:
             pytest.fail(f"{told}\n{_next(paths, metric, gold, profile)}", pytrace=False)
         if found.verdict == "undecided":
             why = f"about {found.needed} dialogues would decide" if found.needed else found.reason
-            line = f"undecided: {_change(found, metric)}, margin {margin:g}: too few dialogues to tell: {why}"
+            line = f"undecided: {_change(sides[0], found, metric)}, margin {margin:g}: too few dialogues to tell: {why}"
             self._item.user_properties.append((PROPERTY, line))
         return found
 
@@ -80,17 +83,22 @@ class Checks:
         run: Place,
         metric: str,
         *,
-        percent: float,
+        percent: float | None = None,
+        value: float | None = None,
         gold: Place | None = None,
         profile: str | None = None,
         group: str = "all",
         system: str | None = None,
     ) -> Score:
-        """Fails if a score of a run folder, or of predictions with `gold`, lies below so many percent."""
+        """Fails if a score of a run folder, or of predictions with `gold`, lies below so many percent.
+
+        `value` in place of `percent` is for scores that are no shares: a log ratio, AUROC.
+        """
         __tracebackhide__ = True
         score = _score(run, metric, gold, profile, group, system)
-        if score.value is None or 100 * score.value < percent:
-            pytest.fail(_bound(score, "below", percent), pytrace=False)
+        bound = _asked(score, percent, value)
+        if score.value is None or score.value < bound:
+            pytest.fail(_bound(score, "below", bound), pytrace=False)
         return score
 
     def at_most(
@@ -98,7 +106,8 @@ class Checks:
         run: Place,
         metric: str,
         *,
-        percent: float,
+        percent: float | None = None,
+        value: float | None = None,
         gold: Place | None = None,
         profile: str | None = None,
         group: str = "all",
@@ -107,8 +116,9 @@ class Checks:
         """The same from above, for what is the better, the lower it is: SER, sensitivity."""
         __tracebackhide__ = True
         score = _score(run, metric, gold, profile, group, system)
-        if score.value is None or 100 * score.value > percent:
-            pytest.fail(_bound(score, "above", percent), pytrace=False)
+        bound = _asked(score, percent, value)
+        if score.value is None or score.value > bound:
+            pytest.fail(_bound(score, "above", bound), pytrace=False)
         return score
 
 
@@ -179,18 +189,25 @@ def _wrong(error: UserError) -> BaseException:
     return pytest.fail.Exception(f"troth: {error}", pytrace=False)
 
 
-def _change(found: Gate, metric: str) -> str:
-    bounds = f"{100 * found.low:+.2f} … {100 * found.high:+.2f}"
-    return f"{metric} {100 * found.difference:+.2f} ({bounds}) over {found.dialogues} dialogues"
+def _change(side: Side, found: Gate, metric: str) -> str:
+    from troth.report.tables import signed
+
+    scale = side.scales.get(metric, "share")
+    low, difference, high = (signed(one, scale) for one in (found.low, found.difference, found.high))
+    return f"{metric} {difference} ({low} … {high}) over {found.dialogues} dialogues"
 
 
 def _worse(sides: list[Side], found: Gate, metric: str, margin: float, confidence: float) -> str:
+    from troth.report.tables import number
+
+    scale = sides[0].scales.get(metric, "share")
     width = max(len(side.name) for side in sides)
-    lines = [f"worse: {_change(found, metric)}, margin {margin:g}"]
+    lines = [f"worse: {_change(sides[0], found, metric)}, margin {margin:g}"]
     for word, side in zip(("base", "new"), sides, strict=True):
         num, den = side.pick(metric)
-        lines.append(f"  {word:<4}  {side.name:<{width}}  {100 * num.sum() / den.sum():6.2f}")
-    lines.append(f"  at a confidence of {confidence:.0%}; points, new minus base; {sides[0].recipes.get(metric, '')}")
+        lines.append(f"  {word:<4}  {side.name:<{width}}  {number(num.sum() / den.sum(), scale):>6}")
+    points = "points, " if scale == "share" else ""
+    lines.append(f"  at a confidence of {confidence:.0%}; {points}new minus base; {sides[0].recipes.get(metric, '')}")
     return "\n".join(lines)
 
 
@@ -201,11 +218,32 @@ def _next(paths: list[str], metric: str, gold: Place | None, profile: str | None
     return f"look closer: {shlex.join(words)}"
 
 
-def _bound(score: Score, where: str, percent: float) -> str:
+def _asked(score: Score, percent: float | None, value: float | None) -> float:
+    """The bound in the score's own terms."""
+    __tracebackhide__ = True
+    from troth.errors import UserError
+
+    given = [one for one in (percent, value) if one is not None]
+    if len(given) != 1:
+        raise _wrong(UserError("a bound is percent= or value=", hint="give one of them"))
+    if not math.isfinite(given[0]):  # nothing lies below or above NaN: everything would pass
+        raise _wrong(UserError("a bound must be a finite number", hint="such as percent=60"))
+    if value is not None:
+        return value
+    if score.scale != "share":
+        raise _wrong(UserError(f"'{score.metric}' is no share and has no percent", hint="give value=, as in the table"))
+    return (percent or 0.0) / 100
+
+
+def _bound(score: Score, where: str, bound: float) -> str:
+    from troth.report.tables import number
+
+    asked = f"{100 * bound:g}" if score.scale == "share" else f"{bound:g}"
     name = score.metric if score.group == "all" else f"{score.metric} ({score.group})"
     if score.value is None:
-        return f"{score.system}: {name} has no value, and {percent:g} was asked for: {score.reason}"
+        return f"{score.system}: {name} has no value, and {asked} was asked for: {score.reason}"
     interval = ""
     if score.low is not None and score.high is not None:
-        interval = f" ({100 * score.low:.2f} … {100 * score.high:.2f})"
-    return f"{score.system}: {name} {100 * score.value:.2f}{interval} is {where} {percent:g}\n  {score.signature}"
+        interval = f" ({number(score.low, score.scale)} … {number(score.high, score.scale)})"
+    value = number(score.value, score.scale)
+    return f"{score.system}: {name} {value}{interval} is {where} {asked}\n  {score.signature}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from pathlib import Path
@@ -35,7 +37,7 @@ def test_the_table(fine: Troth, data: str) -> None:
         "metric             data\n"
         "u_f1       0.625 ±0.375\n"
         "rouge_l    0.625 ±0.375\n"
-        "responses             4\n"
+        "responses             5\n"
         "\n"
         "source  n          u_f1       rouge_l\n"
         "x       2  0.750 ±0.250  0.750 ±0.250\n"
@@ -52,7 +54,7 @@ def test_the_table(fine: Troth, data: str) -> None:
 
 def test_json(fine: Troth, data: str) -> None:
     (first, *_) = fine("ground", data, "--metrics", "u_f1", "--json").json()
-    assert set(first) == {"system", "metric", "group", "value", "low", "high", "n", "signature"}
+    assert set(first) == {"system", "metric", "group", "value", "low", "high", "n", "signature", "scale"}
     assert (first["system"], first["metric"], first["group"], first["value"], first["n"]) == (
         "data",
         "u_f1",
@@ -146,6 +148,7 @@ def test_meta_eval_json(fine: Troth, data: str) -> None:
         (("ground", "{data}", "--format", "begn"), "no format of grounded responses is called 'begn'"),
         (("ground", "{data}", "--rows", "{data}"), "data.jsonl: is there already"),
         (("ground", "{data}", "--calibration", "{data}"), "data.jsonl: not a calibration"),
+        (("ground", "{data}", "--explain", "1", "--json"), "--json and --explain exclude each other (--words FILE has"),
         (("meta", "eval", "{data}", "--to", "html"), "no table is written as 'html'"),
         (("meta", "fit", "{data}"), "Missing option '--out'"),
     ],
@@ -176,3 +179,68 @@ def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         step("u_f1", 3, 3)
         step("nli", 0, 9)
     assert show.printable("a\x1b") == "a\\x1b"
+
+
+def test_csv_is_one_table(fine: Troth, tmp_path: Path) -> None:
+    """A line a score, for programs; what a spreadsheet would run is text."""
+    rows = [row | {"source": "=cmd|' /C calc'!A0" if row["source"] == "x" else "two\nlines"} for row in ROWS]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("meta", "eval", str(path), "--dev", str(path), "--metrics", "u_f1,rouge_l", "--resamples", "50")
+    found = list(csv.DictReader(io.StringIO(fine(*arguments, "--to", "csv").out, newline="")))
+    scores = fine(*arguments, "--json").json()
+    assert list(found[0]) == ["system", "metric", "group", "value", "low", "high", "n", "signature"]
+    assert [(row["metric"], row["group"]) for row in found] == [(one["metric"], one["group"]) for one in scores]
+    for row, one in zip(found, scores, strict=True):
+        for side in ("value", "low", "high"):
+            assert (float(row[side]) if row[side] else None) == one[side]
+        assert int(row["n"]) == one["n"]
+    assert {row["group"] for row in found if row["group"].startswith("source:")} == {
+        "source:=cmd|' /C calc'!A0",
+        "source:two\nlines",
+    }
+    assert all(row["metric"][0].isalpha() for row in found)
+
+
+def test_formulas_in_csv(fine: Troth, data: str, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    fine("ground", f"+2+3+cmd|calc={data}", "--metrics", "u_f1", "--out", run)
+    found = list(csv.DictReader(io.StringIO(fine("table", run, "--to", "csv").out)))
+    assert {row["system"] for row in found} == {"'+2+3+cmd|calc"}
+    assert found[0]["value"] == "0.625"
+
+
+def test_cells_do_not_break_lines(fine: Troth, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [ROWS[0] | {"source": "one\nmore\r\nline"}, ROWS[1] | {"source": "other\tone\u2028here"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = fine("ground", str(path), "--metrics", "u_f1").out
+    assert "\none more line   1  1.000" in out
+    assert "\nother one here  1  0.500" in out
+    latex = fine("meta", "eval", str(path), "--metrics", "u_f1", "--resamples", "5", "--to", "latex").out
+    assert "one more line" in latex
+
+
+def test_what_has_no_score_is_still_a_response(fine: Troth, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row | {"document": ""}) + "\n" for row in ROWS))
+    result = fine("ground", f"none={path}", "--metrics", "u_f1")
+    assert result.out.startswith("metric     none\nu_f1          –\nresponses     5\n")
+    assert "none: u_f1: 5 of 5 not scored: the document is empty\n" in result.err
+
+
+def test_fit_tells_what_it_leaves_out(fine: Troth, data: str, tmp_path: Path) -> None:
+    path = tmp_path / "more.jsonl"
+    path.write_text(Path(data).read_text() + json.dumps({"id": "n", "document": "d", "response": "r"}) + "\n")
+    result = fine("meta", "fit", str(path), "--metrics", "u_f1", "--out", str(tmp_path / "c.json"))
+    assert "1 responses have no label and are left out\n" in result.err
+    assert "u_f1: 1 of 5 not scored: the document is empty\n" in result.err
+    assert "from more.jsonl (6 rows, 5 with a label)\n" in result.err
+
+
+def test_an_interval_that_does_not_exist(fine: Troth, tmp_path: Path) -> None:
+    path = tmp_path / "two.jsonl"
+    path.write_text("".join(json.dumps(ROWS[place]) + "\n" for place in (0, 1)))
+    for seed in ("0", "1", "2"):
+        arguments = ("meta", "eval", str(path), "--dev", str(path), "--metrics", "u_f1,rouge_l", "--resamples", "1")
+        assert "nan" not in fine(*arguments, "--seed", seed).out

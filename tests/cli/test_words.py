@@ -44,7 +44,8 @@ def test_shown_with_marks_in_a_pipe(troth: Troth, data: str) -> None:
 
 def test_json_stays_json(troth: Troth, data: str) -> None:
     made = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--explain", "2", "--json")
-    assert [one["metric"] for one in made.json()]
+    assert (made.code, made.out) == (2, "")
+    assert made.err == ("troth: --json and --explain exclude each other (--words FILE has every word for programs)\n")
 
 
 def test_written_with_scores(troth: Troth, data: str, tmp_path: Path) -> None:
@@ -54,7 +55,8 @@ def test_written_with_scores(troth: Troth, data: str, tmp_path: Path) -> None:
     assert [word["text"] for word in found[0]["words"]] == ROWS[0]["response"].split()  # type: ignore[attr-defined]
     assert found[1]["words"][1]["support"] == "supported"
     assert found[1]["words"][1]["ratio"] > 2
-    assert found[2] == {"id": "c", "value": None, "words": [], "reason": "no document, or no response"}
+    reason = "no document, or no response"
+    assert found[2] == {"system": "said", "id": "c", "value": None, "words": [], "reason": reason}
     again = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--words", str(out))
     assert (again.code, "is there already" in again.err) == (2, True)
 
@@ -63,7 +65,9 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    row = Explained("a[red]", 0.5, (Word("[bold]", 0.0, 2.0, "supported"), Word("x\x1b[2J", -3.0, 0.0, "unsupported")))
+    row = Explained(
+        "s", "a[red]", 0.5, (Word("[bold]", 0.0, 2.0, "supported"), Word("x\x1b[2J", -3.0, 0.0, "unsupported"))
+    )
     words.draw([row])
     shown = capsys.readouterr().out
     assert "a[red]: pmi_faith 0.500" in shown
@@ -72,10 +76,23 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_the_least_supported_come_first() -> None:
-    rows = [Explained("a", 1.0, ()), Explained("b", None, (), "no"), Explained("c", -1.0, ()), Explained("d", 0.0, ())]
+    rows = [
+        Explained("s", "a", 1.0, ()),
+        Explained("s", "b", None, (), "no"),
+        Explained("s", "c", -1.0, ()),
+        Explained("s", "d", 0.0, ()),
+    ]
     assert [row.id for row in least(rows, 2)] == ["c", "d"]
 
 
 def test_in_the_order_of_the_items() -> None:
     items = [Grounded("1", "d", " "), Grounded("2", "a d", "a d"), Grounded("3", "", "x"), Grounded("4", "d", "d")]
-    assert [(row.id, len(row.words)) for row in explained(items, FakeLm())] == [("1", 0), ("2", 2), ("3", 0), ("4", 1)]
+    found = explained({"a": items[:2], "b": items[2:]}, FakeLm())
+    assert [(row.system, row.id, len(row.words)) for row in found] == [
+        ("a", "1", 0), ("a", "2", 2), ("b", "3", 0), ("b", "4", 1),
+    ]  # fmt: skip
+
+
+def test_several_systems_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    words.draw([Explained("old", "7", 0.5, ()), Explained("new", "7", 0.25, ())])
+    assert "old 7: pmi_faith 0.500" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 from tests.readers.grounded_samples import CHAT, FAITHDIAL, SAMPLES, WIKI, lay
 from troth.errors import UserError
 from troth.readers import grounded, source
+from troth.readers.grounded import labels
 from troth.records import Grounded
 
 
@@ -55,6 +56,24 @@ def test_csv_of_our_own_names_and_tabs(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text('response\tid\tdocument\tlabel\tsource\n"A, b."\tx\tA.\t0\twow\n')
     assert read(path) == [Grounded("x", "A.", "A, b.", (), 0, "wow")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "label"),
+    [("1.0", 1), ("0.0", 0), ("1", 1), (" 0 ", 0), ("", None), ("NaN", None), ("nan", None), ("Entailment", 1)],
+)
+def test_labels_as_pandas_writes_them(tmp_path: Path, cell: str, label: int | None) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"id,document,response,label\nx,A.,A.,{cell}\n")
+    assert read(path) == [Grounded("x", "A.", "A.", (), label)]
+
+
+@pytest.mark.parametrize(("number", "label"), [(1.0, 1), (0.0, 0), (1, 1), (False, 0), (None, None), ("", None)])
+def test_labels_in_jsonl(tmp_path: Path, number: object, label: int | None) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps({"id": "x", "document": "A.", "response": "A.", "label": number}) + "\n")
+    assert read(path) == [Grounded("x", "A.", "A.", (), label)]
+    assert labels.any_of(float("nan")) is None
 
 
 def test_jsonl(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ def test_wrong_values_anywhere(tmp_path: Path, name: str, wrong: object) -> None
     [
         ({"documnt": "x"}, "line 1: key 'documnt' is not known (did you mean 'document'?)"),
         ({"label": 2}, "line 1: 'label' is not 0 or 1"),
+        ({"label": 0.5}, "line 1: 'label' is not 0 or 1"),
+        ({"label": "0.5"}, "line 1: label '0.5' is not known"),
         ({"label": "maybe"}, "line 1: label 'maybe' is not known"),
         ({"id": 7}, "line 1: 'id' is a number, not text"),
         ({"history": "Who?"}, "line 1: 'history' is text, not a list"),

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from troth import stats
 from troth.errors import UserError
+from troth.report.tables import harmless
 from troth.runner.agreement import Agreement, agree, answers
-from troth.runner.annotate import Judged, Key, _sheet, harmless, in_words, mark, sample
+from troth.runner.annotate import Judged, Key, _sheet, in_words, mark, sample
 
 JUDGED = [
     Judged("mine", f"d{n // 4}", n, "Hotels_1", "INFORM", "stars", (str(n),), f"It has {n} stars.", "Well?",

@@ -85,7 +85,7 @@ def test_fit() -> None:
 def test_what_cannot_be_fitted() -> None:
     assert fit("m", "M", [1.0, 2.0], [1, 1]) == "the labelled data has only one label"
     assert fit("m", "M", [1.0, 1.0], [0, 1]) == "the metric gives all the labelled data one score"
-    assert fit("m", "M", [], []) == "the labelled data has only one label"
+    assert fit("m", "M", [], []) == "no labelled response could be scored"
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

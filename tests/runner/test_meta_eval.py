@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from troth import stats
 from troth.errors import UserError
 from troth.records import Grounded
-from troth.runner.meta_eval import SLICES, fit, meta_eval, slices, weak
+from troth.runner.meta_eval import SLICES, Evaluation, fit, meta_eval, slices, weak
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
@@ -120,6 +121,8 @@ def test_paired_comparison(files: tuple[str, str]) -> None:
     for one in result.differences:
         values = [result[f"{one.measure}:{name}"].value or 0.0 for name in (one.metric, one.base)]
         assert one.difference == pytest.approx(values[0] - values[1])
+        assert one.low is not None
+        assert one.high is not None
         assert one.low <= one.difference <= one.high
         assert one.p_holm >= (one.p_bootstrap if one.p_randomization is None else one.p_randomization)
         assert (one.p_randomization is None) == (one.measure == "auroc")
@@ -142,6 +145,7 @@ def test_a_difference_that_is_there_is_found(tmp_path: Path) -> None:
     (one,) = result.differences
     assert (result["auroc:u_f1"].value, result["auroc:rouge_l"].value) == (0.5, 1.0)
     assert one.difference == 0.5
+    assert one.low is not None
     assert one.low > 0
     assert one.p_holm < 0.02
     assert result["pearson:u_f1"].value is None
@@ -252,3 +256,85 @@ def test_table_9_of_the_paper_comes_out(shared: Path) -> None:
     found = fit(*(str(shared / "data/begin" / name) for name in names), metrics=["u_f1", "bleu", "rouge_l"])
     printed = {one.metric: (round(one.low, 3), round(one.high, 3), round(one.threshold, 3)) for one in found.metrics}
     assert printed == {"u_f1": (0, 1, 0.070), "bleu": (0, 1, 0.039), "rouge_l": (0, 1, 0.202)}
+
+
+# -- what cannot be scored ---------------------------------------------------------------------------------------------
+
+
+def figures(found: Evaluation, metric: str, group: str) -> dict[str, tuple[float | None, ...]]:
+    """Every measure of a metric on a group, with its interval."""
+    mine = [score for score in found.scores if score.group == group and score.metric.endswith(f":{metric}")]
+    return {score.metric: (score.value, score.low, score.high, score.n) for score in mine}
+
+
+def test_a_group_that_cannot_be_scored_moves_no_other(tmp_path: Path) -> None:
+    """It stands first, so that whatever follows would have its figures."""
+    lost = [row | {"id": f"lost{row['id']}", "document": "", "source": "empty"} for row in made(6, 8)]
+    rows, metrics = made(80, 9), ["u_f1", "bleu", "rouge_l"]
+    dev = write(tmp_path / "dev.jsonl", made(60, 10))
+    whole = meta_eval(write(tmp_path / "x.jsonl", [*lost, *rows]), dev=[dev], metrics=metrics, resamples=50)
+    groups = {score.group for score in whole.scores if score.metric == "f1:u_f1"}
+    assert {"all", "source:one", "source:two", "slice:short_document", "slice:short_response"} <= groups
+    assert "source:empty" not in groups
+    some = write(tmp_path / "some.jsonl", rows)
+    for metric in metrics:
+        alone = meta_eval(some, dev=[dev], metrics=[metric], resamples=50)
+        for group in groups:
+            assert figures(whole, metric, group) == figures(alone, metric, group)
+        for source in ("one", "two"):
+            mine = write(tmp_path / f"{metric}-{source}.jsonl", [row for row in rows if row["source"] == source])
+            subset = meta_eval(mine, dev=[dev], metrics=[metric], resamples=5)
+            for measure in ("precision", "recall", "f1", "accuracy", "auroc"):
+                value = whole.score(f"{measure}:{metric}", f"source:{source}").value
+                assert value == pytest.approx(subset[f"{measure}:{metric}"].value)
+
+
+def test_an_interval_that_does_not_exist_is_none(tmp_path: Path) -> None:
+    """With one resampling of two documents, both may be the same one: nothing is defined on it."""
+    path = write(tmp_path / "two.jsonl", [
+        {"id": "a", "document": "cheap old wine", "response": "old wine", "label": 1},
+        {"id": "b", "document": "red green blue", "response": "yellow fox", "label": 0},
+    ])  # fmt: skip
+    seen = set()
+    for seed in range(8):
+        result = meta_eval(path, dev=[path], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
+        for one in result.differences:
+            assert (one.low is None) == (one.high is None)
+            assert one.low is None or not math.isnan(one.low)
+            seen.add((one.measure, one.low is None))
+        for score in result.scores:
+            assert not any(number is not None and math.isnan(number) for number in (score.value, score.low, score.high))
+    assert {("auroc", True), ("auroc", False), ("f1", True), ("f1", False)} <= seen
+
+
+def test_what_dev_loses_is_told(tmp_path: Path) -> None:
+    rows = [*made(40, 3), {"id": "e", "document": "", "response": "x", "label": 1}]
+    rows += [{"id": f"n{number}", "document": "d", "response": "x"} for number in range(2)]
+    path = write(tmp_path / "x.jsonl", rows)
+    lost = ["2 responses have no label and are left out", "u_f1: 1 of 41 not scored: the document is empty"]
+    result = meta_eval(path, dev=[path], metrics=["u_f1"], resamples=5)
+    assert [note for note in result.notes if note.startswith("dev: ")] == [f"dev: {note}" for note in lost]
+    found = fit(path, metrics=["u_f1"])
+    assert found.notes() == lost
+    assert [(data.rows, data.labelled) for data in found.data] == [(43, 41)]
+    assert (found.metrics[0].n, found.metrics[0].unscored) == (40, {"the document is empty": 1})
+
+
+def test_each_file_counts_its_own_labels(tmp_path: Path) -> None:
+    bare = {"id": "n", "document": "d", "response": "x"}
+    paths = [write(tmp_path / "a.jsonl", [bare, *made(20, 3)]), write(tmp_path / "b.jsonl", made(30, 4))]
+    found = fit(*paths, metrics=["u_f1"])
+    assert [(data.file, data.rows, data.labelled) for data in found.data] == [("a.jsonl", 21, 20), ("b.jsonl", 30, 30)]
+
+
+def test_nothing_scored_is_not_one_label(tmp_path: Path) -> None:
+    nothing = "no labelled response could be scored: the document is empty"
+    empty = write(tmp_path / "x.jsonl", [row | {"document": ""} for row in made(20, 4)])
+    with pytest.raises(UserError, match=f"'u_f1' cannot be fitted: {nothing}"):
+        fit(empty, metrics=["u_f1"])
+    result = meta_eval(write(tmp_path / "y.jsonl", made(20, 5)), dev=[empty], metrics=["u_f1"], resamples=5)
+    assert result["f1:u_f1"].reason == nothing
+    assert "dev: u_f1: 20 of 20 not scored: the document is empty" in result.notes
+    half = write(tmp_path / "z.jsonl", [row | ({"document": ""} if row["label"] else {}) for row in made(20, 4)])
+    with pytest.raises(UserError, match="cannot be fitted: the labelled responses that could be scored have only one"):
+        fit(half, metrics=["u_f1"])

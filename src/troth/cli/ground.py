@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from troth.cli import options, show
 from troth.cli.bars import steps
+from troth.errors import UserError
 from troth.report.tables import Table
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def ground(
     from troth.runner import ground as runner
     from troth.scorers.grounded import Models
 
+    if json and explain:
+        raise UserError("--json and --explain exclude each other", hint="--words FILE has every word for programs")
     for file in (rows, words):
         if file is not None:
             files.refuse(file)
@@ -121,10 +124,9 @@ def ground(
     if json:
         show.json(result.scores)
     else:
-        show.tables(_tables(result.scores))
-    shown = 0 if json else explain
-    if words is not None or shown:
-        _by_words(result, opened, words, shown)
+        show.tables(_tables(result))
+    if words is not None or explain:
+        _by_words(result, opened, words, explain)
     _note(result)
 
 
@@ -133,7 +135,7 @@ def _by_words(result: Result, models: Models, file: str | None, number: int) -> 
     from troth.cli import words
     from troth.runner import words as runner
 
-    items = [item for system in result.systems for item in system.items]
+    items = {system.name: system.items for system in result.systems}
     with steps() as step:
         found = runner.explained(
             items, models.lm, progress=None if step is None else lambda done, total: step("words", done, total)
@@ -158,14 +160,15 @@ def cell(score: Score | None) -> str:
     return f"{score.value:.3f}{half}"
 
 
-def _tables(scores: Sequence[Score]) -> Iterator[Table]:
+def _tables(result: Result) -> Iterator[Table]:
     """A row a metric and a column a system; then, where there are several, the sources and the labels."""
+    scores = result.scores
     found = {(score.system, score.metric, score.group): score for score in scores}
     systems = list(dict.fromkeys(score.system for score in scores))
     metrics = list(dict.fromkeys(score.metric for score in scores))
     main = [(name, *(cell(found[system, name, "all"]) for system in systems)) for name in metrics]
-    counts = [max(found[system, name, "all"].n for name in metrics) for system in systems]
-    yield Table(("metric", *systems), (*main, ("responses", *map(str, counts))))
+    counts = [str(len(system.items)) for system in result.systems]
+    yield Table(("metric", *systems), (*main, ("responses", *counts)))
     for kind in ("source", "label"):
         groups = sorted({score.group for score in scores if score.group.startswith(f"{kind}:")})
         if len(groups) < 2:

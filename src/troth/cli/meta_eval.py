@@ -11,10 +11,11 @@ from troth.cli import options, show
 from troth.cli.bars import steps
 from troth.cli.ground import FORMAT, METRICS, MODELS, cell, named, split
 from troth.errors import UserError
-from troth.report.tables import Table
+from troth.report.tables import Table, tidy
 
 if TYPE_CHECKING:
     from troth.records import Score
+    from troth.runner.calibration import Data
     from troth.runner.meta_eval import Evaluation
 
 Found = Mapping[tuple[str, str], "Score"]  # by metric and group
@@ -29,7 +30,9 @@ Key = Callable[[str], tuple[str, str]]  # a column to a measure and a group
 @MODELS
 @options.resamples(1000, 1)
 @options.SEED
-@click.option("--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex or csv.")
+@click.option(
+    "--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex, or csv: a line a score."
+)
 @options.OUT
 @options.JSON
 def evaluate(
@@ -107,13 +110,23 @@ def fit(
             for one in found.metrics
         ]
         show.table(Table(("metric", "min", "max", "threshold", "F1 on it", "n"), tuple(rows)))
-    show.note(f"written: {out}, from " + ", ".join(f"{one.file} ({one.rows} rows)" for one in found.data))
+    for line in found.notes():
+        show.note(line)
+    show.note(f"written: {out}, from " + ", ".join(f"{one.file} ({_rows(one)})" for one in found.data))
+
+
+def _rows(data: Data) -> str:
+    every = data.labelled is None or data.labelled == data.rows
+    return f"{data.rows} rows" if every else f"{data.rows} rows, {data.labelled} with a label"
 
 
 # -- tables, laid out as in the paper ----------------------------------------------------------------------------------
 
 
 def _print(result: Evaluation, to: str) -> None:
+    if to == "csv":
+        show.text(tidy(result.scores))
+        return
     for number, (heading, table) in enumerate(_tables(result)):
         if number:
             show.text("")
@@ -170,12 +183,16 @@ def _compared(result: Evaluation) -> Table:
     rows = [
         (
             one.metric, one.base, {"auroc": "AUROC", "f1": "F1"}[one.measure], f"{one.difference:+.3f}",
-            f"{one.low:+.3f} … {one.high:+.3f}", f"{one.p_bootstrap:.4f}",
+            _interval(one.low, one.high), f"{one.p_bootstrap:.4f}",
             "–" if one.p_randomization is None else f"{one.p_randomization:.4f}", f"{one.p_holm:.4f}",
         )
         for one in result.differences
     ]  # fmt: skip
     return Table(columns, tuple(rows), labels=3)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
 
 
 def _sliced(found: Found, names: Sequence[str], slices: Sequence[str]) -> Table:

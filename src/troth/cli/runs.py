@@ -39,6 +39,7 @@ def compare(
     if json:
         show.json(made)
         return
+    scales = sides[0].scales
     columns = (
         "system",
         "against",
@@ -53,8 +54,9 @@ def compare(
     )
     rows = tuple(
         (
-            d.system, d.base, d.metric, tables.percent(d.value), tables.percent(d.base_value),
-            f"{100 * d.difference:+.2f}", f"{100 * d.low:+.2f} … {100 * d.high:+.2f}",
+            d.system, d.base, d.metric, tables.number(d.value, scales[d.metric]),
+            tables.number(d.base_value, scales[d.metric]), tables.signed(d.difference, scales[d.metric]),
+            f"{tables.signed(d.low, scales[d.metric])} … {tables.signed(d.high, scales[d.metric])}",
             f"{d.p_bootstrap:.4f}", f"{d.p_randomization:.4f}", f"{d.p_holm:.4f}",
         )
         for d in made
@@ -67,7 +69,12 @@ def compare(
 @click.argument("base", metavar="BASE")
 @click.argument("new", metavar="NEW")
 @click.option("--metric", metavar="NAME", required=True, help="For example jga, fga@0.5.")
-@click.option("--margin", type=click.FloatRange(min=0), required=True, help="How many points worse is still fine.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0),
+    required=True,
+    help="How much worse is still fine: in points, or in the metric's own unit where it is no share (runs of ground).",
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Between 0.5 and 1.")
 @options.GOLD_OPTION
 @options.PROFILE
@@ -95,12 +102,15 @@ def gate(
     if len(sides) != 2:
         raise UserError(f"a gate takes two systems, and these runs hold {len(sides)}", hint="one system a run")
     result = runner.gate(
-        sides[0], sides[1], metric, margin=margin / 100, confidence=confidence, resamples=resamples, seed=seed
-    )
+        sides[0], sides[1], metric, margin=sides[0].margin(metric, margin), confidence=confidence,
+        resamples=resamples, seed=seed,
+    )  # fmt: skip
     if json:
         show.json({"metric": metric, "base": sides[0].name, "new": sides[1].name, **asdict(result)})
     else:
-        change = f"{metric} {100 * result.difference:+.2f} ({100 * result.low:+.2f} … {100 * result.high:+.2f})"
+        scale = sides[0].scales.get(metric, "share")
+        low, difference, high = (tables.signed(one, scale) for one in (result.low, result.difference, result.high))
+        change = f"{metric} {difference} ({low} … {high})"
         show.text(f"{result.verdict}: {change} over {result.dialogues} dialogues, margin {margin:g}")
         if result.verdict == "undecided":
             needed = f"about {result.needed} dialogues would decide" if result.needed else result.reason

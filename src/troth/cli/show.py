@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from troth.errors import GoneError
-from troth.report.tables import Table
+from troth.report.tables import Table, one_line
 
 
 def table(table: Table) -> None:
@@ -23,9 +23,9 @@ def table(table: Table) -> None:
 
     drawn = RichTable(box=None, header_style="bold", pad_edge=False)
     for index, column in enumerate(table.columns):
-        drawn.add_column(escape(printable(column)), justify="left" if index < table.labels else "right")
+        drawn.add_column(escape(printable(one_line(column))), justify="left" if index < table.labels else "right")
     for r, row in enumerate(table.rows):
-        cells = [escape(printable(cell)) for cell in row]
+        cells = [escape(printable(one_line(cell))) for cell in row]
         drawn.add_row(*(f"[bold]{cell}[/]" if (r, i) in table.best else cell for i, cell in enumerate(cells)))
     Console().print(drawn)
 

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.errors import UserError
-from troth.records import LOWER, Score
+from troth.records import LOWER, Scale, Score
 
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
      "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--"}
 )  # fmt: skip
+FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
+BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # what turns letters round
+
+_FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → )[+-]?[\d.]+(e[+-]?\d+)?)*")
+
+
+def harmless(cell: str) -> str:
+    """What a spreadsheet would take for a formula begins with an apostrophe, and is text. Controls are shown."""
+    cell = "".join(
+        repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
+    )
+    return f"'{cell}" if cell[:1] in ("\n", "\t") or cell.lstrip().startswith(FORMULA) else cell
+
+
+def one_line(cell: str) -> str:
+    """Text from files may hold line breaks, which would break the table."""
+    return " ".join(cell.replace("\t", " ").splitlines())
 
 
 @dataclass(frozen=True)
@@ -27,7 +46,7 @@ class Table:
 
     def plain(self) -> str:
         """Aligned text for a pipe or a log."""
-        lines = [self.columns, *self.rows]
+        lines = [[one_line(cell) for cell in line] for line in (self.columns, *self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         return "\n".join(
             "  ".join(
@@ -50,12 +69,11 @@ class Table:
         """booktabs; best in bold, with whatever is within its interval."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
         rows = [
-            [cell.translate(LATEX) if (r, c) not in self.best else rf"\textbf{{{cell.translate(LATEX)}}}"
-             for c, cell in enumerate(row)]
+            [_latex(cell) if (r, c) not in self.best else rf"\textbf{{{_latex(cell)}}}" for c, cell in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]  # fmt: skip
         body = "\n".join(" & ".join(row) + r" \\" for row in rows)
-        head = " & ".join(column.translate(LATEX) for column in self.columns) + r" \\"
+        head = " & ".join(map(_latex, self.columns)) + r" \\"
         return "\n".join(
             [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", body, r"\bottomrule", r"\end{tabular}"]
         )
@@ -63,8 +81,8 @@ class Table:
     def csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
+        for line in (self.columns, *self.rows):
+            writer.writerow(cell if _FIGURE.fullmatch(cell) else harmless(cell) for cell in line)
         return out.getvalue().rstrip("\n")
 
     def write(self, form: str) -> str:
@@ -75,6 +93,10 @@ class Table:
 
     def _marked(self, row: int, mark: str) -> list[str]:
         return [mark.format(cell) if (row, c) in self.best else cell for c, cell in enumerate(self.rows[row])]
+
+
+def _latex(cell: str) -> str:
+    return one_line(cell).translate(LATEX)
 
 
 def tidy(scores: Sequence[Score]) -> str:
@@ -90,14 +112,28 @@ def percent(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f}"
 
 
+def number(value: float | None, scale: Scale = "share") -> str:
+    """A share in percent, a p-value with four digits, any other number with three."""
+    if value is None or scale == "share":
+        return percent(value)
+    digits = DIGITS[scale]
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def signed(value: float, scale: Scale = "share") -> str:
+    """A difference: of shares in points."""
+    return f"{100 * value:+.2f}" if scale == "share" else f"{value:+.{DIGITS[scale]}f}"
+
+
+DIGITS: dict[Scale, int] = {"number": 3, "p": 4}
 HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")  # what a table by service, slot or turn shows
 
 
 def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = HEADLINE) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
-    Percentages with the half-width of the interval. With several systems the ones are marked that no other beats
-    beyond noise: their interval reaches the best value.
+    Shares in percent, other numbers as they are, with the half-width of the interval. With several systems the ones
+    are marked that no other beats beyond noise: their interval reaches the best value.
     """
     main = [score for score in scores if score.group in ("all", "seen", "unseen")]
     made = [_wide(main, intervals)] if main else []
@@ -160,6 +196,8 @@ def unbeaten(cells: Sequence[Score | None]) -> list[int]:
     values = [cell.value for cell in cells if cell is not None and cell.value is not None]
     if len(values) < 2 or len({cell.recipe for cell in cells if cell is not None}) > 1:
         return []  # nothing to choose from, or numbers that do not mean the same
+    if any(cell.scale == "p" for cell in cells if cell is not None):
+        return []  # no p-value is better than another
 
     def ties(cell: Score) -> bool:
         if cell.metric.startswith(LOWER):
@@ -178,9 +216,9 @@ def _short(systems: Sequence[str]) -> list[str]:
 
 
 def figure(score: Score | None, intervals: bool = True) -> str:
-    """A percentage with the half-width of its interval."""
+    """A number with the half-width of its interval."""
     if score is None or score.value is None:
         return "–"
     if not intervals or score.low is None or score.high is None:
-        return percent(score.value)
-    return f"{percent(score.value)} ±{percent((score.high - score.low) / 2)}"
+        return number(score.value, score.scale)
+    return f"{number(score.value, score.scale)} ±{number((score.high - score.low) / 2, score.scale)}"

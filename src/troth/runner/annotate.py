@@ -13,7 +13,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -24,6 +23,7 @@ from troth import __version__
 from troth.errors import UserError, near
 from troth.records import Score
 from troth.report import kept
+from troth.report.tables import harmless
 from troth.runner import store
 from troth.runner.files import new_file, refuse
 from troth.scorers import references, sgsacc
@@ -33,8 +33,6 @@ Of = Literal["validated", "excluded", "all"]
 COLUMNS = ("id", "previous turn", "utterance", "service", "act", "faithful")
 ANSWER = "faithful"
 METRIC, VALIDATED = "sgsacc", "sgsacc_validated"
-FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
-BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # what turns letters round
 
 # What the utterance does if it is true to its act.
 WORDS = {
@@ -226,11 +224,3 @@ def _sheet(pairs: Mapping[str, Asked]) -> bytes:
     for id, one in pairs.items():
         writer.writerow(map(harmless, (id, one.previous, one.utterance, one.service, one.words, "")))
     return text.getvalue().encode("utf-8-sig")
-
-
-def harmless(cell: str) -> str:
-    """What a spreadsheet would take for a formula begins with an apostrophe, and is text. Controls are shown."""
-    cell = "".join(
-        repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
-    )
-    return f"'{cell}" if cell[:1] in ("\n", "\t") or cell.lstrip().startswith(FORMULA) else cell

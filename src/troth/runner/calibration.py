@@ -27,18 +27,20 @@ Array = NDArray[np.float64]
 
 LAYOUT = 1  # raised when a reader of the old one would go wrong
 ONE_LABEL = "the labelled data has only one label"
+NO_SCORE = "no labelled response could be scored"
 ONE_SCORE = "the metric gives all the labelled data one score"
 
 
-class Data(msgspec.Struct, frozen=True):
+class Data(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file that a calibration was fitted on."""
 
     file: str
     rows: int
     sha256: str
+    labelled: int | None = None  # how many of the rows have a label; None: written before this was counted
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     """One metric's bounds, threshold (of the normalised score) and probability (points of the raw score)."""
 
     metric: str
@@ -50,6 +52,7 @@ class Fitted(msgspec.Struct, frozen=True):
     threshold: float
     f1: float
     steps: tuple[tuple[float, float], ...]
+    unscored: dict[str, int] = {}  # labelled responses that it could not be fitted on, by reason
 
     def normalised(self, scores: Array) -> Array:
         return _normalised(scores, self.low, self.high)
@@ -70,6 +73,14 @@ class Calibration(msgspec.Struct, frozen=True):
     kind: str = "troth calibration"
     layout: int = LAYOUT
 
+    def notes(self) -> list[str]:
+        """What of the data had no part in it."""
+        unlabelled = sum(one.rows - one.labelled for one in self.data if one.labelled is not None)
+        return [
+            *without_label(unlabelled),
+            *(note for one in self.metrics for note in not_scored(one.metric, one.unscored, one.n)),
+        ]
+
     def matching(self, signatures: Mapping[str, str]) -> dict[str, Fitted]:
         """The metrics that it can judge, of those scored now. One that was scored by another recipe is an error."""
         found: dict[str, Fitted] = {}
@@ -87,9 +98,20 @@ class Calibration(msgspec.Struct, frozen=True):
         return found
 
 
+def without_label(number: int) -> list[str]:
+    return [f"{number} responses have no label and are left out"] if number else []
+
+
+def not_scored(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:
+    total = scored + sum(unscored.values())
+    return [f"{metric}: {number} of {total} not scored: {reason}" for reason, number in unscored.items()]
+
+
 def fit(metric: str, signature: str, scores: Sequence[float], labels: Sequence[int]) -> Fitted | str:
     """What a metric's scores of labelled responses say; or why they say nothing."""
     values, truth = np.array(scores, dtype=np.float64), np.array(labels, dtype=np.float64)
+    if not len(values):
+        return NO_SCORE
     if not truth.any() or truth.all():
         return ONE_LABEL
     low, high = float(values.min()), float(values.max())

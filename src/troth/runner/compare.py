@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from troth import stats
 from troth.errors import UserError, near
 from troth.metrics.profiles import profile as find_profile
 from troth.readers import source
-from troth.records import LOWER, Score
+from troth.records import LOWER, Scale, Score
 from troth.runner import store
 from troth.runner.dst import dst, named
 
@@ -30,6 +30,11 @@ class Side:
     sums: dict[str, Sums]
     recipes: dict[str, str]  # signatures without what is the file's own: n and version
     reasons: dict[str, str]  # why a metric has no value
+    scales: dict[str, Scale] = field(default_factory=dict)
+
+    def margin(self, metric: str, given: float) -> float:
+        """A margin as people give it: in points of a share, in the metric's own unit of any other number."""
+        return given / 100 if self.scales.get(metric, "share") == "share" else given
 
     def pick(self, metric: str) -> Sums:
         if metric not in self.sums:
@@ -87,15 +92,15 @@ def _not_a_run(path: str) -> UserError:
 def _scored(gold: str, preds: Sequence[str], metrics: Sequence[str], profile: str | None) -> list[Side]:
     chosen = None if profile is None else find_profile(profile)
     result = dst(gold, *preds, profile=chosen, metrics=metrics, resamples=1)
-    return _from_rows(result.rows().to_dict(as_series=False), result.scores)
+    return _from_rows(result.rows().to_dict(as_series=False), result.scores, "dst")
 
 
 def _from_run(path: str) -> list[Side]:
     run = store.load(path)
-    return _from_rows(store.rows(path).to_dict(as_series=False), run.scores)
+    return _from_rows(store.rows(path).to_dict(as_series=False), run.scores, run.command)
 
 
-def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score]) -> list[Side]:
+def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score], command: str) -> list[Side]:
     wanted = ("system", "metric", "dialogue", "num", "den")
     if any(column not in rows for column in wanted):
         raise UserError("rows.parquet is not of this layout", hint="make the run again")
@@ -116,7 +121,8 @@ def _from_rows(rows: dict[str, list[object]], scores: Sequence[Score]) -> list[S
             )
         recipes = {s.metric: s.recipe for s in scores if s.system == name and s.group == "all"}
         reasons = {s.metric: s.reason for s in scores if s.system == name and s.value is None and s.reason}
-        found.append(Side(name, tuple(ids.tolist()), sums, recipes, reasons))
+        scales = {label: store.scale_of(command, label) for label in sums} | {s.metric: s.scale for s in scores}
+        found.append(Side(name, tuple(ids.tolist()), sums, recipes, reasons, scales))
     return found
 
 
@@ -173,9 +179,10 @@ def gate(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> stats.Gate:
-    """Whether `new` is worse than `base` by more than `margin` (a fraction), with confidence.
+    """Whether `new` is worse than `base` by more than `margin`, with confidence.
 
-    The difference is new minus base in the metric's own terms, also where lower is better.
+    `margin` is in the terms of `Score.value`: 0.005 is half a point of a share. The difference is new minus base in
+    the metric's own terms, also where lower is better.
     """
     _check(base, new, metric)
     found = stats.gate(

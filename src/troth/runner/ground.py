@@ -27,6 +27,7 @@ from troth.runner.calibration import Data, Fitted
 from troth.runner.calibration import load as load_calibration
 from troth.runner.dst import labels
 from troth.runner.scores import Found, ratios
+from troth.runner.store import scale_of
 from troth.scorers import grounded as scorers
 from troth.scorers.grounded import Metric, Models, Unscored, Value
 
@@ -213,7 +214,10 @@ def _scores(system: System, signatures: Mapping[str, str], *, resamples: int, se
         if group == "all" or found.n:
             recipe = _signature(name, group, found.n, signatures, system.fitted)
             reason = None if found.value is not None else _why(system, name)
-            yield Score(system.name, name, group, found.value, found.low, found.high, found.n, recipe, reason)
+            bounds = (found.low, found.high)
+            yield Score(
+                system.name, name, group, found.value, *bounds, found.n, recipe, reason, scale_of("ground", name)
+            )
 
 
 def _parts(able: Sequence[tuple[int, float]]) -> Parts:

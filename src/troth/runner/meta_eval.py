@@ -21,12 +21,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from troth.errors import UserError
 from troth.records import Grounded, Score
 from troth.runner import calibration
-from troth.runner.calibration import Calibration, Fitted
+from troth.runner.calibration import NO_SCORE, ONE_LABEL, Calibration, Data, Fitted, not_scored, without_label
 from troth.runner.dst import labels
 from troth.runner.ground import DEFAULT, Loaded, Steps, System, load, rows, unit, values_of
 from troth.runner.labelled import Labelled, Places
@@ -76,7 +77,7 @@ def meta_eval(
         raise UserError("no data is named", hint="for example begin_test_wow.tsv")
     chosen = scorers.metrics(metrics, models or Models())
     test, unlabelled = _labelled(load(data, format), data[0])
-    fitted = _fitted(chosen, dev, format, steps)
+    fitted, lost = _fitted(chosen, dev, format, steps)
     values = {metric.name: values_of(metric, test.items, steps) for metric in chosen}
     units, documents = _units(test.items)
     judged = [_judged(metric, values[metric.name], test.items, units, fitted[metric.name]) for metric in chosen]
@@ -86,7 +87,7 @@ def meta_eval(
     compared = differences(judged, documents, resamples=resamples, seed=seed)
     scores += as_scores(name, judged, compared)
     notes = [f"{metric.name}: {remark}" for metric in chosen for remark in metric.remarks]
-    notes += _notes(judged, scores, unlabelled, len(test.items))
+    notes += _notes(judged, scores, unlabelled, lost)
     usable = {one.name: one.fitted for one in judged if isinstance(one.fitted, Fitted)}
     return Evaluation(scores, compared, judged, System(name, test.items, values, usable), notes)
 
@@ -103,11 +104,13 @@ def fit(
         raise UserError("no data is named", hint="for example begin_dev_wow.tsv")
     chosen = scorers.metrics(metrics, models or Models())
     data, _ = _labelled(load(dev, format), dev[0])
-    found = [_fit(metric, values_of(metric, data.items, steps), data.items) for metric in chosen]
-    for metric, one in zip(chosen, found, strict=True):
+    found: list[Fitted] = []
+    for metric in chosen:
+        one = _fit(metric, values_of(metric, data.items, steps), data.items)
         if isinstance(one, str):
             raise UserError(f"'{metric.name}' cannot be fitted: {one}", file=dev[0], hint="give other data")
-    return Calibration(data.data, tuple(one for one in found if isinstance(one, Fitted)))
+        found.append(one)
+    return Calibration(data.data, tuple(found))
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -118,22 +121,48 @@ def _labelled(loaded: Loaded, file: str) -> tuple[Loaded, int]:
     items = [item for item in loaded.items if item.label is not None]
     if not items:
         raise UserError(NO_LABELS, file=file, hint="a label is 1 where the document supports the response, else 0")
-    return Loaded(items, loaded.data), len(loaded.items) - len(items)
+    data: list[Data] = []
+    start = 0
+    for one in loaded.data:  # a file's responses stand together, in the order of the files
+        mine = loaded.items[start : start + one.rows]
+        data.append(msgspec.structs.replace(one, labelled=sum(item.label is not None for item in mine)))
+        start += one.rows
+    return Loaded(items, tuple(data)), len(loaded.items) - len(items)
 
 
 def _fitted(
     metrics: Sequence[Metric], dev: Sequence[str], format: str | None, steps: Steps | None
-) -> dict[str, Fitted | str]:
+) -> tuple[dict[str, Fitted | str], list[str]]:
+    """What dev says of each metric, and what of dev had no part in it."""
     if not dev:
-        return {metric.name: NO_DEV for metric in metrics}
-    data, _ = _labelled(load(dev, format), dev[0])
-    return {metric.name: _fit(metric, values_of(metric, data.items, steps), data.items) for metric in metrics}
+        return {metric.name: NO_DEV for metric in metrics}, []
+    data, unlabelled = _labelled(load(dev, format), dev[0])
+    found: dict[str, Fitted | str] = {}
+    lost = without_label(unlabelled)
+    for metric in metrics:
+        values = values_of(metric, data.items, steps)
+        found[metric.name] = _fit(metric, values, data.items)
+        why = _unscored(values)
+        lost += not_scored(metric.name, why, len(values) - sum(why.values()))
+    return found, [f"dev: {note}" for note in lost]
 
 
 def _fit(metric: Metric, values: Sequence[Value], items: Sequence[Grounded]) -> Fitted | str:
     able = [(value, item.label) for value, item in zip(values, items, strict=True) if not isinstance(value, Unscored)]
     truth = [int(label or 0) for _, label in able]
-    return calibration.fit(metric.name, scorers.signature(metric), [value for value, _ in able], truth)
+    found = calibration.fit(metric.name, scorers.signature(metric), [value for value, _ in able], truth)
+    why = _unscored(values)
+    if isinstance(found, Fitted):
+        return msgspec.structs.replace(found, unscored=why)
+    if found == NO_SCORE:
+        return f"{found}: {max(why, key=lambda reason: why[reason])}"
+    if found == ONE_LABEL and len({item.label for item in items}) > 1:
+        return "the labelled responses that could be scored have only one label"
+    return found
+
+
+def _unscored(values: Sequence[Value]) -> dict[str, int]:
+    return dict(Counter(value.reason for value in values if isinstance(value, Unscored)))
 
 
 def _units(items: Sequence[Grounded]) -> tuple[Places, int]:
@@ -150,9 +179,8 @@ def _judged(
     places = np.array(able, dtype=np.int64)
     numbers = np.array([values[place] for place in able], dtype=np.float64)
     truth = np.array([items[place].label for place in able], dtype=np.float64)
-    unscored = Counter(value.reason for value in values if isinstance(value, Unscored))
     data = Labelled(numbers, truth, units[places])
-    return Judged(metric.name, scorers.signature(metric), places, data, fitted, dict(unscored))
+    return Judged(metric.name, scorers.signature(metric), places, data, fitted, _unscored(values))
 
 
 def _groups(items: Sequence[Grounded]) -> dict[str, Places]:
@@ -177,10 +205,11 @@ def slices(item: Grounded) -> tuple[str, str, str]:
 # -- what the user should know -----------------------------------------------------------------------------------------
 
 
-def _notes(judged: Sequence[Judged], scores: Sequence[Score], unlabelled: int, labelled: int) -> list[str]:
-    made = [f"{unlabelled} responses have no label and are left out"] if unlabelled else []
+def _notes(judged: Sequence[Judged], scores: Sequence[Score], unlabelled: int, lost: Sequence[str]) -> list[str]:
+    made = without_label(unlabelled)
     for one in judged:
-        made += [f"{one.name}: {n} of {labelled} not scored: {reason}" for reason, n in one.unscored.items()]
+        made += not_scored(one.name, one.unscored, len(one.data))
+    made += lost
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.name for one in judged if one.fitted == reason)
         made.append(f"no {', '.join(JUDGED)} of {names}: {reason}")

@@ -40,8 +40,8 @@ class Difference(msgspec.Struct, frozen=True):
     base: str
     metric: str
     difference: float
-    low: float
-    high: float
+    low: float | None  # None: the measure is undefined on every resampling
+    high: float | None
     p_bootstrap: float
     p_randomization: float | None  # None: the measure is no ratio of sums
     p_holm: float  # of the randomisation test where there is one, corrected for all comparisons made at once
@@ -64,8 +64,11 @@ def scores(
     cells = [(one, group, _part(one, places)) for one in judged for group, places in groups.items()]
     drawn = _drawn([data for *_, data in cells], documents, resamples=resamples, seed=seed)
     verdicts = [_verdicts(one.fitted, data) for one, _, data in cells]
-    found = iter(_ratios([parts for mine in verdicts for parts in mine], documents, resamples=resamples, seed=seed))
-    for (one, group, data), samples, mine in zip(cells, drawn, verdicts, strict=True):
+    found = _ratios([parts for mine in verdicts for parts in mine], documents, resamples=resamples, seed=seed)
+    ends = np.cumsum([len(mine) for mine in verdicts]).tolist()
+    none: list[Ratio | None] = [None] * len(JUDGED)  # there is no threshold
+    judgements = [[*found[end - len(mine) : end]] or none for end, mine in zip(ends, verdicts, strict=True)]
+    for (one, group, data), samples, mine in zip(cells, drawn, judgements, strict=True):
         if group != "all" and not len(data):
             continue
         low, high = stats.interval(samples)
@@ -73,8 +76,7 @@ def scores(
             reason = None if value is not None else _undefined(data)
             bounds = (None, None) if value is None else (_number(low[column]), _number(high[column]))
             yield _score(system, one, measure, group, value, bounds, len(data), reason)
-        for measure in JUDGED:
-            ratio = next(found) if mine else None
+        for measure, ratio in zip(JUDGED, mine, strict=True):
             if ratio is not None and ratio.value is not None:
                 yield _score(system, one, measure, group, ratio.value, (ratio.low, ratio.high), len(data), None)
             elif group == "all":
@@ -144,7 +146,7 @@ def _score(
     if group not in ("all", "dev"):
         parts.append(f"group:{group}")
     recipe = "|".join([*parts, f"n:{n}", f"v:{__version__}"])
-    return Score(system, f"{measure}:{one.name}", group, value, *bounds, n, recipe, reason)
+    return Score(system, f"{measure}:{one.name}", group, value, *bounds, n, recipe, reason, scale="number")
 
 
 def _reliability(system: str, one: Judged, documents: int, *, resamples: int, seed: int) -> Iterator[Score]:
@@ -191,8 +193,9 @@ def differences(judged: Sequence[Judged], documents: int, *, resamples: int, see
             sums = [_summed(side, mine[JUDGED.index("f1")], documents) for mine in verdicts for side in ("num", "den")]
             one = stats.compare(*sums, resamples=resamples, seed=seed)[0]
             if not math.isnan(one.difference):
-                bounds = (one.difference, one.low, one.high, one.p_bootstrap, one.p_randomization)
-                made.append(Difference("f1", base.name, other.name, *bounds, 1.0, len(common)))
+                bounds = (_number(one.low), _number(one.high))
+                tests = (one.p_bootstrap, one.p_randomization, 1.0)
+                made.append(Difference("f1", base.name, other.name, one.difference, *bounds, *tests, len(common)))
     tested = [one.p_bootstrap if one.p_randomization is None else one.p_randomization for one in made]
     corrected = zip(made, stats.holm(tested), strict=True)
     return [msgspec.structs.replace(one, p_holm=p) for one, p in corrected]
@@ -201,7 +204,7 @@ def differences(judged: Sequence[Judged], documents: int, *, resamples: int, see
 def _by_bootstrap(base: Judged, other: Judged, values: Sequence[float | None], drawn: Array, n: int) -> Difference:
     """The interval of the difference, and its p-value read off the same draws, as in `stats.compare`."""
     before, after = (value or 0.0 for value in values)
-    low, high = (float(bound[0]) for bound in stats.interval(drawn))
+    low, high = (_number(bound[0]) for bound in stats.interval(drawn))
     below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
     return Difference("auroc", base.name, other.name, after - before, low, high, p, None, 1.0, n)
@@ -216,5 +219,5 @@ def as_scores(system: str, judged: Sequence[Judged], found: Sequence[Difference]
     for one in found:
         name = f"{one.measure}:{one.metric}-{one.base}"
         recipe = f"{one.measure.upper()}|{signatures[one.metric]}|against:{one.base}|n:{one.n}|v:{__version__}"
-        yield Score(system, name, "all", one.difference, one.low, one.high, one.n, recipe)
-        yield Score(system, f"p:{name}", "all", one.p_holm, None, None, one.n, f"P|test:holm|{recipe}")
+        yield Score(system, name, "all", one.difference, one.low, one.high, one.n, recipe, scale="number")
+        yield Score(system, f"p:{name}", "all", one.p_holm, None, None, one.n, f"P|test:holm|{recipe}", scale="p")

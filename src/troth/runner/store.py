@@ -20,7 +20,7 @@ import msgspec
 
 from troth import __version__
 from troth.errors import UserError
-from troth.records import Score
+from troth.records import Scale, Score
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,6 +96,7 @@ def refuse(out: str) -> Path:
         foreign = _foreign(target)
         if foreign is not None:
             raise UserError(f"exists and is not a run of troth: {foreign}", file=out, hint="choose another --out")
+        refuse_current(target, out)
         there = next(folder for folder in target.parents if folder.exists())
         if not there.is_dir():
             raise UserError(f"cannot be written: {there} is a file", file=out, hint="choose another --out")
@@ -104,6 +105,17 @@ def refuse(out: str) -> Path:
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint="choose another --out") from error
     return target
+
+
+def refuse_current(target: Path, out: str) -> None:
+    """A folder is replaced as a whole; who stands in it would be left in one that is gone."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it is gone already
+        return
+    if here.is_relative_to(target.resolve()):
+        what = "is the current folder" if here == target.resolve() else "holds the current folder"
+        raise UserError(f"{what}, which cannot be replaced", file=out or ".", hint="name a new folder")
 
 
 def written(out: str) -> str:
@@ -153,7 +165,21 @@ def load(path: str) -> Run:
         raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
     if run.layout > LAYOUT:
         raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
+    if all(score.scale == "share" for score in run.scores):
+        # A run from before scores said what they are: what it ran tells.
+        scores = [msgspec.structs.replace(score, scale=scale_of(run.command, score.metric)) for score in run.scores]
+        return msgspec.structs.replace(run, scores=scores)
     return run
+
+
+def scale_of(command: str, metric: str) -> Scale:
+    """How a metric of a run is to be read.
+
+    A grounded metric may be anyone's and of any size (a log ratio, a sum), so that only verdicts are shares there.
+    """
+    if command not in ("ground", "meta eval") or metric.startswith("faithful:"):
+        return "share"
+    return "p" if command == "meta eval" and metric.startswith("p:") else "number"
 
 
 def is_run(path: str) -> bool:

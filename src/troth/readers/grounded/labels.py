@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from troth.errors import UserError, near
 
 # BEGIN's labels of 2022, those of its first release, and those of the audit that FaithDial grew out of.
@@ -18,6 +20,8 @@ LABELS = {
     "off-topic": 0,
 }
 
+NUMBERS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
+
 
 def named(text: str) -> int | None:
     """A label by its name, in any case; None where there is none."""
@@ -31,11 +35,19 @@ def named(text: str) -> int | None:
 
 
 def any_of(value: object) -> int | None:
-    """A label as files have it: 0, 1, true, false, their names, or nothing."""
+    """A label as files have it: 0, 1, true, false, their names, or nothing.
+
+    A column of pandas in which some labels are missing has 1.0, 0.0 and NaN.
+    """
     if value is None or value == "":
         return None
-    if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+    if isinstance(value, bool | int | float) and value in (0, 1):
         return int(value)
     if isinstance(value, str):
-        return int(value) if value.strip() in ("0", "1") else named(value)
+        text = value.strip().lower()
+        if text in NUMBERS:
+            return NUMBERS[text]
+        return None if text == "nan" else named(value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
     raise UserError("'label' is not 0 or 1", hint="1: the document supports the response; leave it out if not known")

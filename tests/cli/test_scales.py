@@ -1,0 +1,113 @@
+"""Shares in percent, other numbers as they are: `table`, `compare` and `gate` on runs of grounded responses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Troth
+from tests.cli.test_ground import ROWS
+
+WORSE = [
+    {"id": "a", "document": "red wine", "response": "red cheese"},
+    {"id": "b", "document": "old beer", "response": "new cheese"},
+    {"id": "c", "document": "long skis", "response": "short crayons"},
+    {"id": "e", "document": "green tea", "response": "green tea"},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def runs(fine: Troth, tmp_path: Path) -> tuple[str, str]:
+    """u_f1 is 0.625 and 0.375; the calibration calls half and a quarter faithful."""
+    good, bad = write(tmp_path / "good.jsonl", ROWS), write(tmp_path / "bad.jsonl", WORSE)
+    judge = str(tmp_path / "c.json")
+    fine("meta", "fit", good, "--metrics", "u_f1", "--out", judge)
+    made = (str(tmp_path / "old"), str(tmp_path / "new"))
+    for data, out in zip((good, bad), made, strict=True):
+        fine("ground", data, "--metrics", "u_f1", "--calibration", judge, "--out", out)
+    return made
+
+
+def old(run: str) -> str:
+    """The run as it was written before scores said what they are."""
+    path = Path(run) / "run.json"
+    kept = json.loads(path.read_bytes())
+    for score in kept["scores"]:
+        score.pop("scale", None)
+    path.write_text(json.dumps(kept))
+    return run
+
+
+@pytest.mark.parametrize("age", ["new", "old"])
+def test_table(fine: Troth, runs: tuple[str, str], age: str) -> None:
+    named = [old(run) if age == "old" else run for run in runs]
+    rows = dict(line.split(maxsplit=1) for line in fine("table", *named, "--groups", "all").out.splitlines())
+    assert rows["u_f1"].split() == ["0.625", "±0.375", "0.375", "±0.375"]
+    assert rows["faithful:u_f1"].split() == ["50.00", "±50.00", "25.00", "±37.50"]
+    markdown = fine("table", *named, "--groups", "all", "--no-intervals", "--to", "markdown").out
+    assert "| u_f1 | **0.625** | 0.375 |" in markdown.replace("**0.375**", "0.375")
+    latex = fine("table", *named, "--groups", "all", "--no-intervals", "--to", "latex").out
+    assert "0.625" in latex
+    assert "62.5" not in latex
+    tidy = list(csv.DictReader(io.StringIO(fine("table", *named, "--to", "csv").out)))
+    assert (tidy[0]["metric"], tidy[0]["value"]) == ("u_f1", "0.625")
+    by_source = fine("table", *named).out.partition("\n\n")[2]
+    assert "0.750" in by_source
+
+
+@pytest.mark.parametrize("age", ["new", "old"])
+def test_a_run_of_meta_eval(fine: Troth, tmp_path: Path, age: str) -> None:
+    data, run = write(tmp_path / "x.jsonl", ROWS), str(tmp_path / "run")
+    fine("meta", "eval", data, "--dev", data, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
+    run = old(run) if age == "old" else run
+    rows = dict(line.split(maxsplit=1) for line in fine("table", run, "--groups", "all").out.splitlines())
+    assert rows["auroc:u_f1"] == "1.000 ±0.000"
+    assert rows["f1:u_f1"] == "1.000 ±0.000"
+    assert rows["auroc:rouge_l-u_f1"] == "0.000 ±0.000"
+    assert rows["p:auroc:rouge_l-u_f1"] == "1.0000"
+    assert "**" not in fine("table", run, f"{run}/.", "--metrics", "p:auroc:rouge_l-u_f1", "--to", "markdown").out
+    # Its rows are the metrics' own, which the scores do not name.
+    line = fine("compare", run, f"{run}/.", "--metrics", "u_f1,faithful:u_f1").out.splitlines()
+    assert line[1].split()[3:6] == ["0.625", "0.625", "+0.000"]
+    assert line[2].split()[3:6] == ["50.00", "50.00", "+0.00"]
+
+
+@pytest.mark.parametrize("age", ["new", "old"])
+def test_compare(fine: Troth, runs: tuple[str, str], age: str) -> None:
+    named = [old(run) if age == "old" else run for run in runs]
+    out = fine("compare", *named, "--metrics", "u_f1,faithful:u_f1").out.splitlines()
+    assert out[1].split()[2:9] == ["u_f1", "0.375", "0.625", "-0.250", "-0.500", "…", "+0.000"]
+    assert out[2].split()[2:6] == ["faithful:u_f1", "25.00", "50.00", "-25.00"]
+
+
+def test_gate(fine: Troth, troth: Troth, runs: tuple[str, str]) -> None:
+    """A margin is in the unit in which the difference is printed."""
+    told = fine("gate", *runs, "--metric", "u_f1", "--margin", "0.6").out
+    assert told == "not worse: u_f1 -0.250 (-0.500 … +0.000) over 4 dialogues, margin 0.6\n"
+    assert fine("gate", *runs, "--metric", "u_f1", "--margin", "0.25").out.startswith("undecided: u_f1 -0.250")
+    assert fine("gate", *runs, "--metric", "u_f1", "--margin", "0.6", "--json").json()["margin"] == 0.6
+    share = fine("gate", *runs, "--metric", "faithful:u_f1", "--margin", "80").out
+    assert share.startswith("not worse: faithful:u_f1 -25.00 (")
+    assert fine("gate", *runs, "--metric", "faithful:u_f1", "--margin", "80", "--json").json()["margin"] == 0.8
+    assert "own unit" in troth("gate", "--help").out
+
+
+def test_a_metric_of_someone_else(fine: Troth, runs: tuple[str, str]) -> None:
+    """Of a metric that is not ours the scale is not known: log ratios, sums, and points beyond 1."""
+    path = Path(runs[0]) / "run.json"
+    kept = json.loads(path.read_bytes())
+    for score in kept["scores"]:
+        if score["metric"] == "u_f1":
+            score |= {"metric": "theirs", "value": -3.70149, "low": -4.0, "high": -3.0}
+    path.write_text(json.dumps(kept))
+    assert "theirs         -3.701 ±0.500\n" in fine("table", runs[0], "--groups", "all").out
