@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.make import answered, grounded, hostile, page, perturbed, tracked, varied
+from tests.report.make import answered, grounded, hostile, hostile_runs, page, perturbed, tracked, varied
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -99,4 +99,5 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "dst": page(folder / "dst.html", dst),
         "twins": page(folder / "twins.html", rest[0]),
         "hostile": page(folder / "hostile.html", hostile(folder / "hostile")),
+        "harm": page(folder / "harm.html", *hostile_runs(folder / "harm")),
     }

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.conftest import PHONE, Open
-from tests.report.make import EVIL, page
+from tests.report.make import EVIL, FOLDER, LOST, NAME, page
 from troth.report import kept
+from troth.report import page as report
+from troth.report.page import words
+from troth.runner import store
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 from playwright.sync_api import Locator, Page, expect
 
 expect.set_options(timeout=20_000)  # a busy machine is no failure
+PARTS = Path(report.__file__).parent / "parts"
 TABS = ("summary", "tracking", "robustness", "responses", "grounding", "explorer")
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -117,6 +122,21 @@ def test_filters(opened: Open, files: dict[str, Path]) -> None:
     shown.get_by_label("Verdict").select_option(label="wrong by turn match")
     fresh = expected(lambda one: any(u.blamed == t.number for t in track(one, "sturdy") for u in t.units))
     expect(shown.locator(".found span")).to_have_text(fresh)
+
+
+def test_verdicts_on_states_are_for_trackers(opened: Open, files: dict[str, Path]) -> None:
+    """What generates responses tracks no state, so that no state of its is wrong."""
+    shown = opened().go(files["every"], "explorer")
+    shown.get_by_label("System", exact=True).select_option(label="half")
+    count = shown.locator(".found span")
+    for verdict in ("wrong by JGA", "wrong by turn match", "wrong by JGA, right by turn match"):
+        shown.get_by_label("Verdict").select_option(label=verdict)
+        expect(count).to_have_text(re.compile("^0 of "))
+    shown.get_by_label("Verdict").select_option(label="a response lacks a value")
+    expect(count).to_have_text(re.compile("^[1-9].* of "))
+    shown.get_by_label("System", exact=True).select_option(label="hasty")
+    shown.get_by_label("Verdict").select_option(label="wrong by JGA")
+    expect(count).to_have_text(re.compile("^[1-9].* of "))
 
 
 def test_search(opened: Open, files: dict[str, Path]) -> None:
@@ -241,6 +261,50 @@ def test_every_chart_gives_its_data(opened: Open, files: dict[str, Path]) -> Non
     assert shown.locator("#sheet-tracking .csv").count() == panels.count()
 
 
+def downloaded(shown: Page, panel: str) -> list[dict[str, str]]:
+    with shown.expect_download() as waiting:
+        shown.locator(f"{panel} .csv").click()
+    return list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+
+
+def test_a_table_gives_its_figures_unrounded(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["every"], "robustness")
+    rows = downloaded(shown, '[data-table="sgdx"]')
+    assert list(rows[0]) == ["metric", "tracker", "tracker low", "tracker high"]
+    run = store.load(str(files["every"].parent / "schema"))
+    scores = {words.name(one.metric): one for one in run.scores if one.group == "all"}
+    assert {row["metric"] for row in rows} == set(scores)
+    for row in rows:
+        score = scores[row["metric"]]
+        found = [float(row[name]) for name in list(row)[1:]]
+        assert found == [score.value, score.low, score.high]
+
+
+def test_flips_are_counted_and_drawn_to_both_sides(opened: Open, files: dict[str, Path]) -> None:
+    shown = opened().go(files["twins"], "robustness")
+    counts = {row["direction"]: int(row["units"]) for row in downloaded(shown, '[data-chart="flips"]')}
+    assert min(counts.values()) > 0
+    bars = shown.locator('[data-chart="flips"] svg[role=img] rect')
+    before, after = (box for bar in bars.all() if (box := bar.bounding_box()) is not None)
+    assert before["x"] + before["width"] <= after["x"] + 1.5
+    assert before["width"] / after["width"] == pytest.approx(
+        counts["right only before"] / counts["right only after"], rel=0.1
+    )
+
+
+def test_csv_runs_nothing(opened: Open) -> None:
+    """Text that a spreadsheet would run is quoted, a number is not."""
+    cells: dict[str | float, str] = {
+        "=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0", " =1+1": "' =1+1", "-2+3": "'-2+3", "＝1": "'＝1",
+        "@SUM(A1)": "'@SUM(A1)", "-0.5": "-0.5", -0.25: "-0.25", 1e-7: "1e-7", "words": "words", "": "",
+    }  # fmt: skip
+    script = (PARTS / "dom.js").read_text()
+    made = opened().page.evaluate(
+        f"(cells) => {{ {script} return csv(['x'], cells.map((one) => [one, 1])); }}", [*cells]
+    )
+    assert [row[0] for row in csv.reader(io.StringIO(made))][1:] == list(cells.values())
+
+
 def test_the_theme_is_the_systems_until_it_is_switched(opened: Open, files: dict[str, Path]) -> None:
     shown = opened(color_scheme="dark").go(files["dst"])
     root = shown.locator("html")
@@ -325,6 +389,53 @@ def test_hostile_dialogues_stay_text(opened: Open, files: dict[str, Path]) -> No
     assert shown.locator("img").count() == 0
     assert shown.evaluate("window.pwned") is None
     assert one.asked == [files["hostile"].as_uri()] * 2
+
+
+def test_every_hostile_field_stays_text(opened: Open, files: dict[str, Path]) -> None:
+    """Whatever kind of run it is from: all of it is there to read, and none of it is an element."""
+    one = opened()
+    shown = one.go(files["harm"])
+    scripts = opened().go(files["dst"]).locator("script").count()
+    fields = {
+        "summary": (f"nlg{EVIL}", FOLDER, NAME),
+        "tracking": (f"svc{EVIL}", f"slot{EVIL}"),
+        "robustness": (NAME, f"id{EVIL}0", f"sgdx{EVIL}", f"user twin{EVIL}"),
+        "responses": (f"slot{EVIL}", f"act value{EVIL}", f"ACT{EVIL}", f"description{EVIL}", LOST),
+        "grounding": (f"document{EVIL}", f"response{EVIL}", f"source{EVIL}", f"id{EVIL}"),
+    }
+    for tab, texts in fields.items():
+        shown.locator(f'nav.tabs a[data-tab="{tab}"]').click()
+        sheet = shown.locator(f"#sheet-{tab}")
+        expect(sheet.locator("[data-chart] svg[role=img]")).to_have_count(sheet.locator("[data-chart]").count())
+        content = sheet.text_content() or ""
+        assert [text for text in texts if text not in content] == [], tab
+    shown.locator('nav.tabs a[data-tab="explorer"]').click()
+    systems, content = shown.get_by_label("System", exact=True), ""
+    for place in range(systems.locator("option").count()):
+        systems.select_option(index=place)
+        expect(shown.locator(".stage .turn").first).to_be_visible()
+        content += shown.locator("#sheet-explorer").text_content() or ""
+    shown.get_by_label("Beside").select_option(label=f"its twin: {NAME}")
+    content += shown.locator(".stage").text_content() or ""
+    texts = (
+        "user",
+        "twin",
+        "system",
+        "gold",
+        "pred",
+        "response",
+        "act value",
+        "ACT",
+        "description",
+        "svc",
+        "slot",
+        "id",
+    )
+    assert [text for text in texts if f"{text}{EVIL}" not in content] == []
+    assert shown.locator("img, marquee, iframe, svg svg, [onerror], [onload]").count() == 0
+    assert shown.locator("script").count() == scripts
+    assert shown.evaluate("window.pwned") is None
+    assert one.asked == [files["harm"].as_uri()]
 
 
 def test_the_policy_holds(opened: Open, files: dict[str, Path]) -> None:

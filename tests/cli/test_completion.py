@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -107,8 +108,21 @@ def test_values(words: tuple[str, ...], expected: list[str]) -> None:
 def test_what_ls_is_offered_it_takes(fine: Troth, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = offered("ls", "")
     monkeypatch.delenv("_TROTH_COMPLETE")
+    assert kinds == list(fine("ls", "--json").json())
     for kind in kinds:
+        assert fine("ls", *kind.split()).out.startswith(kind)  # as a shell passes it on
         assert fine("ls", kind).out.startswith(kind)
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("command", ["table", "robust runs", "meta eval", "convert", "perturb dialogue"])
+def test_forms_are_those_of_the_help(command: str) -> None:
+    found = cli.app
+    for word in command.split():
+        found = found.get_command(click.Context(found), word)  # type: ignore[assignment]
+    (option,) = (param for param in found.params if isinstance(param, click.Option) and "--to" in param.opts)
+    named = re.split(r", or |, | or ", re.split(r"[.:]|, if", option.help or "")[0])
+    assert offered(*command.split(), "--to", "") == named
 
 
 def test_nothing_is_changed_unless_a_shell_asks(fine: Troth) -> None:

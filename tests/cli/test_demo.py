@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Troth
+from tests.cli.conftest import GOLD, HASTY, Troth
 from tests.cli.test_bad_input import told, tree
 from troth.report import kept
 from troth.runner import demo, store
@@ -159,6 +159,31 @@ def test_a_file_and_a_link_stay(troth: Troth, tmp_path: Path) -> None:
     told(troth("demo", "--out", str(file)), "exists and is a file (choose another --out)")
     told(troth("demo", "--out", str(link)), "is a link (choose another --out)")
     assert file.read_text() == "mine"
+
+
+@pytest.mark.usefixtures("lean")
+@pytest.mark.parametrize("out", [".", "", "../here", "{0}"])
+@pytest.mark.parametrize("command", [("demo",), ("dst", GOLD, HASTY, "--metrics", "jga")])
+def test_the_current_folder_stays(
+    troth: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], out: str
+) -> None:
+    """A shell that stands in it would see an empty folder for ever."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    node = here.stat().st_ino
+    told(troth(*command, "--out", out.format(here)), "is the current folder, which cannot be replaced")
+    assert (here.stat().st_ino, list(here.iterdir()), list(tmp_path.iterdir())) == (node, [], [here])
+
+
+@pytest.mark.usefixtures("lean")
+def test_nor_is_what_it_lies_in_replaced(troth: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    (out / "perturbed").mkdir(parents=True)
+    (out / "demo.json").write_text('{"kind": "troth demo"}')
+    monkeypatch.chdir(out / "perturbed")
+    told(troth("demo", "--out", ".."), "..: holds the current folder, which cannot be replaced (name a new folder)")
+    assert (out / "demo.json").is_file()
 
 
 @pytest.mark.usefixtures("lean")

@@ -12,8 +12,7 @@ from tests.cli.conftest import GOLD, HASTY, Troth
 from troth import cli
 from troth.backends.store import Store
 
-# These write files, or print a script.
-WITHOUT = {"convert", "report", "models fetch", "completion"}
+WITHOUT = {"completion"}  # prints a script
 
 
 def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -46,6 +45,43 @@ def test_table(fine: Troth, troth: Troth, run: str) -> None:
     assert [score["metric"] for score in made.json()] == ["jga"]
     result = troth("table", run, "--json", "--to", "latex")
     assert (result.code, result.err) == (2, "troth: --json and --to latex exclude each other (give one of them)\n")
+
+
+def test_convert(fine: Troth, tmp_path: Path) -> None:
+    folder, file = tmp_path / "new", tmp_path / "new.jsonl"
+    made = fine("convert", GOLD, str(folder), "--to", "sgd", "--json")
+    files = [str(folder / name) for name in ("dialogues_001.json", "schema.json")]
+    assert made.json() == {"out": str(folder), "format": "sgd", "files": files}
+    assert made.err == f"written: {folder}\n"
+    made = fine("convert", GOLD, str(file), "--to", "jsonl", "--json")
+    assert made.json() == {"out": str(file), "format": "jsonl", "files": [str(file)]}
+
+
+def test_report(fine: Troth, run: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    made = fine("report", run, "--out", str(page), "--json").json()
+    assert made == {"page": str(page), "bytes": page.stat().st_size, "figures": []}
+
+
+def test_report_with_figures(fine: Troth, run: str, tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    page, figures = str(tmp_path / "page.html"), tmp_path / "figures"
+    made = fine("report", run, "--out", page, "--figures", str(figures), "--json").json()
+    assert made["figures"] == sorted(str(file) for file in figures.iterdir())
+    assert {Path(file).suffix for file in made["figures"]} == {".svg", ".png"}
+
+
+def test_figures_make_no_folder_above(troth: Troth, run: str, tmp_path: Path) -> None:
+    """As the page does not."""
+    pytest.importorskip("altair")
+    for option in ("--out", "--figures"):
+        place = tmp_path / "no" / "such"
+        result = troth("report", run, "--out", str(tmp_path / "page.html"), option, str(place))
+        assert (result.code, result.err) == (
+            2, f"troth: {place}: its folder does not exist (make '{place.parent}' first)\n",
+        )  # fmt: skip
+        assert [item.name for item in tmp_path.iterdir()] == ["run"]
 
 
 def test_models(fine: Troth) -> None:

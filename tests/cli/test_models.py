@@ -52,6 +52,8 @@ def test_list_fetch_verify(fine: Troth, troth: Troth, model: Model) -> None:
     assert [status["here"] for status in fine("models", "list", "--json").json()][1:] == [False]
     assert fine("models", "fetch", "tiny").err == f"tiny: {model.folder}\n"
     assert fine("models", "fetch").err == f"tiny: {model.folder}\n"
+    made = fine("models", "fetch", "--json")
+    assert made.json() == [{"model": "tiny", "where": str(model.folder), "fault": None}]
     assert str(model.folder) in fine("models").out
     assert fine("models", "verify", "tiny").out == "tiny: as it should be\n"
     (model.folder / "config.json").write_bytes(b"[]")
@@ -76,6 +78,10 @@ def test_offline(troth: Troth, model: Model, tmp_path: Path) -> None:
     result = troth("models", "fetch")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "run: troth models fetch tiny" in result.err
+    made = troth("models", "fetch", "--json")
+    assert (made.code, made.err) == (2, result.err)
+    (one,) = made.json()
+    assert (one["model"], one["where"], f"troth: {one['fault']}\n") == ("tiny", None, made.err)
 
 
 # -- cache -------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ from troth.report.page.model import Source
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'
+NAME = "</script><svg><script>window.pwned</script>"  # as a perturbation is named: neither = nor a comma
+LOST = "<marquee>nothing</marquee>"  # a response that says none of its acts
+FOLDER = '<img src=x onerror="window.pwned=1">'  # as a folder is: no slash
 
 
 def run(*arguments: str) -> str:
@@ -110,33 +113,80 @@ def grounded(out: Path) -> str:
 
 def hostile(out: Path, *, evil: str = EVIL) -> str:
     """A run in which ids, services, slots, values, texts and the system's name would all do harm as markup."""
-    folder = out.parent / f"{out.name}-data"
+    gold, pred = _hostile_corpus(out.parent / f"{out.name}-data", evil)
+    run("dst", gold, pred, "--match", "exact", "--out", str(out))
+    rename(out, "pred", evil)
+    return str(out)
+
+
+def hostile_runs(folder: Path) -> list[str]:
+    """The same of every kind of run: acts, responses, references, documents, histories, sources, twins, and the names
+    of perturbations, wordings and folders."""
+    gold, pred = _hostile_corpus(folder / "data", EVIL)
+    twin, _ = _hostile_corpus(folder / "twin", EVIL, said="twin")
+    answers, documents = folder / "pred.jsonl", folder / "pred-documents.jsonl"
+    places = [(dialogue["dialogue_id"], turn) for dialogue in load(gold) for turn in (1, 3, 5)]
+    rows: list[dict[str, object]] = [
+        {"dialogue": dialogue, "turn": turn, "response": f"response{EVIL}" if turn < 5 else LOST}
+        for dialogue, turn in places
+    ]
+    answers.write_text("\n".join(map(json.dumps, rows)))
+    rows = [
+        {
+            "id": f"id{EVIL}{n}", "document": f"document{EVIL}{n}", "history": [f"history{EVIL}"],
+            "response": f"response{EVIL}{n}", "label": n % 2, "source": f"source{EVIL}{n % 2}",
+        }
+        for n in range(6)
+    ]  # fmt: skip
+    documents.write_text("\n".join(map(json.dumps, rows)))
+    fake = ("--nli", "fake", "--no-cache")
+    commands = {
+        "nlg": ("nlg", gold, f"pred={answers}", "--metrics", "ser,sgsacc", "--augment", "never", *fake),
+        "ground": ("ground", f"pred={documents}", "--metrics", "nli", *fake),
+        "checkdst": ("robust", "checkdst", f"{gold},{pred}", f"{NAME}={twin},{twin}", "--name", "pred"),
+        "sgdx": ("robust", "sgdx", gold, f"{NAME}={pred}", f"v2={gold}", f"orig={gold}", "--name", "pred"),
+    }
+    made = [hostile(folder / f"dst{FOLDER}")]
+    for name, command in commands.items():
+        out = folder / f"{name}{FOLDER}"
+        run(*command, "--out", str(out))
+        rename(out, "pred", f"{name}{EVIL}")
+        made.append(str(out))
+    return made
+
+
+def _hostile_corpus(folder: Path, evil: str, *, said: str = "user") -> tuple[str, str]:
+    """Two dialogues, and a tracker that gets their value wrong."""
     (folder / "gold").mkdir(parents=True)
     (folder / "pred").mkdir()
     service, slots = f"svc{evil}", [f"slot{evil}", "fine"]
-    schema = [{"service_name": service, "slots": [{"name": name} for name in slots], "intents": []}]
+    named = [{"name": name, "description": f"description{evil}"} for name in slots]
+    schema = [{"service_name": service, "description": f"service{evil}", "slots": named, "intents": []}]
     (folder / "gold" / "schema.json").write_text(json.dumps(schema))
+    acts = [
+        {"act": "INFORM", "slot": slots[0], "values": [f"act value{evil}"], "canonical_values": [f"canonical{evil}"]},
+        {"act": f"ACT{evil}", "slot": slots[0], "values": [f"act value{evil}"], "canonical_values": []},
+    ]
     for side, value in (("gold", f"gold{evil}"), ("pred", f"pred{evil}")):
         turns = []
         for number in range(3):
-            said = {slots[0]: [value], "fine": ["yes"]} if number else {}
-            state = {"active_intent": f"intent{evil}", "requested_slots": [], "slot_values": said}
-            turns.append(
-                {"speaker": "USER", "utterance": f"user{evil}", "frames": [{"service": service, "state": state}]}
-            )
-            turns.append({"speaker": "SYSTEM", "utterance": f"system{evil}", "frames": []})
+            filled = {slots[0]: [value], "fine": ["yes"]} if number else {}
+            state = {"active_intent": f"intent{evil}", "requested_slots": [], "slot_values": filled}
+            text = "" if side == "pred" else f"{said}{evil}"  # so that they fit any wording
+            turns.append({"speaker": "USER", "utterance": text, "frames": [{"service": service, "state": state}]})
+            frame = {"service": service, "slots": [], "actions": acts}
+            turns.append({"speaker": "SYSTEM", "utterance": f"system{evil}", "frames": [frame]})
         dialogues = [{"dialogue_id": f"id{evil}{i}", "services": [service], "turns": turns} for i in range(2)]
-        (folder / side / "dialogues_001.json").write_text(json.dumps(dialogues))
-    run("dst", str(folder / "gold"), str(folder / "pred"), "--match", "exact", "--out", str(out))
-    rename(out, "pred", evil)
-    return str(out)
+        write(folder / side, dialogues)
+    return str(folder / "gold"), str(folder / "pred")
 
 
 def rename(out: Path, old: str, new: str) -> None:
     """The system under another name, in all of a run's files: the command line would take a slash for a path."""
     before, after = (json.dumps(name, ensure_ascii=False).encode() for name in (old, new))
     file = out / "run.json"
-    file.write_bytes(file.read_bytes().replace(b'"system": ' + before, b'"system": ' + after))
+    text = file.read_bytes().replace(b'"system": ' + before, b'"system": ' + after)
+    file.write_bytes(text.replace(before + b": {", after + b": {"))
     rows = pl.read_parquet(out / "rows.parquet")
     rows.with_columns(system=pl.lit(new)).write_parquet(out / "rows.parquet")
     dialogues = out / kept.NAME

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.report.make import answered, grounded, perturbed, sources, tracked, varied
+from tests.report.make import answered, grounded, perturbed, run, sources, tracked, varied
 from troth.errors import UserError
 from troth.report import kept, page
 from troth.report.page import explorer, grounding, tracking, users, verdicts
@@ -57,9 +57,12 @@ def test_the_story_in_plain_words(runs: dict[str, str]) -> None:
     assert hasty.facts == [
         "Mistakes pile up: right in 73% in turn 0, 17% in turn 9.",
         "Hardest service: Trains_1 (29%); easiest: Stays_1 (36%).",
-        "Most mistakes: Stays_1.hotel_name, mostly missed.",
+        "Most mistakes: Stays_1.hotel_name.",
         "A mistake once made stands for 3.7 turns on average.",
     ]
+    # Of the turns that sturdy gets wrong, nine in ten are fresh: nothing piles up there.
+    assert sturdy.facts[0] == "Right in 95% in turn 0, 17% in turn 9."
+    assert "Most mistakes: Stays_1.hotel_name, mostly given a wrong value." in sturdy.facts
     assert (hasty.mark, hasty.better) == ("", None)
     assert (sturdy.mark, sturdy.better) == ("22.0 points above hasty, beyond noise", True)
     assert hasty.signature.startswith("JGA|profile:trade|")
@@ -155,7 +158,7 @@ def test_robustness(runs: dict[str, str]) -> None:
     assert {"before-after", "cjga", "flips", "wordings", "sensitivity"} <= found.keys()
     flips = {row[2]: row[3] for row in found["flips"].rows}
     details = sources(runs["user"])[0].details
-    assert -int(flips["right only before"] or 0) == sum(flip["right"] == "before" for flip in details)
+    assert int(flips["right only before"] or 0) == sum(flip["right"] == "before" for flip in details)
     assert int(flips["right only after"] or 0) == sum(flip["right"] == "after" for flip in details)
     assert [row[2] for row in found["wordings"].rows] == ["original", "v1", "v2", "v3"]
     assert {row[1] for row in found["sensitivity"].rows} == {"Sights_1", "Stays_1", "Trains_1"}
@@ -207,6 +210,29 @@ def test_grounding(runs: dict[str, str]) -> None:
     assert {row[1] for row in chart.rows} == set(grounding.LABELS.values())
     for label in grounding.LABELS.values():
         assert sum(float(row[3] or 0) for row in chart.rows if row[1] == label) == pytest.approx(1.0)
+
+
+def test_a_difference_that_is_no_share_is_not_in_points(tmp_path: Path) -> None:
+    files = []
+    for name, said in (("true", "The lighthouse was built in 1838."), ("false", "Bananas grow on Mars.")):
+        files.append(tmp_path / f"{name}.jsonl")
+        rows = [
+            {
+                "id": str(number),
+                "document": f"The lighthouse was built in 1838. Room {number} is open.",
+                "response": said,
+            }
+            for number in range(24)
+        ]
+        files[-1].write_text("\n".join(map(json.dumps, rows)))
+    run("ground", *map(str, files), "--metrics", "nli", "--nli", "fake", "--no-cache", "--out", str(tmp_path / "run"))
+    made = page.build(sources(str(tmp_path / "run")))
+    true, false = made.cards[0].entries
+    assert true.value is not None
+    assert false.value is not None
+    size = f"{true.value - false.value:.3f}"
+    assert false.mark == f"{size} below true, beyond noise"
+    assert f"false is {size} below true in entailment, beyond noise." in " ".join(made.lead)
 
 
 def test_words_that_nothing_supports() -> None:

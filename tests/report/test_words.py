@@ -11,9 +11,10 @@ from troth.report.page import words
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.0, "none"), (0.01, "hardly any"), (0.05, "one in twenty"), (0.19, "a fifth"), (0.26, "a quarter"),
+        (0.0, "none"), (0.01, "hardly any"), (0.025, "one in twenty"), (0.05, "one in twenty"),
+        (0.19, "a fifth"), (0.26, "a quarter"),
         (0.34, "a third"), (0.5, "half"), (0.66, "two thirds"), (0.76, "three quarters"), (0.91, "nine tenths"),
-        (0.98, "nearly all"), (1.0, "all"),
+        (0.95, "nine tenths"), (0.951, "nearly all"), (0.974, "nearly all"), (0.98, "nearly all"), (1.0, "all"),
     ],
 )  # fmt: skip
 def test_shares(value: float, expected: str) -> None:
@@ -27,6 +28,9 @@ def test_shares(value: float, expected: str) -> None:
         ("jga:v3", "Joint goal accuracy under v3"), ("jga_v1-5", "JGA over the wordings"),
         ("jga_a+b", "JGA over the wordings"), ("ss_jga", "Schema sensitivity of JGA"),
         ("jga_orig", "JGA, original schema"), ("faithful:u_f1", "Faithful by U-F1"),
+        ("fga@0.5_v1-2", "FGA, λ = 0.5 over the wordings"), ("fga@0.5_orig", "FGA, λ = 0.5, original schema"),
+        ("fga@0.5_drop", "FGA, λ = 0.5, relative change"), ("fga@0.5:v1", "FGA, λ = 0.5 under v1"),
+        ("jga_cat_v1-5", "JGA, categorical over the wordings"), ("ss_fga@1", "Schema sensitivity of FGA, λ = 1"),
         ("coverage:ser", "Turns that SER covers"), ("jga_noncat", "JGA, free values"), ("new_metric", "new_metric"),
     ],
 )  # fmt: skip

@@ -101,8 +101,9 @@ def _pred_formats(command: tuple[str, ...]) -> Names:
 
 def _forms(command: tuple[str, ...]) -> Names:
     """`--to`: a format that can be written, or what a table is written as."""
-    data = command in (("convert",), ("perturb", "dialogue"))
-    return dict.fromkeys(("sgd", "checkdst", "mwzeval", "jsonl") if data else ("plain", "markdown", "latex", "csv"), "")
+    if command in (("convert",), ("perturb", "dialogue")):
+        return dict.fromkeys(("sgd", "checkdst", "mwzeval", "jsonl"), "")
+    return dict.fromkeys(("plain", "markdown", "latex", "csv", *(["json"] if command == ("table",) else [])), "")
 
 
 def _groups(command: tuple[str, ...]) -> Names:
@@ -127,15 +128,20 @@ def _models(_: tuple[str, ...]) -> Names:
     return {status.name: status.about for status in models.listed()}
 
 
+def _kinds(_: tuple[str, ...]) -> Names:
+    from troth.cli.data import KINDS
+
+    return dict.fromkeys(KINDS, "")
+
+
 GROUPS = ("service", "domain", "slot", "turn")
-LISTED = ("metrics", "profiles", "formats", "perturbations", "backends")
 
 ONE: dict[str, Offer] = {
     "profile": _profiles, "start": _profiles, "end": _profiles, "metric": _metrics,
     "format": _formats, "pred_format": _pred_formats, "to": _forms,
     "nli": _backends, "lm": _backends, "model": _backends,
     "match": _rules("match"), "unit": _rules("unit"), "missing": _rules("missing"), "fga": _rules("fga"),
-    "names": _models, "what": lambda _: dict.fromkeys(LISTED, ""),
+    "names": _models, "what": _kinds,
 }  # fmt: skip
 MANY: dict[str, Offer] = {  # with commas
     "metrics": _metrics, "families": _perturbations, "by": _groups,

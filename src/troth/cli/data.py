@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from troth.cli import options, show
 from troth.errors import UserError, near
 from troth.report import tables
+
+if TYPE_CHECKING:
+    from troth.registry import Registry
+
+Names = Mapping[str, str]  # each with a line about it
 
 
 @click.command(no_args_is_help=True)
@@ -15,7 +24,8 @@ from troth.report import tables
 @click.option("--to", metavar="NAME", required=True, help="sgd, checkdst, mwzeval or jsonl.")
 @click.option("--format", metavar="NAME", help="Of IN, if it should not be detected.")
 @click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", help="Of a file that holds both.")
-def convert(source: str, out: str, to: str, format: str | None, side: str) -> None:
+@options.JSON
+def convert(source: str, out: str, to: str, format: str | None, side: str, json: bool) -> None:
     """From one format to another."""
     from troth import readers
     from troth.readers import source as files
@@ -24,41 +34,91 @@ def convert(source: str, out: str, to: str, format: str | None, side: str) -> No
     schema = files.beside(source, "schema.json")
     readers.write(sides[side](source, format), out, to, schema=schema.data if schema else None)
     show.note(f"written: {out}")
+    if json:
+        place = Path(out)
+        written = sorted(str(file) for file in place.iterdir()) if place.is_dir() else [out]
+        show.json({"out": out, "format": to, "files": written})
+
+
+# -- ls ----------------------------------------------------------------------------------------------------------------
+
+
+def _told(registry: Registry) -> Names:
+    return {name: (registry.load(name).__doc__ or "").partition("\n")[0] for name in registry}
+
+
+def _metrics() -> Names:
+    from troth.metrics import aggregate
+
+    return {**{name: about for name, (_, about) in aggregate.METRICS.items()}, "fga@λ": aggregate.FGA}
+
+
+def _profiles() -> Names:
+    from troth.metrics.profiles import PROFILES
+
+    return {name: profile.summary for name, profile in PROFILES.items()}
+
+
+def _response_metrics() -> Names:
+    from troth.runner import nlg_scores
+
+    return nlg_scores.ABOUT
+
+
+def _grounding_metrics() -> Names:
+    from troth.scorers import grounded
+
+    return _told(grounded.METRICS)
+
+
+def _formats() -> Names:
+    from troth import readers
+
+    return _told(readers.FORMATS)
+
+
+def _grounding_formats() -> Names:
+    from troth.readers import grounded
+
+    return _told(grounded.FORMATS)
+
+
+def _perturbations() -> Names:
+    from troth.perturb import FAMILIES
+
+    return _told(FAMILIES)
+
+
+def _backends() -> Names:
+    from troth import backends
+
+    return backends.KINDS
+
+
+KINDS: dict[str, Callable[[], Names]] = {  # each is looked up when it is asked for
+    "metrics": _metrics,
+    "profiles": _profiles,
+    "response metrics": _response_metrics,
+    "grounding metrics": _grounding_metrics,
+    "formats": _formats,
+    "grounding formats": _grounding_formats,
+    "perturbations": _perturbations,
+    "backends": _backends,
+}
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[KIND]")
+@click.argument("what", nargs=-1, metavar="[KIND]")
 @options.JSON
-def ls(what: str | None, json: bool) -> None:
+def ls(what: tuple[str, ...], json: bool) -> None:
     """What there is: metrics, profiles, formats, perturbations, backends, each in a line."""
-    from troth import backends, readers
-    from troth.metrics import aggregate
-    from troth.metrics.profiles import PROFILES
-    from troth.perturb import FAMILIES
-    from troth.readers import grounded as documents
-    from troth.registry import Registry
-    from troth.runner import nlg_scores
-    from troth.scorers import grounded
-
-    def told(registry: Registry) -> dict[str, str]:
-        return {name: (registry.load(name).__doc__ or "").partition("\n")[0] for name in registry}
-
-    kinds = {
-        "metrics": {**{name: about for name, (_, about) in aggregate.METRICS.items()}, "fga@λ": aggregate.FGA},
-        "profiles": {name: profile.summary for name, profile in PROFILES.items()},
-        "response metrics": nlg_scores.ABOUT,
-        "grounding metrics": told(grounded.METRICS),
-        "formats": told(readers.FORMATS),
-        "grounding formats": told(documents.FORMATS),
-        "perturbations": told(FAMILIES),
-        "backends": backends.KINDS,
-    }
-    if what is not None and what not in kinds:
-        raise UserError(f"'{what}' is not listed", hint=near(what, kinds) or "one of: " + ", ".join(kinds))
-    chosen = kinds if what is None else {what: kinds[what]}
+    kind = " ".join(what)  # of "response metrics" a shell makes two words
+    if what and kind not in KINDS:
+        raise UserError(f"'{kind}' is not listed", hint=near(kind, KINDS) or "one of: " + ", ".join(KINDS))
+    chosen = {name: KINDS[name]() for name in ([kind] if what else KINDS)}
     if json:
         show.json(chosen)
         return
-    for kind, names in chosen.items():
-        show.table(tables.Table((kind, ""), tuple(names.items()), labels=2))
+    for name, names in chosen.items():
+        show.table(tables.Table((name, ""), tuple(names.items()), labels=2))
         show.text("")

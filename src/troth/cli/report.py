@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from troth.cli import show
+from troth.cli import options, show
 from troth.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="FILE", default="report.html", show_default=True, help="The page, one HTML file.")
 @click.option("--figures", metavar="DIR", help="Also every chart as SVG and PNG, into this new folder.")
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
-def report(paths: tuple[str, ...], out: str, figures: str | None, open_it: bool) -> None:
+@options.JSON
+def report(paths: tuple[str, ...], out: str, figures: str | None, open_it: bool, json: bool) -> None:
     """Runs as one page: figures with intervals, charts, and every dialogue turn by turn.
 
     RUN... are folders that a command wrote with --out. Several stand side by side, the first is what the others are
@@ -32,9 +33,11 @@ def report(paths: tuple[str, ...], out: str, figures: str | None, open_it: bool)
     sources = [source(path) for path in paths]
     made = page.build(sources)
     page.write(page.render(made, sources), out)
-    show.note(f"written: {out} ({Path(out).stat().st_size / 1e6:.1f} MB)")
-    if figures is not None:
-        _draw(made, figures)
+    size = Path(out).stat().st_size
+    show.note(f"written: {out} ({size / 1e6:.1f} MB)")
+    drawn = [] if figures is None else _draw(made, figures)
+    if json:
+        show.json({"page": out, "bytes": size, "figures": drawn})
     if open_it:
         click.launch(Path(out).resolve().as_uri())
 
@@ -44,17 +47,22 @@ def _ready(figures: str) -> None:
     from troth.report import charts
 
     charts.altair()
-    if Path(figures).exists():
+    place = Path(figures)
+    if place.exists():
         raise UserError("is there already", file=figures, hint="name a new folder")
+    if not place.parent.is_dir():  # as with the page
+        raise UserError("its folder does not exist", file=figures, hint=f"make '{place.parent}' first")
 
 
-def _draw(made: Page, figures: str) -> None:
+def _draw(made: Page, figures: str) -> list[str]:
+    """The charts' files."""
     from troth.report.page import figures as drawing
     from troth.runner.store import new_folder
 
     with new_folder(figures) as folder:
         count = drawing.write(made, folder)
     show.note(f"written: {figures} ({count} charts, each as SVG and PNG)")
+    return sorted(str(file) for file in Path(figures).iterdir())
 
 
 def source(path: str) -> Source:

@@ -338,6 +338,7 @@ def _refuse(out: str) -> Path:
     foreign = [name for name in there if name not in (*MADE, *RUNS)]
     if there and (foreign or not _marked(target)):
         raise UserError(f"exists and is not a demo of troth: it holds '{(foreign or there)[0]}'", file=out, hint=hint)
+    store.refuse_current(target, out)
     return target
 
 

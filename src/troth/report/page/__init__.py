@@ -24,8 +24,9 @@ from troth import __version__
 from troth.errors import UserError
 from troth.report.charts import PALETTE
 from troth.report.page import explorer, grounding, responses, robustness, tracking, users, wordings, words
-from troth.report.page.model import Card, Page, RunFacts, Section, Source
-from troth.report.page.sources import every_metric, named, systems
+from troth.report.page.differences import every_metric, story
+from troth.report.page.model import Block, Card, Chart, Heading, Page, RunFacts, Section, Source
+from troth.report.page.sources import Item, named, systems
 
 STYLES = ("page.css", "panels.css", "explorer.css", "turns.css", "media.css")
 SCRIPTS = (
@@ -46,16 +47,18 @@ def build(sources: Sequence[Source]) -> Page:
     runs = named(sources)
     parts = [_tracking(runs), _robustness(runs), _responses(runs), _grounding(runs)]
     shown = [card for part in parts for card in part.cards]
-    if not shown:
+    sections = [section for part in parts for section in part.sections]
+    if not shown and not sections:
         known = ", ".join(sorted({source.command for source in sources}))
         raise UserError(f"nothing to show in runs of: {known}", file=sources[0].path, hint="give runs of troth dst")
-    names = list(dict.fromkeys(entry.system for card in shown for entry in card.entries))
+    entries = [entry.system for card in shown for entry in card.entries]
+    names = list(dict.fromkeys([*entries, *(name for part in parts for name in part.names)]))
     return Page(
         _title(names),
         [_scope(runs), *_story(parts)],
         names,
         shown,
-        [section for part in parts for section in part.sections],
+        sections,
         [_facts(run) for run in runs],
         __version__,
         _why_no_explorer(runs),
@@ -76,11 +79,12 @@ def _why_no_explorer(runs: Sequence[Source]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """What one kind of run contributes."""
+    """What one kind of run contributes. `names`: its systems, also those that no card has."""
 
     cards: list[Card]
     sections: list[Section]
     story: list[str]
+    names: list[str]
 
 
 def _story(parts: Sequence[Part]) -> list[str]:
@@ -95,9 +99,10 @@ def _tracking(runs: Sequence[Source]) -> Part:
     found = tracking.items(runs)
     beyond = every_metric(found, headline=tracking.HEADLINE)
     return _part_of(
+        found,
         [tracking.card(found, beyond)],
         tracking.section(found, beyond),
-        tracking.story(found, beyond, tracking.HEADLINE),
+        story(found, beyond, tracking.HEADLINE),
     )
 
 
@@ -107,28 +112,40 @@ def _robustness(runs: Sequence[Source]) -> Part:
     beyond = every_metric(by_user, headline=names[0]), every_metric(by_schema, headline=names[1])
     twice = any(run.command == "dst" for run in runs)  # state tracking speaks of JGA already
     of_users = [metric for metric in names[0] if not (twice and metric == "jga")]
-    story = tracking.story(by_user, beyond[0], of_users) + tracking.story(by_schema, beyond[1], names[1])
+    lines = story(by_user, beyond[0], of_users) + story(by_schema, beyond[1], names[1])
     cards = [users.card(by_user, beyond[0]), wordings.card(by_schema, beyond[1])]
-    return _part_of(cards, robustness.section(by_user, by_schema, *beyond), story)
+    return _part_of([*by_user, *by_schema], cards, robustness.section(by_user, by_schema, *beyond), lines)
 
 
 def _responses(runs: Sequence[Source]) -> Part:
     found = responses.items(runs)
     beyond = every_metric(found, headline=responses.HEADLINE)
-    story = tracking.story(found, beyond, responses.HEADLINE)
-    return _part_of([responses.card(found, beyond)], responses.section(found, beyond), story)
+    lines = story(found, beyond, responses.HEADLINE)
+    return _part_of(found, [responses.card(found, beyond)], responses.section(found, beyond), lines)
 
 
 def _grounding(runs: Sequence[Source]) -> Part:
     found = grounding.items(runs)
     names = grounding.headline(found)
     beyond = every_metric(found, headline=names)
-    story = tracking.story(found, beyond, names)
-    return _part_of([grounding.card(found, beyond)], grounding.section(found, beyond), story)
+    lines = story(found, beyond, names)
+    return _part_of(found, [grounding.card(found, beyond)], grounding.section(found, beyond), lines)
 
 
-def _part_of(cards: Sequence[Card | None], section: Section | None, story: list[str]) -> Part:
-    return Part([card for card in cards if card is not None], [] if section is None else [section], story)
+def _part_of(found: Sequence[Item], cards: Sequence[Card | None], section: Section | None, story: list[str]) -> Part:
+    names = [source.called(system) for source, system in found]
+    sections = [] if section is None else [msgspec.structs.replace(section, blocks=_filled(section.blocks))]
+    return Part([card for card in cards if card is not None], sections, list(dict.fromkeys(story)), names)
+
+
+def _filled(blocks: Sequence[Block]) -> list[Block]:
+    """Without charts that have no rows, and without headings that nothing follows."""
+    shown = [block for block in blocks if not (isinstance(block, Chart) and not block.rows)]
+    return [
+        block
+        for block, after in zip(shown, [*shown[1:], None], strict=True)
+        if not (isinstance(block, Heading) and (after is None or isinstance(after, Heading)))
+    ]
 
 
 KINDS = {  # commands to what they are about
@@ -141,17 +158,21 @@ KINDS = {  # commands to what they are about
 
 
 def _scope(runs: Sequence[Source]) -> str:
-    """What was looked at, and on how much."""
-    sizes: dict[str, int] = {}
+    """What was looked at, and on how much: where systems or runs differ in that, from the least to the most."""
+    sizes: dict[str, list[int]] = {}
     for run in runs:
         if run.command in KINDS:
             what = "responses" if run.command == "ground" else "dialogues"
-            size = max((count.get(what, 0) for count in run.counts.values()), default=0)
-            sizes[KINDS[run.command]] = max(size, sizes.get(KINDS[run.command], 0))
+            found = [count[what] for count in run.counts.values() if what in count]
+            if run.command.startswith("robust") and found:
+                found = [max(found)]  # a perturbed set may hold fewer than the original
+            sizes.setdefault(KINDS[run.command], []).extend(found)
     topics: dict[str, list[str]] = {}
-    for topic, size in sizes.items():
+    for topic, found in sizes.items():
         noun = "response" if topic == "grounding" else "dialogue"
-        topics.setdefault(words.count(size, noun), []).append(topic)
+        least, most = min(found, default=0), max(found, default=0)
+        size = words.count(most, noun)
+        topics.setdefault(size if least == most else f"{least:,} to {size}", []).append(topic)
     told = [f"{words.listed(names)} on {size}" for size, names in topics.items()]
     text = words.listed(told) + "."
     return text[0].upper() + text[1:]
@@ -224,7 +245,9 @@ def write(text: str, out: str) -> None:
     try:
         if place.is_dir():
             raise UserError("is a folder", file=out, hint="name a file, such as report.html")
-        if place.exists() and not place.read_bytes()[: len(MARK)] == MARK.encode():
+        if place.exists() and not place.is_file():
+            raise UserError("is no file", file=out, hint="name a file, such as report.html")  # a pipe never ends
+        if place.exists() and not _is_page(place):
             raise UserError("exists and is not a page of troth", file=out, hint="choose another --out")
         if not place.parent.is_dir():
             raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
@@ -239,6 +262,11 @@ def write(text: str, out: str) -> None:
     except OSError as error:
         hint = "is there room, and the right to?"
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint=hint) from error
+
+
+def _is_page(place: Path) -> bool:
+    with place.open("rb") as file:
+        return file.read(len(MARK)) == MARK.encode()
 
 
 __all__ = ["MARK", "Source", "build", "render", "systems", "write"]

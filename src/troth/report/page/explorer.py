@@ -1,9 +1,10 @@
 """Kept dialogues of all runs in one compact block: strings and slot values once each, everything else as numbers.
 
-    {"texts": [...], "entries": [[service, slot, value, ...], ...], "systems": [...], "sets": [...],
+    {"texts": [...], "entries": [[service, slot, value, ...], ...], "systems": [...], "sets": [...], "kinds": [...],
      "dialogues": [[set, id, services, utterances, tracks], ...]}
 
-utterance  [speaker, text, number, state]     speaker 0: user, 1: system; number -1: no user turn; state: entries
+utterance  [speaker, text, number, index, state]
+                                              speaker 0: user, 1: system; number -1: no user turn; state: entries
 track      [system, turns, answers]           turns in the order of the user's utterances
 turn       0 for right and predicted as gold has it; null for not scored; else
            [predicted, units, faults]         predicted: null for nothing, else [entries gold lacks, entries it lacks]
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ import msgspec
 from troth.report.kept import KINDS, Answer, Kept, States, Told, Track, Tracked, Utterance
 from troth.report.page.model import Source
 
+ORIGINAL = "orig"  # the wording that is none of the variants
 KIND = {kind: place for place, kind in enumerate(KINDS)}
 
 
@@ -134,13 +136,17 @@ def pack(sources: Sequence[Source]) -> str | None:
 def _merged(sources: Sequence[Source]) -> list[Kept]:
     """Dialogues of several runs under one roof: tracks over the same utterances stand side by side.
 
-    Where two runs have another text under the same id (another test set), the later one is a set of its own.
+    Where two runs have another text under the same id (another test set), the later one is a set of its own. A system
+    under the original wording is the system itself, if an earlier run has the same of it in every dialogue.
     """
     found: dict[tuple[str, str], Kept] = {}
     for source in sources:
+        known = _known(source, found)
         for kept in source.archive.dialogues if source.archive is not None else ():
             tracks = tuple(
-                msgspec.structs.replace(track, system=_called(source, track.system)) for track in kept.tracks
+                msgspec.structs.replace(track, system=_called(source, track.system))
+                for track in kept.tracks
+                if track.system not in known
             )
             one = msgspec.structs.replace(kept, tracks=tracks)
             other = found.get((one.set, one.id))
@@ -149,6 +155,20 @@ def _merged(sources: Sequence[Source]) -> list[Kept]:
                 other = found.get((one.set, one.id))
             found[one.set, one.id] = one if other is None else _joined(other, one, source.name)
     return list(found.values())
+
+
+def _known(source: Source, found: Mapping[tuple[str, str], Kept]) -> set[str]:
+    """Systems of a run under the original wording whose tracks are all here already."""
+    same: dict[str, bool] = {}
+    for kept in source.archive.dialogues if source.archive is not None else ():
+        other = found.get((kept.set, kept.id))
+        theirs = {track.system: track.tracked for track in other.tracks} if other is not None else {}
+        for track in kept.tracks:
+            base, _, wording = track.system.rpartition(":")
+            if wording == ORIGINAL and base in source.systems:
+                equal = theirs.get(source.systems[base]) == track.tracked
+                same[track.system] = same.get(track.system, True) and equal
+    return {system for system, equal in same.items() if equal}
 
 
 def _called(source: Source, system: str) -> str:

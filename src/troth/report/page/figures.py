@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from troth.report import charts
-from troth.report.page.model import Chart, Page
+from troth.report.page.model import Cell, Chart, Page
 
 WIDTH = 420
 
 
 def of_page(page: Page) -> Iterator[tuple[str, Chart]]:
-    """Every chart under a file's name."""
+    """Every chart under a file's name of its own, numbered from the second of a name on."""
+    used: set[str] = set()
     for section in page.sections:
         for block in section.blocks:
             if isinstance(block, Chart):
-                yield f"{section.id}-{_plain(block.id)}", block
+                plain = f"{section.id}-{_plain(block.id)}"
+                numbered = (plain if number == 1 else f"{plain}-{number}" for number in itertools.count(1))
+                name = next(one for one in numbered if one.casefold() not in used)  # not every disk tells case
+                used.add(name.casefold())
+                yield name, block
 
 
 def _plain(name: str) -> str:
@@ -49,9 +55,17 @@ class _Parts:
         self.names = {field: f"c{i}" for i, field in enumerate(chart.fields)}
         values = [
             {self.names[field]: _scaled(chart, field, value) for field, value in zip(chart.fields, row, strict=True)}
-            for row in chart.rows
+            for row in map(self._turned, chart.rows)
         ]
         self.base = self.alt.Chart(self.alt.Data(values=values), title=chart.title, width=WIDTH)
+
+    def _turned(self, row: list[Cell]) -> list[Cell]:
+        """Bars to the left count downwards."""
+        chart = self.chart
+        if not chart.left or row[chart.fields.index(chart.series)] != chart.left:
+            return row
+        at = chart.fields.index(chart.x)
+        return [-v if i == at and isinstance(v, int | float) else v for i, v in enumerate(row)]
 
     def field(self, field: str, kind: str) -> str:
         return f"{self.names[field]}:{kind}"
@@ -135,7 +149,7 @@ def _bars(chart: Chart) -> Any:
     parts = _Parts(chart)
     alt = parts.alt
     y = alt.Y(parts.field(chart.y, "N"), sort=None, title=None, axis=alt.Axis(labelLimit=260))
-    # Bars that go to the left count downwards; their axis counts what there is, in whole units.
+    # The axis counts what there is, to either side, in whole units.
     whole = alt.Axis(tickMinStep=1, labelExpr="abs(datum.value)")
     x = alt.X(parts.field(chart.x, "Q"), title=chart.x_title or chart.x, axis=whole)
     return parts.base.mark_bar().encode(x=x, y=y, color=parts.colour(), tooltip=parts.tips())

@@ -10,6 +10,7 @@ from troth import stats
 from troth.records import Score
 from troth.report.kept import Response
 from troth.report.page import words
+from troth.report.page.differences import Differences, footnote, told
 from troth.report.page.model import (
     Block,
     Card,
@@ -24,9 +25,9 @@ from troth.report.page.model import (
     Section,
     Source,
     Text,
+    unrounded,
 )
-from troth.report.page.sources import Differences, Item, systems
-from troth.report.page.tracking import told
+from troth.report.page.sources import Item, systems
 
 QUESTION = "Is it true to its document?"
 BINS = 20
@@ -34,6 +35,7 @@ MANY = 100  # responses: with fewer, bins are twice as wide
 CURVE = 10  # bins of the reliability curve
 FEWEST = 5  # responses that a bin of it must have
 SHOWN = 40
+LOWEST = 0.25  # of the responses are the least faithful, where no calibration says which are
 LONGEST = 480  # characters of a document beside an example
 LABELS = {0: "not supported, say people", 1: "supported, say people"}
 # Words that stand in any text; short ones are passed over anyway.
@@ -139,7 +141,7 @@ def section(found: Sequence[Item], beyond: Differences) -> Section | None:
     examples = [block for source, system in found for block in _examples(source, system, metric, len(found) > 1)]
     if examples:
         blocks += [Heading("Responses"), *examples]
-    if any(source.archive is None for source, _ in found):
+    if any(not source.is_kept for source, _ in found):
         blocks.append(Text("A run here holds no responses, so none can be shown. Make it again."))
     lead = (
         "A response that answers from a document should say what the document says. "
@@ -155,6 +157,7 @@ def _metrics(found: Sequence[Item]) -> list[str]:
 
 def _table(found: Sequence[Item], beyond: Differences) -> Grid:
     rows: list[list[str]] = []
+    figures: list[list[float | None]] = []
     marks: list[tuple[int, int, bool]] = []
     notes = []
     every = dict.fromkeys(s.metric for source, system in found for s in source.scores if s.system == system)
@@ -167,15 +170,15 @@ def _table(found: Sequence[Item], beyond: Differences) -> Grid:
             better = told(beyond.get((source.called(system), metric)))[1] if group == "all" else None
             if better is not None:
                 marks.append((len(rows), column, better))
-        rows.append(
-            [words.name(metric), *(_cell(source.score(metric, system, group)) for source, system, group in heads)]
-        )
+        scores = [source.score(metric, system, group) for source, system, group in heads]
+        rows.append([words.name(metric), *map(_cell, scores)])
+        figures.append(unrounded(scores))
         notes.append(words.about(metric))
     names = {"all": "all", "label:0": "not supported", "label:1": "supported"}
     columns = [names[group] if single else source.called(system) for source, system, group in heads]
     note = "Means, with the half-width of the 95% interval over documents; shares of faithful responses in percent."
-    note += "" if single else f" ▲ better, ▼ worse than {found[0][0].called(found[0][1])} beyond noise."
-    return Grid("ground", "All metrics", ["metric", *columns], rows, 1, notes, marks, note)
+    note += footnote(found)
+    return Grid("ground", "All metrics", ["metric", *columns], rows, 1, notes, marks, note, figures)
 
 
 def _cell(score: Score | None) -> str:
@@ -284,12 +287,16 @@ def _by_source(found: Sequence[Item], metric: str) -> list[Block]:
 
 def _examples(source: Source, system: str, metric: str, several: bool) -> list[Block]:
     mine = sorted(responses(source, system, metric), key=lambda one: (one.values[metric], one.id))
-    lowest = [_example(one, metric, "least faithful") for one in mine[:SHOWN]]
-    deceived = [one for one in reversed(mine) if one.label == 0 and one.faithful.get(metric, True)]
-    lowest += [_example(one, metric, "scored high, not supported") for one in deceived[:SHOWN]]
+    if any(metric in one.faithful for one in mine):
+        lowest = [one for one in mine if one.faithful.get(metric) is False]
+    else:  # no threshold says which are unfaithful
+        lowest = mine[: math.ceil(len(mine) * LOWEST)]
+    deceived = [one for one in reversed(mine) if one.label == 0 and one.faithful.get(metric, False)]
+    shown = [_example(one, metric, "least faithful") for one in lowest[:SHOWN]]
+    shown += [_example(one, metric, "scored high, not supported") for one in deceived[:SHOWN]]
     title = "Least faithful responses" + (f", {source.called(system)}" if several else "")
     note = "Marked: words of the response that stand neither in the document nor in what was said before."
-    return [Examples(title, lowest, note, len(mine))] if lowest else []
+    return [Examples(title, shown, note, len(lowest) + len(deceived))] if shown else []
 
 
 def _example(one: Response, metric: str, group: str) -> Example:
@@ -319,5 +326,5 @@ def unsupported(one: Response) -> list[Piece]:
 
 
 def _stem(word: str) -> str:
-    """Without the commonest endings: "carries" and "carried" are one word here."""
-    return re.sub(r"(?<=\w{3})(?:ies|ied|es|ed|ing|s|d|e|y)$", "", word)
+    """Without the commonest endings, as many as there are: "carries" and "carried" are one word here."""
+    return re.sub(r"(?<=\w{3})(?:ing|ed|[seyi])+$", "", word)

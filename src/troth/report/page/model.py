@@ -7,7 +7,7 @@ into files, and the rows are what its CSV holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,6 +38,11 @@ class Source:
     rows: pl.DataFrame
     archive: Archive | None = None  # None: the run was written before dialogues were kept
     systems: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is anything to look at one by one."""
+        return self.archive is not None and bool(self.archive.dialogues or self.archive.responses)
 
     def called(self, system: str) -> str:
         return self.systems.get(system, system)
@@ -114,11 +119,15 @@ class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag="chart", tag_fi
     diagonal: bool = False
     zero: bool = False  # the axis of values begins at 0
     colours: dict[str, int] = {}  # a series' place in the palette, where it has a meaning
+    left: str = ""  # the series whose bars go to the left of zero
     wide: bool = False
 
 
 class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_field="block"):
-    """A table: the first `labels` columns are words, the rest figures. `marks`: cells that differ beyond noise."""
+    """A table: the first `labels` columns are words, the rest figures. `marks`: cells that differ beyond noise.
+
+    `figures` has a row for each of `rows`, with value, low and high of each of its figures, unrounded: what CSV holds.
+    """
 
     id: str
     title: str
@@ -128,6 +137,12 @@ class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_fiel
     notes: list[str] = []  # one a row: what the row's name means
     marks: list[tuple[int, int, bool]] = []  # row, column, better
     note: str = ""
+    figures: list[list[float | None]] = []
+
+
+def unrounded(scores: Iterable[Score | None]) -> list[float | None]:
+    """A row of `Grid.figures`."""
+    return [part for s in scores for part in ((None, None, None) if s is None else (s.value, s.low, s.high))]
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from troth.records import Score
 from troth.report.kept import Answer, Kept, Told
 from troth.report.page import words
+from troth.report.page.differences import Differences, told
 from troth.report.page.model import (
     Block,
     Card,
@@ -23,8 +24,8 @@ from troth.report.page.model import (
     Source,
     Text,
 )
-from troth.report.page.sources import Differences, Item, Ratio, ratios, sums, systems
-from troth.report.page.tracking import metrics_table, told
+from troth.report.page.sources import Item, Ratio, ratios, sums, systems
+from troth.report.page.tracking import metrics_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +139,7 @@ def section(found: Sequence[Item], beyond: Differences) -> Section | None:
     lost = _lost(found)
     if lost:
         blocks += [Heading("What is dropped, what is wrong"), *lost]
-    if any(source.archive is None for source, _ in found):
+    if any(not source.is_kept for source, _ in found):
         blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Make it again."))
     lead = (
         "A response generator is told what to say as acts: offer this hotel, confirm that date. "

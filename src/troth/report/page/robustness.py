@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troth.report.page import users, wordings
+from troth.report.page.differences import Differences
 from troth.report.page.model import Block, Heading, Section
-from troth.report.page.sources import Differences, Item
+from troth.report.page.sources import Item
 
 LEAD = (
     "Right on the test set and wrong when the user rephrases, stammers or names an unknown place, "

@@ -1,4 +1,4 @@
-"""Runs given names of their own, and their rows summed: by dialogue, by group, in pairs."""
+"""Runs given names of their own, and their rows summed by dialogue and by group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 RESAMPLES = 1000
-PAIRED = 5000  # resamples of a paired test: with Holm over a table of metrics, the least p must stay well below 0.05
-LEVEL = 0.05
 Item = tuple[Source, str]  # a run and one of its systems, by its name in the run
-COLUMNS = ("system", "metric", "dialogue", "num", "den")
+COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
+AGAIN = "make the run again"
 
 
 def named(sources: Sequence[Source]) -> list[Source]:
@@ -39,15 +38,43 @@ def named(sources: Sequence[Source]) -> list[Source]:
     per_run = {folder: len(systems(source)) for folder, source in zip(folders, sources, strict=True)}
     made = []
     for folder, source, called in zip(folders, sources, own, strict=True):
-        missing = [column for column in COLUMNS if column not in source.rows.columns]
-        if missing:
-            raise UserError(f"rows.parquet lacks '{missing[0]}'", file=source.path, hint="make the run again")
+        _check_rows(source)
+        _check_details(source)
         names = {
             system: _name(folder, name, alone=shared[source.command, name] == 1, single=per_run[folder] == 1)
             for system, name in called.items()
         }
         made.append(replace(source, name=folder, systems=names, rows=_by_score(source)))
     return made
+
+
+def _check_rows(source: Source) -> None:
+    """A damaged run is told in one line, before anything is computed from it."""
+    import polars as pl
+
+    wanted = COLUMNS | ({"turn": "whole numbers"} if source.command == "dst" else {})
+    wanted |= {name: "text" for name in ("service", "set") if name in source.rows.columns}
+    for name, kind in wanted.items():
+        if name not in source.rows.columns:
+            raise UserError(f"rows.parquet lacks '{name}'", file=source.path, hint=AGAIN)
+        found = source.rows.schema[name]
+        fits = {"text": found == pl.String, "numbers": found.is_numeric(), "whole numbers": found.is_integer()}[kind]
+        if not fits and not (source.rows.height == 0 or (name in ("service", "set") and found == pl.Null)):
+            raise UserError(f"rows.parquet: '{name}' holds {found}, not {kind}", file=source.path, hint=AGAIN)
+        if name in COLUMNS and source.rows[name].null_count():
+            raise UserError(f"rows.parquet: '{name}' has gaps", file=source.path, hint=AGAIN)
+
+
+def _check_details(source: Source) -> None:
+    for one in details(source):
+        turn, values = one.get("turn"), one.get("values")
+        place = str(one.get("dialogue", ""))
+        if turn is not None and not isinstance(turn, int):
+            raise UserError(f"a detail's turn is no number: {turn!r}", file=source.path, dialogue=place, hint=AGAIN)
+        for label, value in values.items() if isinstance(values, Mapping) else ():
+            if not isinstance(value, int | float):
+                what = f"a detail's value under '{label}' is no number: {value!r}"
+                raise UserError(what, file=source.path, dialogue=place, hint=AGAIN)
 
 
 def _own(source: Source) -> dict[str, str]:
@@ -137,14 +164,14 @@ def sums(rows: pl.DataFrame, by: str) -> Sums:
     row = {name: i for i, name in enumerate(dialogues)}
     column = {name: i for i, name in enumerate(groups)}
     num, den = (np.zeros((len(dialogues), len(groups))) for _ in range(2))
-    summed = rows.drop_nulls(by).group_by("dialogue", by).agg(_sum("num"), _sum("den"))
+    summed = rows.drop_nulls(by).group_by("dialogue", by).agg(total("num"), total("den"))
     for dialogue, group, top, bottom in summed.iter_rows():
         num[row[dialogue], column[group]] = top
         den[row[dialogue], column[group]] = bottom
     return Sums(tuple(dialogues), tuple(map(str, groups)), num, den)
 
 
-def _sum(column: str) -> pl.Expr:
+def total(column: str) -> pl.Expr:
     import polars as pl
 
     return pl.col(column).sum()
@@ -161,90 +188,3 @@ def ratios(found: Sums, *, seed: int = 0) -> dict[str, Ratio]:
         bounds = [None if np.isnan(bound[i]) else float(bound[i]) for bound in (low, high)]
         made[group] = Ratio(top / bottom if bottom else None, bounds[0], bounds[1], round(bottom))
     return made
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A system against the first, on one metric, beyond noise or not."""
-
-    base: str
-    system: str
-    metric: str
-    difference: float
-    low: float
-    high: float
-    p: float  # of the randomisation test, with Holm's correction over everything that is compared
-
-    @property
-    def beyond_noise(self) -> bool:
-        return self.p < LEVEL
-
-
-Differences = dict[tuple[str, str], Difference]  # by a system's name on the page and a metric
-
-
-def differences(
-    items: Sequence[Item], metrics: Sequence[str], *, headline: Sequence[str] = (), seed: int = 0
-) -> Differences:
-    """Each (run, system) against the first, by (name on the page, metric).
-
-    Only like is compared with like: the same dialogues, the same recipe. What cannot be compared is absent. `headline`:
-    the figures that the summary speaks of. They are a question of their own, corrected for among themselves; the rest
-    of the table is another.
-    """
-    rest = [metric for metric in metrics if metric not in headline]
-    return _family(items, headline, seed) | _family(items, rest, seed)
-
-
-def every_metric(found: Sequence[Item], *, headline: Sequence[str]) -> Differences:
-    """Each system against the first on every metric that the first has."""
-    if not found:
-        return {}
-    source, system = found[0]
-    known = [s.metric for s in source.scores if s.system == system and s.group == "all" and s.value is not None]
-    return differences(found, known, headline=[metric for metric in headline if metric in known])
-
-
-def _family(items: Sequence[Item], metrics: Sequence[str], seed: int) -> Differences:
-    if len(items) < 2 or not metrics:
-        return {}
-    (first, base), *others = items
-    made: list[tuple[str, str, stats.Comparison]] = []
-    dialogues = _dialogues(first, base)
-    tables = {metric: _by_dialogue(first, base, metric) for metric in metrics}
-    for source, system in others:
-        if _dialogues(source, system) != dialogues:
-            continue
-        shared = [metric for metric in metrics if tables[metric] and _alike(items[0], (source, system), metric)]
-        mine = {metric: _by_dialogue(source, system, metric) for metric in shared}
-        if not shared:
-            continue
-        parts = [
-            np.array([[table[metric].get(dialogue, (0.0, 0.0))[side] for metric in shared] for dialogue in dialogues])
-            for table in (tables, mine)
-            for side in (0, 1)
-        ]
-        results = stats.compare(*parts, resamples=PAIRED, seed=seed)
-        made += [(source.called(system), metric, result) for metric, result in zip(shared, results, strict=True)]
-    tested = [one for one in made if not np.isnan(one[2].p_randomization)]
-    corrected = stats.holm([result.p_randomization for *_, result in tested])
-    return {
-        (name, metric): Difference(first.called(base), name, metric, one.difference, one.low, one.high, p)
-        for (name, metric, one), p in zip(tested, corrected, strict=True)
-    }
-
-
-def _alike(base: Item, other: Item, metric: str) -> bool:
-    found = [source.score(metric, system) for source, system in (base, other)]
-    return all(found) and len({score.recipe for score in found if score}) == 1
-
-
-def _dialogues(source: Source, system: str) -> list[str]:
-    import polars as pl
-
-    return sorted(source.rows.filter(pl.col("system") == system)["dialogue"].unique().to_list())
-
-
-def _by_dialogue(source: Source, system: str, metric: str) -> Mapping[str, tuple[float, float]]:
-    rows = chosen(source, system, metric).group_by("dialogue").agg(_sum("num"), _sum("den"))
-    return {dialogue: (num, den) for dialogue, num, den in rows.select("dialogue", "num", "den").iter_rows()}

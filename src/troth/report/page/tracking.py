@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from troth.records import Score
 from troth.report.kept import KINDS
 from troth.report.page import verdicts, words
-from troth.report.page.model import Block, Card, Cell, Chart, Entry, Grid, Heading, Rule, Section, Source, Text
-from troth.report.page.sources import Difference, Differences, Item, Ratio, chosen, profiles, ratios, sums
+from troth.report.page.differences import Differences, footnote, told
+from troth.report.page.model import (
+    Block,
+    Card,
+    Cell,
+    Chart,
+    Entry,
+    Grid,
+    Heading,
+    Rule,
+    Section,
+    Source,
+    Text,
+    unrounded,
+)
+from troth.report.page.sources import Item, Ratio, chosen, profiles, ratios, sums
 
 QUESTION = "Does it track what the user wants?"
 HEADLINE = ("jga", "turn_match")
@@ -44,83 +59,87 @@ def _entry(source: Source, system: str, score: Score, beyond: Differences) -> En
     )  # fmt: skip
 
 
-def story(found: Sequence[Item], beyond: Differences, metrics: Sequence[str]) -> list[str]:
-    """What the summary says of several systems: differences beyond noise, or that there are none."""
-    if len(found) < 2:
-        return []
-    base = found[0][0].called(found[0][1])
-    lines = []
-    for source, system in found[1:]:
-        name = source.called(system)
-        tested = [beyond[name, metric] for metric in metrics if (name, metric) in beyond]
-        parts = [
-            f"{words.percent(abs(one.difference))} points {'above' if one.difference > 0 else 'below'} {base} "
-            f"in {words.inline(one.metric)}"
-            for one in tested
-            if one.beyond_noise
-        ]
-        if parts:
-            lines.append(f"{name} is {words.listed(parts)}, beyond noise.")
-        elif tested:
-            listed = " or ".join(words.inline(one.metric) for one in tested)
-            lines.append(f"{name} does not differ from {base} in {listed} beyond noise.")
-    return lines
-
-
-def told(difference: Difference | None) -> tuple[str, bool | None]:
-    """A difference beyond noise in words, and whether it is one for the better; nothing otherwise."""
-    if difference is None or not difference.beyond_noise:
-        return "", None
-    better = (difference.difference > 0) != words.lower_is_better(difference.metric)
-    size = words.percent(abs(difference.difference))
-    way = "above" if difference.difference > 0 else "below"
-    return f"{size} points {way} {difference.base}, beyond noise", better
-
-
 def _sentence(source: Source, system: str, score: Score) -> str:
     units = words.unit(score.signature)
     start = f"Right in {words.percent(score.value, 0)}% of {units}"
-    wrong, inherited = wrong_and_inherited(source, system)
-    if not wrong:
+    wrong = wrong_units(source, system)
+    if not wrong.all:
         return f"{start}: nothing is wrong."
-    if not inherited:
-        return f"{start}; every mistake is made where it stands."
-    return f"{start}; {words.share(inherited / wrong)} of the wrong ones inherit an earlier mistake."
+    if wrong.inherited is None:
+        return f"{start}."
+    if not wrong.predicted:
+        return f"{start}; the others have no prediction."
+    whole = wrong.predicted == wrong.all
+    if not wrong.inherited:
+        every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
+        return f"{start}; {every}."
+    which = "wrong ones" if whole else "wrong predictions"
+    return f"{start}; {words.share(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
 
 
-def wrong_and_inherited(source: Source, system: str) -> tuple[int, int]:
-    """Units that are wrong, and those of them that are wrong only through an earlier turn."""
+@dataclass(frozen=True)
+class Wrong:
+    """Units that are wrong, those of them with a prediction, and of these, those wrong only through an earlier turn."""
+
+    all: int
+    predicted: int
+    inherited: int | None  # None: the run has no turn match, or does not say which turns lack a prediction
+
+    @property
+    def piles_up(self) -> bool:
+        return self.inherited is not None and self.inherited > self.all / 2
+
+
+def wrong_units(source: Source, system: str) -> Wrong:
     import polars as pl
 
     keys = ["dialogue", "turn", *(["service"] if "service" in source.rows.columns else [])]
     jga, match = (chosen(source, system, metric).select(*keys, "num") for metric in HEADLINE)
-    both = jga.join(match, on=keys, suffix="_match", nulls_equal=True).filter(pl.col("num") < 1.0)
-    return both.height, both.filter(pl.col("num_match") == 1.0).height
+    wrong = jga.filter(pl.col("num") < 1.0)
+    lacking = verdicts.unpredicted(source, system)
+    there = [key not in lacking for key in wrong.select("dialogue", "turn").iter_rows()]
+    predicted = wrong.filter(pl.Series(there, dtype=pl.Boolean))
+    missing = source.counts.get(system, {})
+    untold = not source.is_kept and bool(missing.get("missing_dialogues") or missing.get("missing_turns"))
+    if not match.height or untold:
+        return Wrong(wrong.height, predicted.height, None)
+    both = predicted.join(match, on=keys, suffix="_match", nulls_equal=True)
+    return Wrong(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
+
+
+def _missing(source: Source, system: str) -> Iterator[str]:
+    """Predictions that are not there."""
+    counts = source.counts.get(system, {})
+    for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
+        number = counts.get(what, 0)
+        if number:
+            verb = "has no prediction and counts" if number == 1 else "have no prediction and count"
+            yield f"{words.count(number, noun)} {verb} as wrong."
 
 
 def _facts(source: Source, system: str) -> list[str]:
-    facts = []
+    facts = list(_missing(source, system))
     positions = by_turn(source, system, "jga")
     common = [(turn, one) for turn, one in positions.items() if one.n >= next(iter(positions.values())).n / 10]
     if len(common) > 2:
         first, last = common[0], common[-1]
         if first[1].value is not None and last[1].value is not None and last[1].value < first[1].value:
             ends = [f"{words.percent(one.value, 0)}% in turn {turn}" for turn, one in (first, last)]
-            facts.append(f"Mistakes pile up: right in {ends[0]}, {ends[1]}.")
+            start = "Mistakes pile up: right" if wrong_units(source, system).piles_up else "Right"
+            facts.append(f"{start} in {ends[0]}, {ends[1]}.")
     services = {name: one for name, one in by_service(source, system).items() if one.value is not None}
-    if len(services) > 1:
-        worst = min(services, key=lambda name: services[name].value or 0.0)
-        best = max(services, key=lambda name: services[name].value or 0.0)
-        facts.append(
-            f"Hardest service: {worst} ({words.percent(services[worst].value, 0)}%); "
-            f"easiest: {best} ({words.percent(services[best].value, 0)}%)."
-        )
+    worst = min(services, key=lambda name: services[name].value or 0.0, default="")
+    best = max(services, key=lambda name: services[name].value or 0.0, default="")
+    low, high = (words.percent(services[name].value, 0) if name else "" for name in (worst, best))
+    if low != high:
+        facts.append(f"Hardest service: {worst} ({low}%); easiest: {best} ({high}%).")
     slots = verdicts.slots(source, system)
     if slots.total:
         slot = slots.worst(1)[0]
-        kind, _ = slots.made[slot].most_common(1)[0]
+        kind, number = slots.made[slot].most_common(1)[0]
         # A file of right and wrong does not say how.
-        how = f", mostly {HOW[kind]}" if set(slots.kinds()) != {"wrong"} else ""
+        mostly = number > slots.made[slot].total() / 2 and set(slots.kinds()) != {"wrong"}
+        how = f", mostly {HOW[kind]}" if mostly else ""
         facts.append(f"Most mistakes: {slot}{how}.")
         lasting = slots.lasting()
         if lasting and lasting >= 1.05:
@@ -157,6 +176,7 @@ def metrics_table(
     heads = [(source, system, group) for source, system in found for group in split]
     every = dict.fromkeys(s.metric for source, system in found for s in source.scores if s.system == system)
     rows: list[list[str]] = []
+    figures: list[list[float | None]] = []
     marks: list[tuple[int, int, bool]] = []
     notes = []
     for metric in every:
@@ -169,15 +189,13 @@ def metrics_table(
             if better is not None:
                 marks.append((len(rows), column, better))
         rows.append([words.name(metric), *(words.figure(score) for score in scores)])
+        figures.append(unrounded(scores))
         notes.append(words.about(metric))
     columns = [
         group if len(found) == 1 and len(split) > 1 else source.called(system) for source, system, group in heads
     ]
-    note = "Percent, with the half-width of the 95% interval over dialogues."
-    if len(found) > 1:
-        base = found[0][0].called(found[0][1])
-        note += f" ▲ better, ▼ worse than {base} beyond noise (paired test, Holm's correction, p < 0.05)."
-    return Grid(id, title, ["metric", *columns], rows, 1, notes, marks, note)
+    note = "Percent, with the half-width of the 95% interval over dialogues." + footnote(found)
+    return Grid(id, title, ["metric", *columns], rows, 1, notes, marks, note, figures)
 
 
 def _curve(found: Sequence[Item]) -> list[Block]:
@@ -199,6 +217,8 @@ def _curve(found: Sequence[Item]) -> list[Block]:
         fine = verdicts.flexible(source, system, grid) if grid else None
         made: list[list[Cell]] = [[name, rate, s.value, s.low, s.high, True] for rate, s in known]
         made += [[name, rate, value, None, None, False] for rate, value in zip(grid, fine or (), strict=False)]
+        if len(made) < 2:
+            continue  # one point is no curve
         rows += sorted(made, key=lambda row: float(row[1] or 0.0))
         limit = source.score("turn_match", system)
         if limit is not None and limit.value is not None:
@@ -233,7 +253,9 @@ def _positions(found: Sequence[Item]) -> list[Block]:
                 [source.called(system), words.name(metric), int(turn), one.value, one.low, one.high, one.n]
                 for turn, one in by_turn(source, system, metric).items()
             )
-    note = "The band is the 95% interval over dialogues. JGA falls as mistakes are carried on; turn match does not."
+    note = "The band is the 95% interval over dialogues."
+    if made["turn_match"]:
+        note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
     plots = made.items() if several else [("jga", [row for rows in made.values() for row in rows])]
     for metric, rows in plots:
         title = f"{words.name(metric)} by user turn" if several else "Accuracy by user turn"
@@ -300,13 +322,14 @@ def _slots(found: Sequence[Item]) -> list[Block]:
     blocks: list[Block] = []
     for source, system in found:
         name = source.called(system)
-        if source.archive is None:
+        if not source.is_kept:
             lacking = Text(f"{source.name} holds no dialogues, so slots cannot be told apart. Make the run again.")
             blocks += [] if lacking in blocks else [lacking]
             continue
         slots = verdicts.slots(source, system)
         if not slots.total:
-            blocks.append(Text(f"{name} makes no mistake."))
+            where = " where it predicts" if verdicts.unpredicted(source, system) else ""
+            blocks.append(Text(f"{name} makes no mistake{where}."))
             continue
         rows: list[list[Cell]] = [
             [name, slot, kind, slots.made[slot][kind], slots.turns[slot]]
@@ -317,6 +340,7 @@ def _slots(found: Sequence[Item]) -> list[Block]:
         note = f"{words.count(slots.total, 'mistake')}, counted in the turn that makes them"
         lasting = slots.lasting()
         note += f"; one stands for {lasting:.1f} turns on average." if lasting else "."
+        note += " Turns without a prediction are left out." if verdicts.unpredicted(source, system) else ""
         if set(slots.kinds()) != {"wrong"}:
             note += (
                 " Missed: only gold has the slot. Invented: only the prediction has it. Stale: it keeps an old value."
@@ -346,10 +370,10 @@ def _profile_charts(source: Source) -> list[Block]:
                 if score is not None and score.value is not None:
                     profile = words.profile(score.signature)
                     rows.append([profile, words.name(metric), score.value, score.low, score.high, score.signature])
-        base = names[0].rpartition(":")[0]
+        name = source.called(names[0])
         charts.append(
             Chart(
-                f"profiles-{base}", "dots", f"{base}, one dot a recipe",
+                f"profiles-{name}", "dots", f"{name}, one dot a recipe",
                 ["profile", "metric", "value", "low", "high", "signature"], rows, "value", "profile", "metric",
                 "low", "high", x_title="value", percent=True,
                 note="The same files by the rules of each public script. troth explain says which rule moves what.",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from troth.records import Score
 from troth.report.page import words
-from troth.report.page.model import Block, Card, Cell, Chart, Entry, Example, Examples, Grid, Piece, Source
-from troth.report.page.sources import Differences, Item, details, systems
-from troth.report.page.tracking import told
+from troth.report.page.differences import Differences, footnote, told
+from troth.report.page.model import Block, Card, Cell, Chart, Entry, Example, Examples, Grid, Piece, Source, unrounded
+from troth.report.page.sources import Item, details, systems
 
 QUESTION = "Does it stay right when the user says it otherwise?"
 SHOWN = 60  # examples on the page
@@ -88,7 +88,7 @@ def _facts(source: Source, system: str, worst: str) -> list[str]:
         score = source.score(f"cjga:{name}", system)
         if name != worst and score is not None and score.value is not None:
             facts.append(f"Under {name}, {words.percent(score.value, 0)}% is right both ways.")
-    counts = Counter(flip.get("right") for flip in source.details if isinstance(flip, Mapping))
+    counts = Counter(str(flip.get("right")) for flip in details(source))
     if counts:
         facts.append(
             f"{words.count(counts['before'], 'unit')} right only before, {counts['after']:,} right only after a change."
@@ -124,9 +124,9 @@ def blocks(found: Sequence[Item], beyond: Differences) -> list[Block]:
             score = source.score(f"cjga:{label}", system)
             if score is not None:
                 steady.append([name, label, score.value, score.low, score.high, score.n])
-            counts = Counter(f.get("right") for f in details(source) if f.get("perturbation") == label)
+            counts = Counter(str(f.get("right")) for f in details(source) if f.get("perturbation") == label)
             flips += [
-                [name, row, "right only before", -counts["before"]],
+                [name, row, "right only before", counts["before"]],
                 [name, row, "right only after", counts["after"]],
             ]
     fields = ["system", "perturbation", "set", "jga", "low", "high", "n"]
@@ -150,6 +150,7 @@ def blocks(found: Sequence[Item], beyond: Differences) -> list[Block]:
                 "flips", "bars", "Flips in both directions", ["system", "perturbation", "direction", "units"], flips,
                 "units", "perturbation", "direction", note="Left: right before and wrong after. Right: the other way.",
                 x_title="units", zero=True, colours={"right only before": 1, "right only after": 2},
+                left="right only before",
             )
         )  # fmt: skip
     made.append(_table(found, beyond))
@@ -189,25 +190,27 @@ def _table(found: Sequence[Item], beyond: Differences) -> Grid:
     sets = list(dict.fromkeys(["", *(label for source, _ in found for label in perturbations(source))]))
     single = len(found) == 1
     rows: list[list[str]] = []
+    figures: list[list[float | None]] = []
     marks: list[tuple[int, int, bool]] = []
     for label in sets:
         for source, system in found:
-            cells = []
+            scores = []
             for column, metric in enumerate(metrics, 1 if single else 2):
                 named = f"{metric}:{label}" if label else metric
-                cells.append(words.figure(source.score(named, system)))
+                scores.append(source.score(named, system))
                 better = told(beyond.get((source.called(system), named)))[1]
                 if better is not None:
                     marks.append((len(rows), column, better))
-            rows.append([label or "original", *([] if single else [source.called(system)]), *cells])
+            rows.append([label or "original", *([] if single else [source.called(system)]), *map(words.figure, scores)])
+            figures.append(unrounded(scores))
     columns = ["set", *([] if single else ["system"]), *(words.name(metric) for metric in metrics)]
     note = "Percent, with the half-width of the 95% interval over dialogues."
     coref = [source.score("coref_jga", system) for source, system in found]
     note += "".join(
         f" Coreference JGA: {words.figure(one)}." for one in coref if one is not None and one.value is not None
     )
-    note += "" if single else f" ▲ better, ▼ worse than {found[0][0].called(found[0][1])} beyond noise."
-    return Grid("checkdst", "Every set", columns, rows, 1 if single else 2, [], marks, note)
+    note += footnote(found)
+    return Grid("checkdst", "Every set", columns, rows, 1 if single else 2, [], marks, note, figures)
 
 
 def _flip_examples(source: Source, name: str) -> list[Block]:

@@ -27,6 +27,14 @@ def tracked(source: Source, system: str, set: str = "") -> Iterator[tuple[Kept, 
                 yield from ((dialogue, turn) for turn in track.tracked if turn.units)
 
 
+def unpredicted(source: Source, system: str) -> set[tuple[str, int]]:
+    """Turns without a prediction, by dialogue and number. A file of right and wrong has no values at all."""
+    turns = [(dialogue.id, turn) for dialogue, turn in tracked(source, system)]
+    if all(turn.state is None for _, turn in turns):
+        return set()
+    return {(id, turn.number) for id, turn in turns if turn.state is None}
+
+
 def flexible(source: Source, system: str, rates: Sequence[float]) -> list[float] | None:
     """FGA at each λ from the kept verdicts: w = J + (1 − J)·(1 − exp(−λ·lag)). None without dialogues."""
     units = [
@@ -81,9 +89,15 @@ class Slots:
 
 
 def slots(source: Source, system: str) -> Slots:
+    """Of turns that have a prediction, what was made in such a turn: where there is none, every slot is missing."""
     found = Slots()
-    for _, turn in tracked(source, system):
+    lacking = unpredicted(source, system)
+    for dialogue, turn in tracked(source, system):
+        if (dialogue.id, turn.number) in lacking:
+            continue
         for fault in turn.faults:
+            if (dialogue.id, fault.since) in lacking:
+                continue
             name = f"{fault.service}.{fault.slot}" if fault.service else fault.slot
             found.turns[name] += 1
             if fault.since == turn.number:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from troth.records import Score
 from troth.report.page import words
+from troth.report.page.differences import Differences, told
 from troth.report.page.model import Block, Card, Cell, Chart, Entry, Example, Examples, Piece, Source
-from troth.report.page.sources import Differences, Item, details, systems
-from troth.report.page.tracking import metrics_table, told
+from troth.report.page.sources import Item, details, systems
+from troth.report.page.tracking import metrics_table
 
 QUESTION = "Does it stay right when the schema is worded otherwise?"
 SHOWN = 60  # examples on the page
@@ -53,8 +54,9 @@ def _base(source: Source) -> str:
 
 def _average(source: Source) -> str:
     base = _base(source)
-    skipped = (f"{base}_orig", f"{base}_drop")
-    return next((s.metric for s in source.scores if s.metric.startswith(f"{base}_") and s.metric not in skipped), base)
+    every = [s.metric for s in source.scores if s.metric.startswith(f"{base}_")]
+    rest = [metric for metric in every if metric not in (f"{base}_orig", f"{base}_drop")]
+    return next((metric for metric in rest if words.over_wordings(metric) == base), rest[0] if rest else base)
 
 
 def wordings(source: Source) -> list[str]:
@@ -63,9 +65,13 @@ def wordings(source: Source) -> list[str]:
 
 
 def _sentence(source: Source, system: str, score: Score) -> str:
-    units = words.unit(score.signature)
-    text = f"Right in {words.percent(score.value, 0)}% of {units} on average over {len(wordings(source))} wordings"
-    original = source.score(f"{_base(source)}_orig", system)
+    base = _base(source)
+    # Only joint accuracy counts units that are right; other metrics are averages.
+    value = f"{words.percent(score.value, 0)}%"
+    right = f"Right in {value} of {words.unit(score.signature)} on average"
+    text = right if base == "jga" else f"{words.name(base)} is {value}"
+    text += f" over {words.count(len(wordings(source)), 'wording')}"
+    original = source.score(f"{base}_orig", system)
     if original is not None and original.value is not None:
         text += f", {words.percent(original.value, 0)}% under the original schema"
     return text + "."

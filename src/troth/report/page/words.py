@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from troth.records import LOWER, Score
 
 SHARES = (  # (share, in words); the nearest is taken
-    (0.0, "none"),
     (0.05, "one in twenty"),
     (0.1, "a tenth"),
     (0.2, "a fifth"),
@@ -21,7 +20,6 @@ SHARES = (  # (share, in words); the nearest is taken
     (0.75, "three quarters"),
     (0.8, "four fifths"),
     (0.9, "nine tenths"),
-    (1.0, "all"),
 )
 
 NAMES = {
@@ -85,14 +83,16 @@ def is_rate(metric: str) -> bool:
 
 
 def lower_is_better(metric: str) -> bool:
-    return metric.startswith((*LOWER, "all_wrong"))
+    return metric.startswith(LOWER)
 
 
 def share(value: float) -> str:
-    """A share in words: 0.66 is "two thirds"."""
-    if 0 < value < 0.025:
+    """A share in words: 0.66 is "two thirds". Only nothing is none, and only everything is all."""
+    if value <= 0.0 or value >= 1.0:
+        return "none" if value <= 0.0 else "all"
+    if value < 0.025:
         return "hardly any"
-    if 0.975 < value < 1:
+    if value > 0.95:
         return "nearly all"
     return min(SHARES, key=lambda known: abs(known[0] - value))[1]
 
@@ -111,8 +111,6 @@ def name(metric: str) -> str:
     base, _, variant = metric.partition(":")
     if base == "faithful":
         return f"Faithful by {inline(variant)}"
-    if base.startswith("fga@"):
-        return f"FGA, λ = {base.removeprefix('fga@')}"
     if metric.startswith(("coverage:", "act_coverage:")):
         covering = {"ser": "SER covers", "sgsacc": "SGSAcc covers", "validated": "validation leaves"}
         return f"{'Acts' if base == 'act_coverage' else 'Turns'} that {covering.get(variant, variant)}"
@@ -124,11 +122,21 @@ def name(metric: str) -> str:
         return f"{short(base.removesuffix('_orig'))}, original schema"
     if base.endswith("_drop"):
         return f"{short(base.removesuffix('_drop'))}, relative change"
-    found = re.fullmatch(r"(jga|aga|sa|turn_match)_(v\d.*|.*\+.*)", base)
-    if found:
-        return f"{short(found[1])} over the wordings"
-    known = NAMES.get(base, (base, ""))[0]
+    averaged = over_wordings(base)
+    if averaged:
+        return f"{short(averaged)} over the wordings"
+    known = f"FGA, λ = {base.removeprefix('fga@')}" if base.startswith("fga@") else NAMES.get(base, (base, ""))[0]
     return f"{known} under {variant}" if variant else known
+
+
+def over_wordings(metric: str) -> str:
+    """The metric whose mean over a schema's wordings this is (`jga_v1-5`: `jga`); empty if it is no such mean."""
+    if metric in NAMES:
+        return ""
+    fga = metric.partition("_")[0]
+    heads = [fga] if fga.startswith("fga@") else [known for known in NAMES if metric.startswith(f"{known}_")]
+    head = max(heads, key=len, default="")
+    return head if head and re.fullmatch(r"v\d.*|.*\+.*", metric[len(head) + 1 :]) else ""
 
 
 def inline(metric: str) -> str:

@@ -76,6 +76,14 @@ function cardEntry(entry, one, several, place) {
   );
 }
 
+// A table's data: words as they stand, and each figure as a value with its interval, unrounded.
+function figuresOf(grid) {
+  const labels = grid.labels ?? 1;
+  const fields = grid.columns.slice(labels).flatMap((name) => [name, `${name} low`, `${name} high`]);
+  const rows = grid.rows.map((row, r) => [...row.slice(0, labels), ...grid.figures[r]]);
+  return [[...grid.columns.slice(0, labels), ...fields], rows];
+}
+
 function gridPanel(grid) {
   const labels = grid.labels ?? 1;
   const marks = new Map((grid.marks || []).map(([row, column, better]) => [`${row}/${column}`, better]));
@@ -104,7 +112,7 @@ function gridPanel(grid) {
   return el(
     "figure",
     { class: "panel", "data-table": grid.id },
-    el("div", { class: "panel-head" }, el("h3", {}, grid.title), csvButton(grid.id, grid.columns, grid.rows)),
+    el("div", { class: "panel-head" }, el("h3", {}, grid.title), csvButton(grid.id, ...figuresOf(grid))),
     el(
       "div",
       { class: "scroll" },

@@ -36,6 +36,7 @@ function indexed(data) {
         if (turn)
           for (const [service, slot, kind] of turn[2]) faults.set(`${service}/${slot}/${kind}`, [service, slot, kind]);
       item.tracks.set(system, {
+        tracked: turns.length > 0, // what answers alone has no state to be wrong about
         verdicts,
         faults: [...faults.values()],
         answers: answers.map(answerVerdict),

@@ -44,12 +44,15 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-// RFC 4180; a cell that a spreadsheet would take for a formula gets a quote before it.
+// RFC 4180; text that a spreadsheet would take for a formula gets a quote before it. Numbers stay numbers.
+const FORMULA = /^[\t\r\n]|^\s*[=+\-@＝＋－＠]/;
+const NUMBER = /^[+-]?[\d.]+(e[+-]?\d+)?$/;
+
 function csv(fields, rows) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
     let text = String(value);
-    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
+    if (FORMULA.test(text) && !NUMBER.test(text)) text = "'" + text;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [fields, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

@@ -10,9 +10,9 @@ const ANSWERS = [
   ["ser", "a response lacks a value"],
 ];
 const VERDICT = {
-  jga: (track) => track.verdicts.some((one) => one === "fresh" || one === "inherited"),
-  turn_match: (track) => track.verdicts.includes("fresh"),
-  inherited: (track) => track.verdicts.includes("inherited"),
+  jga: (track) => track.tracked && track.verdicts.some((one) => one === "fresh" || one === "inherited"),
+  turn_match: (track) => track.tracked && track.verdicts.includes("fresh"),
+  inherited: (track) => track.tracked && track.verdicts.includes("inherited"),
   right: (track) => !track.verdicts.some((one) => one === "fresh" || one === "inherited"),
   sgsacc: (track) => track.answers.includes("fresh"),
   ser: (track) => track.lacks,

@@ -87,14 +87,16 @@ function joined(rows, along) {
   }
 }
 
-// Stacked to the right, and what is below zero to the left.
+// Stacked to the right, and the series that is named for it to the left.
 function drawBars(chart, frame, width) {
   const groups = series(chart);
   const rows = new Rows(chart, width, 26, 46);
   const { at, box, root } = rows;
+  const by = chart.fields.indexOf(chart.series);
+  const length = (row) => (chart.left && row[by] === chart.left ? -row[at.x] : row[at.x]);
   const summed = (name, sign) => {
-    const mine = chart.rows.filter((row) => row[at.y] === name && row[at.x] * sign > 0);
-    return mine.reduce((sum, row) => sum + row[at.x], 0);
+    const mine = chart.rows.filter((row) => row[at.y] === name && length(row) * sign > 0);
+    return mine.reduce((sum, row) => sum + length(row), 0);
   };
   const low = Math.min(0, ...rows.names.map((name) => summed(name, -1)));
   const high = Math.max(0, ...rows.names.map((name) => summed(name, 1)));
@@ -107,9 +109,9 @@ function drawBars(chart, frame, width) {
     const ends = new Map();
     for (const group of groups) {
       for (const row of group.rows.filter((one) => one[at.y] === name && one[at.x])) {
-        const sign = Math.sign(row[at.x]);
+        const sign = Math.sign(length(row));
         const start = ends.get(sign) || 0;
-        ends.set(sign, start + row[at.x]);
+        ends.set(sign, start + length(row));
         const [x1, x2] = [along(start), along(ends.get(sign))].sort((a, b) => a - b);
         const size = { x: x1, y: y - 8, width: Math.max(1, x2 - x1 - 1), height: 16 };
         root.append(

@@ -109,7 +109,7 @@ function facts(chart, row) {
         chart.percent &&
         typeof value === "number" &&
         ![chart.kind === "lines" ? chart.x : "", "n", "sensitivity"].includes(field);
-      return `${field}: ${shown(field === "units" ? Math.abs(value) : value, fraction)}`;
+      return `${field}: ${shown(value, fraction)}`;
     })
     .join("\n");
 }

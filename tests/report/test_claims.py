@@ -1,0 +1,284 @@
+"""Every sentence on the page must hold: of few metrics, missing predictions, runs that do not compare."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, tracked, varied, write
+from troth.report import kept, page
+from troth.report.page import explorer, figures, grounding, tracking, verdicts
+from troth.report.page.differences import Difference, story, told
+from troth.report.page.model import Chart, Examples, Grid, Heading, Page, Section, Text
+from troth.report.page.sources import named
+
+
+def charts(made: Page) -> list[Chart]:
+    return [block for section in made.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def tables(made: Page) -> list[Grid]:
+    return [block for section in made.sections for block in section.blocks if isinstance(block, Grid)]
+
+
+def texts(made: Page) -> list[str]:
+    return [block.text for section in made.sections for block in section.blocks if isinstance(block, Text)]
+
+
+def scored(out: Path, *arguments: str) -> str:
+    run("dst", GOLD, *arguments, "--profile", "trade", "--out", str(out))
+    return str(out)
+
+
+# -- few metrics -------------------------------------------------------------------------------------------------------
+
+
+def test_without_turn_match_nothing_is_said_of_it(tmp_path: Path) -> None:
+    made = page.build(sources(scored(tmp_path / "run", HASTY, STURDY, "--metrics", "jga")))
+    hasty = made.cards[0].entries[0]
+    assert hasty.sentence == "Right in 33% of turns."
+    assert hasty.facts[0] == "Right in 73% in turn 0, 17% in turn 9."
+    # No chart of turn match without its rows, and no curve through one point.
+    assert [chart.id for chart in charts(made)] == ["turns-jga", "services", "slots-0", "slots-1"]
+
+
+def test_without_joint_accuracy_there_is_still_a_page(tmp_path: Path) -> None:
+    made = page.build(sources(scored(tmp_path / "run", HASTY, "--metrics", "aga")))
+    assert (made.title, made.systems, made.cards) == ("hasty", ["hasty"], [])
+    assert tables(made)[0].rows[0][0] == "Average goal accuracy"
+
+
+def test_responses_by_another_metric_alone(tmp_path: Path) -> None:
+    path = answered(tmp_path / "run")
+    (source,) = sources(path)
+    rest = [score for score in source.scores if score.metric == "ser_applicable"]
+    made = page.build([replace(source, scores=rest)])
+    assert (made.cards, made.systems) == ([], ["whole", "half"])
+    assert tables(made)[0].rows[0][0] == "Slot error rate, applicable"
+
+
+def test_no_chart_without_rows_and_no_heading_over_nothing() -> None:
+    chart = Chart("c", "lines", "", ["x"], [], "x", "x", "x")
+    full = msgspec.structs.replace(chart, rows=[[1]])
+    section = Section("s", "", "", [Heading("a"), chart, Heading("b"), full, Heading("c"), chart])
+    (shown,) = page._part_of([], [], section, []).sections
+    assert shown.blocks == [Heading("b"), full]
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "start"),
+    [
+        ("jga", "JGA over the wordings", "Right in 44% of turns on average over 2 wordings, "),
+        ("aga", "AGA over the wordings", "Average goal accuracy is "),
+        ("fga@0.5", "FGA, λ = 0.5 over the wordings", "FGA, λ = 0.5 is "),
+    ],
+)
+def test_wordings_by_other_metrics(tmp_path: Path, metric: str, name: str, start: str) -> None:
+    sets = (f"v1={HASTY}", f"v2={STURDY}", f"orig={STURDY}")
+    options = ("--profile", "trade", "--metrics", metric, "--name", "tracker", "--out", str(tmp_path / "run"))
+    run("robust", "sgdx", GOLD, *sets, *options)
+    (card,) = page.build(sources(str(tmp_path / "run"))).cards
+    assert card.metric == name
+    assert card.entries[0].sentence.startswith(start)
+    assert ("on average" in card.entries[0].sentence) == (metric == "jga")
+
+
+# -- predictions that are missing or perfect ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", [GOLD, HASTY])
+def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Path, folder: str) -> None:
+    write(tmp_path / "less", load(folder)[4:])
+    whole, less = (scored(tmp_path / name, f"s={path}") for name, path in (("a", folder), ("b", tmp_path / "less")))
+    made = page.build(sources(less))
+    (entry,) = made.cards[0].entries
+    assert entry.facts[0] == "4 dialogues have no prediction and count as wrong."
+    (before,), (after,) = named(sources(whole)), named(sources(less))
+    left = {dialogue["dialogue_id"] for dialogue in load(GOLD)[:4]}
+    made_before = sum(
+        fault.since == turn.number
+        for dialogue, turn in verdicts.tracked(before, "s")
+        if dialogue.id not in left
+        for fault in turn.faults
+    )
+    assert verdicts.slots(after, "s").total == made_before
+    if folder == GOLD:
+        assert entry.sentence == "Right in 82% of turns; the others have no prediction."
+        assert not any("once made" in fact for fact in entry.facts)
+        assert "s makes no mistake where it predicts." in texts(made)
+    else:
+        assert entry.sentence.endswith(" of the wrong predictions inherit an earlier mistake.")
+
+
+def test_missing_predictions_of_a_run_without_dialogues(tmp_path: Path) -> None:
+    write(tmp_path / "less", load(HASTY)[4:])
+    (source,) = sources(scored(tmp_path / "run", str(tmp_path / "less")))
+    made = page.build([replace(source, archive=None)])
+    assert made.cards[0].entries[0].sentence.endswith("% of turns.")
+
+
+def test_a_perfect_run(tmp_path: Path) -> None:
+    (entry,) = page.build(sources(scored(tmp_path / "run", f"s={GOLD}"))).cards[0].entries
+    assert entry.sentence == "Right in 100% of turns: nothing is wrong."
+    assert entry.facts == []  # no service is the hardest
+
+
+def test_an_archive_of_nothing_says_nothing(tmp_path: Path) -> None:
+    (source,) = sources(tracked(tmp_path / "run"))
+    made = page.build([replace(source, archive=kept.Archive(kept.Header()))])
+    assert texts(made) == ["run holds no dialogues, so slots cannot be told apart. Make the run again."]
+
+
+def test_what_a_chart_says_of_turns_holds(tmp_path: Path) -> None:
+    made = page.build(sources(tracked(tmp_path / "run")))
+    note = next(chart.note for chart in charts(made) if chart.id == "turns-jga")
+    assert "falls" not in note
+    assert note.endswith("turn match only where it is made.")
+
+
+# -- runs that do not compare ------------------------------------------------------------------------------------------
+
+
+def test_another_recipe_is_told(tmp_path: Path) -> None:
+    trade = tracked(tmp_path / "trade")
+    sgd = tracked(tmp_path / "sgd", profile="sgd")
+    made = page.build(sources(trade, sgd))
+    line = "sgd:hasty is not compared with trade:hasty: it is scored by another recipe (profile sgd against trade)."
+    assert line in made.lead
+    assert line in tables(made)[0].note
+
+
+def test_other_dialogues_are_told(tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    write(gold, load(GOLD)[:10])
+    (gold / "schema.json").write_bytes(Path(GOLD, "schema.json").read_bytes())
+    write(tmp_path / "few", load(STURDY)[:10])
+    run("dst", str(gold), str(tmp_path / "few"), "--profile", "trade", "--out", str(tmp_path / "b"))
+    made = page.build(sources(scored(tmp_path / "a", HASTY), str(tmp_path / "b")))
+    line = "few is not compared with hasty: it has other dialogues (10 against 22)."
+    assert made.lead == ["State tracking on 10 to 22 dialogues.", line]
+    assert tables(made)[0].note.endswith(line)
+
+
+def test_runs_without_a_metric_in_common(tmp_path: Path) -> None:
+    paths = [scored(tmp_path / metric, f"{metric}={HASTY}", "--metrics", metric) for metric in ("jga", "aga")]
+    assert "aga is not compared with jga: they have no metric in common." in page.build(sources(*paths)).lead
+
+
+def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
+    made = page.build(sources(tracked(tmp_path / "run")))
+    assert "not compared" not in " ".join(made.lead) + tables(made)[0].note
+
+
+def test_a_sensitivity_is_not_in_points(tmp_path: Path) -> None:
+    difference = Difference("a", "b", "ss_jga", 0.5, 0.4, 0.6, 0.001)
+    assert told(difference) == ("0.50 above a, beyond noise", False)
+    (source,) = named(sources(tracked(tmp_path / "run")))
+    found = [(source, "hasty"), (source, "sturdy")]
+    assert story(found, {("sturdy", "ss_jga"): difference}, ["ss_jga"]) == [
+        "sturdy is 0.50 above hasty in schema sensitivity of JGA, beyond noise."
+    ]
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def test_two_runs_with_profiles_have_charts_of_their_own(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run("dst", GOLD, HASTY, "--profiles", "sgd,trade", "--out", str(tmp_path / name))
+    made = page.build(sources(str(tmp_path / "one"), str(tmp_path / "two")))
+    found = [chart for chart in charts(made) if chart.id.startswith("profiles-")]
+    assert len({chart.title for chart in found}) == 2
+    assert [chart.title.partition(",")[0] for chart in found] == [entry.system for entry in made.cards[0].entries]
+
+
+def test_every_figure_has_a_name_of_its_own() -> None:
+    chart = Chart("a/b", "lines", "", ["x"], [[1]], "x", "x", "x")
+    blocks = [msgspec.structs.replace(chart, id=id) for id in ("a/b", "a b", "A b", "a_b-2", "c")]
+    made = Page("", [], [], [], [Section("s", "", "", list(blocks))], [], "")
+    names = [name for name, _ in figures.of_page(made)]
+    assert names == ["s-a_b", "s-a_b-2", "s-A_b-3", "s-a_b-2-2", "s-c"]
+
+
+def systems(*paths: str) -> list[str]:
+    packed = explorer.pack(named(sources(*paths)))
+    data = json.loads(gzip.decompress(base64.b64decode(packed or "")))
+    return [str(name) for name in data["systems"]]
+
+
+def test_the_original_wording_is_the_system_itself(tmp_path: Path) -> None:
+    """If it predicts the same; otherwise both are shown."""
+    dst = scored(tmp_path / "dst", HASTY, STURDY)
+    for name, expected in (("sturdy", []), ("hasty", ["hasty orig"])):
+        out = str(tmp_path / f"x-{name}")
+        sets = (f"v1={HASTY}", f"v2={GOLD}", f"orig={STURDY}")
+        run("robust", "sgdx", GOLD, *sets, "--profile", "trade", "--name", name, "--out", out)
+        assert systems(dst, out) == ["hasty", "sturdy", f"{name} v1", f"{name} v2", *expected]
+    assert systems(varied(tmp_path / "alone")) == ["tracker v1", "tracker v2", "tracker v3", "tracker orig"]
+
+
+# -- responses ---------------------------------------------------------------------------------------------------------
+
+
+def judged(number: int, *, label: int | None = None, faithful: bool | None = None) -> kept.Response:
+    verdict = {} if faithful is None else {"nli": faithful}
+    return kept.Response("bot", f"r{number:02}", "d", "t", label=label, values={"nli": number / 100}, faithful=verdict)
+
+
+def examples(tmp_path: Path, *responses: kept.Response) -> list[tuple[str, str]]:
+    (source,) = sources(tracked(tmp_path / "run"))
+    archive = kept.Archive(kept.Header(holds="responses"), responses=list(responses))
+    found = grounding._examples(replace(source, archive=archive), "bot", "nli", several=False)
+    for block in found:
+        assert isinstance(block, Examples)
+        assert block.total == len(block.items)
+    return [(one.place, one.group) for block in found if isinstance(block, Examples) for one in block.items]
+
+
+def test_without_a_calibration_none_is_said_to_score_high(tmp_path: Path) -> None:
+    shown = examples(tmp_path, *(judged(number, label=0) for number in range(16)))
+    assert shown == [(f"r0{number}", "least faithful") for number in range(4)]
+
+
+def test_with_a_calibration_its_verdict_tells(tmp_path: Path) -> None:
+    shown = examples(
+        tmp_path,
+        judged(1, label=0, faithful=False),
+        judged(2, label=1, faithful=False),
+        judged(3, label=0, faithful=True),
+        judged(4, label=1, faithful=True),
+    )
+    assert shown == [
+        ("r01", "least faithful"),
+        ("r02", "least faithful"),
+        ("r03", "scored high, not supported"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("orchid", "orchids"), ("road", "roads"), ("friend", "friends"), ("island", "islands"), ("build", "buildings"),
+        ("need", "needed"), ("carry", "carried"), ("carries", "carried"), ("movie", "movies"), ("base", "based"),
+        ("class", "classes"),
+    ],
+)  # fmt: skip
+def test_forms_of_a_word_support_each_other(one: str, other: str) -> None:
+    for said, document in ((one, other), (other, one)):
+        response = kept.Response("s", "1", f"It says {document}.", said)
+        assert not [piece for piece in grounding.unsupported(response) if piece.mark]
+    assert [piece.text for piece in grounding.unsupported(kept.Response("s", "1", "It says so.", one)) if piece.mark]
+
+
+def test_units_that_are_wrong(tmp_path: Path) -> None:
+    (source,) = named(sources(tracked(tmp_path / "run")))
+    score = source.score("jga", "hasty")
+    wrong = tracking.wrong_units(source, "hasty")
+    assert score is not None
+    assert wrong.all == wrong.predicted == score.n - round((score.value or 0.0) * score.n)

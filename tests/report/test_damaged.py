@@ -1,0 +1,88 @@
+"""Runs that are damaged, and places that no page can be written to: one line each, no traceback, no waiting."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
+from tests.report.make import sources, tracked, varied
+from troth.errors import UserError
+from troth.report import page
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("runs")
+    return {"dst": tracked(folder / "dst"), "schema": varied(folder / "schema")}
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (pl.col("num").cast(pl.String), "rows.parquet: 'num' holds String, not numbers"),
+        (pl.col("dialogue").str.len_chars(), "rows.parquet: 'dialogue' holds UInt32, not text"),
+        (pl.col("turn").cast(pl.Float64), "rows.parquet: 'turn' holds Float64, not whole numbers"),
+        (pl.lit(1).alias("service"), "rows.parquet: 'service' holds Int32, not text"),
+        (pl.when(pl.col("den") > 1).then("system").alias("system"), "rows.parquet: 'system' has gaps"),
+    ],
+)
+def test_columns_of_another_kind(runs: dict[str, str], tmp_path: Path, damage: pl.Expr, expected: str) -> None:
+    path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
+    pl.read_parquet(path / "rows.parquet").with_columns(damage).write_parquet(path / "rows.parquet")
+    with pytest.raises(UserError) as told:
+        page.build(sources(str(path)))
+    assert str(told.value) == f"{path}: {expected} (make the run again)"
+
+
+def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
+    path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
+    pl.read_parquet(path / "rows.parquet").drop("turn").write_parquet(path / "rows.parquet")
+    with pytest.raises(UserError, match=r"rows\.parquet lacks 'turn'"):
+        page.build(sources(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [("values", {"v1": "abc"}, "a detail's value under 'v1' is no number: 'abc'"), ("turn", [1], "no number: [1]")],
+)
+def test_details_of_another_kind(
+    runs: dict[str, str], tmp_path: Path, field: str, value: object, expected: str
+) -> None:
+    path = Path(shutil.copytree(runs["schema"], tmp_path / "run"))
+    found = json.loads((path / "run.json").read_bytes())
+    found["details"][0][field] = value
+    (path / "run.json").write_text(json.dumps(found))
+    with pytest.raises(UserError) as told:
+        page.build(sources(str(path)))
+    assert expected in str(told.value)
+    assert str(path) in str(told.value)
+
+
+def test_a_pipe_is_not_read(troth: Troth, runs: dict[str, str], tmp_path: Path) -> None:  # noqa: F811
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    handle = os.open(pipe, os.O_RDWR)  # so that opening it does not wait, and reading it would
+    try:
+        result = troth("report", runs["dst"], "--out", str(pipe))
+    finally:
+        os.close(handle)
+    assert (result.code, result.err) == (2, f"troth: {pipe}: is no file (name a file, such as report.html)\n")
+
+
+def test_little_is_read_of_what_is_there(runs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page may be large; its first line says what it is."""
+
+    def whole(_: Path) -> bytes:
+        raise AssertionError("read as a whole")
+
+    out = tmp_path / "report.html"
+    out.write_text(page.MARK)
+    monkeypatch.setattr(Path, "read_bytes", whole)
+    page.write("new", str(out))
+    assert out.read_text() == "new"
