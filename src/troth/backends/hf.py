@@ -20,8 +20,9 @@ from troth.errors import UserError
 
 NLI_ROOM = Room(items=32, units=8192)
 LM_ROOM = Room(items=32, units=4096)
-PACKED = 2048  # tokens read as one row
+PACKED = 8192  # tokens read as one row
 LOGITS = 2**26  # of a batch at once, so that they take a quarter of a gigabyte at most
+ROW_LOGITS = 2**28  # of a row, where every token of it is scored and all are made at once: a gigabyte at most
 FARTHEST = 1_000_000  # a tokenizer that knows no limit says 1e30
 ENTAILMENT, LANGUAGE = 512, 2048  # tokens read, where neither model nor tokenizer says
 
@@ -216,7 +217,7 @@ class HfLm:
 
     def _units(self) -> int:
         """Tokens of a batch: no more than there is room for the logits of."""
-        return max(packed.LEAST, min(PACKED, LOGITS // self._vocabulary()))
+        return max(packed.LEAST, min(PACKED, ROW_LOGITS // self._vocabulary()))
 
     def _vocabulary(self) -> int:
         _, model, _ = self._model()

@@ -23,7 +23,7 @@ from troth.backends.llama import Rows
 
 NAME = "troth_packed"  # of the attention function, in transformers' register
 LEAST = 16  # tokens that sequences must share for it to be worth while
-MASK = 2**21  # entries of a block's mask at most
+QUERIES = 128  # tokens of a block that has a mask, about: the more, the more of the mask is for nothing
 ROWS = 16  # positions whose logits are normalised at a time, so that they stay in the processor's cache
 CLOSE = 1e-3  # on logits, when the model is tried
 
@@ -31,12 +31,12 @@ Tokens = list[int]
 
 
 class Block(NamedTuple):
-    """Queries from `start` to `end`, with keys from `first` to `end`."""
+    """Queries from `start` to `end`, and what they see: themselves, or with a mask the places `keys`."""
 
     start: int
     end: int
-    first: int
-    mask: Any  # what is added to the scores; None: each sees all before it
+    keys: Any  # None: the queries' own places, each seeing all before it
+    mask: Any  # what is added to the scores
 
 
 _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
@@ -128,15 +128,15 @@ def layout(sequences: Sequence[Tokens], batch: Sequence[Piece]) -> Layout:
             path = before[:shared] + list(range(start, start + len(own)))
             made.paths[place] = before = path
             if start == first and own:
-                made.blocks.append(Block(first, len(made.ids), first, None))
+                made.blocks.append(Block(first, len(made.ids), None, None))
             elif own:
                 rest.append((start, path[:shared]))
-        made.blocks.extend(_masked(first, rest, len(made.ids)))
+        made.blocks.extend(_masked(rest, len(made.ids)))
     return made
 
 
-def _masked(first: int, rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
-    """The sequences after the first, some at a time: those before it in the row are masked."""
+def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
+    """The sequences after the first, some at a time, with what they share with any before them."""
     import torch
 
     ends = [start for start, _ in rest[1:]] + [end]
@@ -144,15 +144,17 @@ def _masked(first: int, rest: Sequence[tuple[int, list[int]]], end: int) -> Iter
     while number < len(rest):
         start = rest[number][0]
         last = number + 1
-        while last < len(rest) and (ends[last] - start) * (ends[last] - first) <= MASK:
+        while last < len(rest) and ends[last] - start <= QUERIES:
             last += 1
         stop = ends[last - 1]
-        mask = torch.full((stop - start, stop - first), -torch.inf)
+        shared = sorted({place for _, seen in rest[number:last] for place in seen if place < start})
+        column = {place: at for at, place in enumerate([*shared, *range(start, stop)])}
+        mask = torch.full((stop - start, len(column)), -torch.inf)
         for (begin, seen), until in zip(rest[number:last], ends[number:last], strict=True):
-            mask[begin - start : until - start, torch.tensor(seen) - first] = 0.0
+            mask[begin - start : until - start, [column[place] for place in seen]] = 0.0
             own = torch.full((until - begin, until - begin), -torch.inf).triu_(1)
-            mask[begin - start : until - start, begin - first : until - first] = own
-        yield Block(start, stop, first, mask)
+            mask[begin - start : until - start, column[begin] : column[begin] + until - begin] = own
+        yield Block(start, stop, torch.tensor(list(column)), mask)
         number = last
 
 
@@ -168,10 +170,14 @@ def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: f
     shared = query.shape[1] != key.shape[1]
     out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
     for block in blocks:
-        out[:, block.start : block.end] = torch.nn.functional.scaled_dot_product_attention(
-            query[:, :, block.start : block.end],
-            key[:, :, block.first : block.end],
-            value[:, :, block.first : block.end],
+        own = slice(block.start, block.end)
+        keys, values = (
+            one[:, :, own] if block.keys is None else one.index_select(2, block.keys) for one in (key, value)
+        )
+        out[:, own] = torch.nn.functional.scaled_dot_product_attention(
+            query[:, :, own],
+            keys,
+            values,
             attn_mask=block.mask,
             is_causal=block.mask is None,
             scale=scale,
