@@ -40,7 +40,7 @@ def test_a_run_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
-@pytest.mark.parametrize("broken", ["write_parquet", "_exchange"])
+@pytest.mark.parametrize("broken", ["write_parquet", "exchange"])
 def test_a_crash_leaves_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     save(tmp_path / "run")
 

@@ -314,7 +314,7 @@ def _folder(out: str) -> Iterator[tuple[Path, Path]]:
             part.chmod(0o755)
             _refuse(out)  # a minute has passed
             if target.exists():
-                store._exchange(part, target)
+                store.exchange(part, target)
             else:
                 part.rename(target)
         finally:

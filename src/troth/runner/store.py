@@ -77,7 +77,7 @@ def save(
                 kept.write(fresh / kept.NAME, dialogues)
             fresh.chmod(0o755)
             if target.exists():
-                _exchange(fresh, target)
+                exchange(fresh, target)
             else:
                 fresh.rename(target)
         finally:
@@ -210,7 +210,7 @@ def rows(path: str) -> pl.DataFrame:
         raise UserError(f"cannot be read: {first}", file=str(file), hint="make the run again") from error
 
 
-def _exchange(fresh: Path, target: Path) -> None:
+def exchange(fresh: Path, target: Path) -> None:
     """Swap two folders in one step where the system can (Linux), else in two renames with the old one kept aside."""
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
