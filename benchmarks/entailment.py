@@ -10,7 +10,7 @@ from benchmarks import timing
 PAIRS = """
 import sys
 from troth import demo, readers
-from troth.scorers import sgsacc
+from troth.responses import sgsacc
 gold = str(demo.path("gold"))
 schema = readers.schema(gold + "/schema.json")
 units = [unit for dialogue in readers.gold(gold) for unit in sgsacc.units(dialogue, schema)]
@@ -20,7 +20,7 @@ pairs = [(text, told) for one in asked for text in (one.text, one.augmented) for
 
 OURS = """
 import time
-from troth.backends.embedded import EmbeddedNli
+from troth.models.embedded import EmbeddedNli
 nli = EmbeddedNli()
 nli.probabilities(pairs[:1])
 start = time.perf_counter()
@@ -35,7 +35,7 @@ import numpy as np, onnx, torch
 from onnx import numpy_helper
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertForSequenceClassification
-from troth.backends.embedded import FOLDER
+from troth.models.embedded import FOLDER
 held = {t.name: numpy_helper.to_array(t) for t in onnx.load(FOLDER / "model.onnx").graph.initializer}
 weights = {}
 model = BertForSequenceClassification(BertConfig(hidden_size=384, intermediate_size=1536, num_hidden_layers=6,
@@ -66,9 +66,9 @@ print(*found[:200])
 
 CACHE = """
 import tempfile, time
-from troth.backends.cached import CachedNli
-from troth.backends.fake import FakeNli
-from troth.backends.store import Store
+from troth.models.cached import CachedNli
+from troth.models.fake import FakeNli
+from troth.storage.cache import Store
 pairs = [(f"{premise} {n}", told) for n in range(40) for premise, told in dict.fromkeys(pairs)]
 with tempfile.TemporaryDirectory() as folder:
     first = CachedNli(FakeNli(), Store.at(folder + "/scores.sqlite")).probabilities(pairs)

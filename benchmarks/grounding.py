@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from benchmarks import timing
 from benchmarks.corpus import SHARED
 from troth import stats
-from troth.backends.hf import HfLm
-from troth.backends.hub import embedded
-from troth.backends.store import Store
-from troth.generate.grounded import Responder
-from troth.generate.pmi_decode import Prompt, Setting, decode
+from troth.core.records import Grounded
+from troth.grounding.generator import Responder
+from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
+from troth.grounding.pmi_decode import Prompt, Setting, decode
+from troth.models.hf import HfLm
+from troth.models.hub import embedded
 from troth.readers import grounded as readers
-from troth.records import Grounded
-from troth.scorers.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
+from troth.storage.cache import Store
 
 SETS = {"WoW": ("wow/begin_dev_wow.tsv", 2.0), "CMU-DoG": ("cmu-dog/begin_dev_cmu.tsv", 3.5),
         "Topical-Chat": ("topicalchat/begin_dev_tc.tsv", 3.5)}  # fmt: skip

@@ -11,16 +11,18 @@ import msgspec
 
 from docs_build import commands, python_api
 from docs_build.markdown import block, code, first, page, prose, table
-from troth import backends, readers
-from troth.backends import models as embedded
-from troth.metrics import aggregate, grounding
-from troth.metrics.matching import MATCHERS
-from troth.metrics.profiles import OPTIONS, PROFILES, RULES, Profile
+from troth import models as backends
+from troth import readers
+from troth.core.registry import Registry
+from troth.grounding import metrics as grounded
+from troth.grounding import overlap as grounding
+from troth.models import catalog as embedded
 from troth.perturb import FAMILIES
 from troth.readers import grounded as documents
-from troth.registry import Registry
-from troth.runner import nlg_scores
-from troth.scorers import grounded
+from troth.responses import metrics as nlg_scores
+from troth.tracking import metrics as aggregate
+from troth.tracking.matching import MATCHERS
+from troth.tracking.profiles import OPTIONS, PROFILES, RULES, Profile
 
 
 def pages() -> dict[str, Callable[[], str]]:

@@ -25,9 +25,9 @@ import msgspec
 from rapidfuzz import fuzz, process
 
 from troth import demo, readers
-from troth.perturb.schema import Renaming, renamed
-from troth.records import Dialogue, Schema, Turn
-from troth.runner import demo as runner
+from troth.core.records import Dialogue, Schema, Turn
+from troth.demo import run as runner
+from troth.perturb.schemas.renaming import Renaming, renamed
 
 TRACKERS = ("hasty", "sturdy")
 SAME = 85  # of 100: how like a name a misspelt one is

@@ -15,10 +15,10 @@ import pytest
 
 from tests import demo_predictions
 from troth import demo
-from troth.records import Dialogue, Frame, Service, SlotSchema, Turn
-from troth.runner import demo as runner
-from troth.runner.check import check
-from troth.runner.nlg import nlg
+from troth.core.records import Dialogue, Frame, Service, SlotSchema, Turn
+from troth.demo import run as runner
+from troth.responses.score import nlg
+from troth.tracking.check import check
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 TRACKERS = ("hasty", "sturdy")

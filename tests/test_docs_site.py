@@ -12,14 +12,15 @@ import pytest
 from docs_build import markdown, pages, reference
 
 import troth
-from troth import backends, cli, readers
-from troth.backends import models
-from troth.metrics import aggregate
-from troth.metrics.profiles import PROFILES, RULES
+from troth import cli, readers
+from troth import models as backends
+from troth.grounding import metrics as grounded
+from troth.models import catalog as models
 from troth.perturb import FAMILIES
 from troth.readers import grounded as documents
-from troth.runner import nlg_scores
-from troth.scorers import grounded
+from troth.responses import metrics as nlg_scores
+from troth.tracking import metrics as aggregate
+from troth.tracking.profiles import PROFILES, RULES
 
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [

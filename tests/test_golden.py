@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from troth.metrics.profiles import PROFILES
-from troth.runner.dst import dst
-from troth.runner.nlg import nlg
+from troth.responses.score import nlg
+from troth.tracking.profiles import PROFILES
+from troth.tracking.score import dst
 
 PUBLIC = {
     "active_intent_accuracy": "intent_accuracy",

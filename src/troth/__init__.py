@@ -11,67 +11,67 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from troth.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from troth.errors import UserError as UserError
-    from troth.generate.rerank import Choice as Choice
-    from troth.generate.rerank import Nbest as Nbest
-    from troth.generate.rerank import rerank as rerank
-    from troth.generate.rerank import rerank_all as rerank_all
-    from troth.metrics.profiles import PROFILES as PROFILES
-    from troth.metrics.profiles import Profile as Profile
-    from troth.metrics.profiles import profile as profile
-    from troth.records import Score as Score
-    from troth.runner.agreement import agree as agree
-    from troth.runner.annotate import annotate as annotate
-    from troth.runner.check import check as check
-    from troth.runner.compare import compare as compare
-    from troth.runner.compare import gate as gate
-    from troth.runner.compare import sides as sides
-    from troth.runner.compute import load as load
-    from troth.runner.dst import Result as Result
-    from troth.runner.dst import dst as dst
-    from troth.runner.experiments import to_mlflow as to_mlflow
-    from troth.runner.experiments import to_wandb as to_wandb
-    from troth.runner.explain import explain as explain
-    from troth.runner.ground import ground as ground
-    from troth.runner.meta_eval import fit as fit
-    from troth.runner.meta_eval import meta_eval as meta_eval
-    from troth.runner.nlg import nlg as nlg
-    from troth.runner.wording import judge as judge
-    from troth.runner.wording import wording as wording
-    from troth.scorers.grounded import Models as Models
+    from troth.core.errors import UserError as UserError
+    from troth.core.score import Score as Score
+    from troth.grounding.metrics import Models as Models
+    from troth.grounding.score import ground as ground
+    from troth.integrations.evaluate import load as load
+    from troth.integrations.experiments import to_mlflow as to_mlflow
+    from troth.integrations.experiments import to_wandb as to_wandb
+    from troth.meta.agreement import agree as agree
+    from troth.meta.annotate import annotate as annotate
+    from troth.meta.evaluate import fit as fit
+    from troth.meta.evaluate import meta_eval as meta_eval
+    from troth.meta.wording import judge as judge
+    from troth.meta.wording import wording as wording
+    from troth.report.compare import compare as compare
+    from troth.report.compare import gate as gate
+    from troth.report.compare import sides as sides
+    from troth.responses.rerank import Choice as Choice
+    from troth.responses.rerank import Nbest as Nbest
+    from troth.responses.rerank import rerank as rerank
+    from troth.responses.rerank import rerank_all as rerank_all
+    from troth.responses.score import nlg as nlg
+    from troth.tracking.check import check as check
+    from troth.tracking.explain import explain as explain
+    from troth.tracking.profiles import PROFILES as PROFILES
+    from troth.tracking.profiles import Profile as Profile
+    from troth.tracking.profiles import profile as profile
+    from troth.tracking.score import Result as Result
+    from troth.tracking.score import dst as dst
 
 _HOME = {
-    "UserError": "troth.errors",
-    "rerank_all": "troth.generate.rerank",
-    "rerank": "troth.generate.rerank",
-    "Nbest": "troth.generate.rerank",
-    "Choice": "troth.generate.rerank",
-    "PROFILES": "troth.metrics.profiles",
-    "Profile": "troth.metrics.profiles",
-    "profile": "troth.metrics.profiles",
-    "Score": "troth.records",
-    "agree": "troth.runner.agreement",
-    "annotate": "troth.runner.annotate",
-    "check": "troth.runner.check",
-    "compare": "troth.runner.compare",
-    "gate": "troth.runner.compare",
-    "sides": "troth.runner.compare",
-    "load": "troth.runner.compute",
-    "Result": "troth.runner.dst",
-    "dst": "troth.runner.dst",
-    "to_mlflow": "troth.runner.experiments",
-    "to_wandb": "troth.runner.experiments",
-    "explain": "troth.runner.explain",
-    "ground": "troth.runner.ground",
-    "fit": "troth.runner.meta_eval",
-    "meta_eval": "troth.runner.meta_eval",
-    "Models": "troth.scorers.grounded",
-    "nlg": "troth.runner.nlg",
-    "judge": "troth.runner.wording",
-    "wording": "troth.runner.wording",
+    "UserError": "troth.core.errors",
+    "rerank_all": "troth.responses.rerank",
+    "rerank": "troth.responses.rerank",
+    "Nbest": "troth.responses.rerank",
+    "Choice": "troth.responses.rerank",
+    "PROFILES": "troth.tracking.profiles",
+    "Profile": "troth.tracking.profiles",
+    "profile": "troth.tracking.profiles",
+    "Score": "troth.core.records",
+    "agree": "troth.meta.agreement",
+    "annotate": "troth.meta.annotate",
+    "check": "troth.tracking.check",
+    "compare": "troth.report.compare",
+    "gate": "troth.report.compare",
+    "sides": "troth.report.compare",
+    "load": "troth.integrations.evaluate",
+    "Result": "troth.tracking.score",
+    "dst": "troth.tracking.score",
+    "to_mlflow": "troth.integrations.experiments",
+    "to_wandb": "troth.integrations.experiments",
+    "explain": "troth.tracking.explain",
+    "ground": "troth.grounding.score",
+    "fit": "troth.meta.evaluate",
+    "meta_eval": "troth.meta.evaluate",
+    "Models": "troth.grounding.metrics",
+    "nlg": "troth.responses.score",
+    "judge": "troth.meta.wording",
+    "wording": "troth.meta.wording",
 }
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 

@@ -20,7 +20,7 @@ from tests.browser.conftest import DESKTOP, FLAGS, PHONE, chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from troth.runner.demo import Demo
+    from troth.demo.run import Demo
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TABS = ("summary", "tracking", "robustness", "responses", "grounding", "explorer")
@@ -101,7 +101,7 @@ def main() -> None:
     if len(sys.argv) == 3:
         every(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))
         return
-    from troth.runner.demo import PAGE, demo
+    from troth.demo.run import PAGE, demo
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "troth-demo"

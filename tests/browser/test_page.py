@@ -12,10 +12,10 @@ import pytest
 
 from tests.browser.conftest import PHONE, Open
 from tests.report.make import EVIL, FOLDER, LOST, NAME, page
-from troth.report import kept
 from troth.report import page as report
 from troth.report.page import words
-from troth.runner import store
+from troth.storage import explorer
+from troth.storage import runs as store
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 from playwright.sync_api import Locator, Page, expect
@@ -79,11 +79,11 @@ def test_the_first_screen_tells_the_story(opened: Open, files: dict[str, Path]) 
 # -- explorer ----------------------------------------------------------------------------------------------------------
 
 
-def archive(files: dict[str, Path]) -> list[kept.Kept]:
-    return kept.read(files["dst"].parent / "dst" / kept.NAME).dialogues
+def archive(files: dict[str, Path]) -> list[explorer.DialogueView]:
+    return explorer.read(files["dst"].parent / "dst" / explorer.NAME).dialogues
 
 
-def track(one: kept.Kept, system: str) -> tuple[kept.Tracked, ...]:
+def track(one: explorer.DialogueView, system: str) -> tuple[explorer.TurnView, ...]:
     return next(track.tracked for track in one.tracks if track.system == system)
 
 
@@ -100,7 +100,7 @@ def test_filters(opened: Open, files: dict[str, Path]) -> None:
         number = sum(wanted(one) for one in dialogues)
         return "22 dialogues" if number == 22 else f"{number} of 22 dialogues"
 
-    def faults(one: kept.Kept, system: str = "hasty") -> list[kept.Fault]:
+    def faults(one: explorer.DialogueView, system: str = "hasty") -> list[explorer.SlotFault]:
         return [fault for turn in track(one, system) for fault in turn.faults]
 
     shown.get_by_label("Service", exact=True).select_option(label="Trains_1")

@@ -138,7 +138,7 @@ def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
     fails("no system is called 'mne' (did you mean 'mine'?)", run, "--out", out, "--system", "mne")
     fails("its folder does not exist", run, "--out", str(tmp_path / "no" / "s.csv"))
     (tmp_path / "s.key.json").write_text("old")
-    fails("s.key.json: is there already", run, "--out", out)
+    fails("s.key.json: exists already", run, "--out", out)
     (tmp_path / "s.key.json").unlink()
     troth("dst", GOLD, GOLD, "--out", str(tmp_path / "dst"))
     fails("not a run with sgsacc (make one with troth nlg", str(tmp_path / "dst"), "--out", out)

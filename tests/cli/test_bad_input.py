@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Result, Troth
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers import source
 
 Spoil = Callable[[Corpus], None]
@@ -488,7 +488,7 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         ),
         (["convert", GOLD, "new", "--to", "jsnl"], "no format is called 'jsnl' (did you mean 'jsonl'?)"),
         (["convert", GOLD, "new", "--to", "trade"], "'trade' can be read, but not written (can be written: "),
-        (["convert", GOLD, GOLD, "--to", "sgd"], "is there already (name a new file or folder)"),
+        (["convert", GOLD, GOLD, "--to", "sgd"], "exists already (name a new file or folder)"),
         (["convert", GOLD, "/nowhere/new", "--to", "sgd"], "its folder does not exist (make '/nowhere' first)"),
         (["convert", GOLD, "x" * 5000, "--to", "sgd"], "cannot be written: File name too long ("),
         (["compare", HASTY, STURDY], "is not a run of troth (score predictions against --gold GOLD)"),

@@ -17,10 +17,10 @@ from click.shell_completion import ShellComplete
 from tests.cli.conftest import Troth
 from troth import cli
 from troth.cli import COMMANDS, completion
-from troth.metrics import aggregate
-from troth.metrics.profiles import PROFILES
 from troth.perturb import FAMILIES
 from troth.readers import FORMATS
+from troth.tracking import metrics as aggregate
+from troth.tracking.profiles import PROFILES
 
 HERE = Path(sys.executable).parent
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, Corpus, Troth
 from tests.cli.test_bad_input import told, tree
-from troth import __version__
+from troth.core.version import __version__
 
 GAPS = """\
 {"context": "<user> a room", "dial_id": "mul0001-0", "gold": "hotel area north", "pred": "hotel area north"}

@@ -13,8 +13,9 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, Troth
 from tests.cli.test_bad_input import told, tree
-from troth.report import kept
-from troth.runner import demo, store
+from troth.demo import run as demo
+from troth.storage import explorer
+from troth.storage import runs as store
 
 HEADS = ["State tracking", "Robustness", "Responses", "Grounding", "And beware"]
 LEAN = {
@@ -55,7 +56,7 @@ def test_four_questions_and_a_page(whole: demo.Demo) -> None:
     for name in demo.RUNS:
         run = store.load(str(folder / name))
         assert run.scores
-        archive = kept.read(folder / name / kept.NAME)
+        archive = explorer.read(folder / name / explorer.NAME)
         assert archive.responses if name == "grounding" else archive.dialogues
     text = (folder / "report.html").read_text()
     for question in ("track what the user wants", "user says it otherwise", "schema is worded otherwise",

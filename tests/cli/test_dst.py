@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Troth
-from troth import __version__
+from troth.core.version import __version__
 
 KEYS = ["system", "metric", "group", "value", "low", "high", "n", "signature"]
 NAMES = [

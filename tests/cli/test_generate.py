@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import GOLD, Troth
-from troth import backends, demo
-from troth.backends.fake import FakeNli
-from troth.generate.templates import fingerprint, read
+from troth import demo
+from troth import models as backends
+from troth.models.fake import FakeNli
+from troth.responses.templates import fingerprint, read
 
 TEMPLATES = demo.path("templates")
 
@@ -131,7 +132,7 @@ def test_meta_templates(fine: Troth) -> None:
     [
         (("generate", "rerank", GOLD, "nowhere.jsonl", "--out", "{out}"), "nowhere.jsonl: no such file or folder"),
         (("generate", "rerank", "nowhere", "{lists}", "--out", "{out}"), "nowhere: no such file or folder"),
-        (("generate", "rerank", GOLD, "{lists}", "--out", "{lists}"), "n.jsonl: is there already (name a new file)"),
+        (("generate", "rerank", GOLD, "{lists}", "--out", "{lists}"), "n.jsonl: exists already (name a new file)"),
         (("generate", "rerank", GOLD, "{lists}", "--out", "nowhere/x"), "nowhere/x: its folder does not exist"),
         (("generate", "rerank", GOLD, "{lists}"), "Missing option '--out'."),
         (("generate", "templates", GOLD, "--templates", "nowhere", "--out", "{out}"), "nowhere: no such folder"),
@@ -174,7 +175,7 @@ def test_perturb_with_a_model_for_nothing(troth: Troth, tmp_path: Path) -> None:
     [
         ("paraphrse", "out", "paraphrase"),
         ("disfluency", "out", "none are made"),
-        ("paraphrase", "there", "there: is there already"),
+        ("paraphrase", "there", "there: exists already"),
     ],
 )
 def test_no_model_is_opened_for_what_cannot_be_done(

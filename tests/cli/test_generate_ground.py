@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.backends.build import WORDS, lm_folder
 from tests.cli.conftest import Troth
-from troth.backends.batches import Room
-from troth.records import Grounded
-from troth.runner import decode
+from tests.models.build import WORDS, lm_folder
+from troth.core.records import Grounded
+from troth.grounding import generate as decode
+from troth.models.batches import Room
 
 ITEMS = [
     {"id": "1", "document": "the room is nice", "history": ["the room is"], "response": "it is nice", "source": "a"},
@@ -44,7 +44,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses of words, other ones for each context and setting: what a model of random weights says scores 0."""
-    from troth.generate.grounded import Response
+    from troth.grounding.generator import Response
 
     def said(self: Any, contexts: Any, setting: Any) -> list[bytes]:
         made = []
@@ -53,7 +53,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(msgspec.msgpack.encode(Response(" ".join(draw.sample(WORDS, 5)), 5, 0)))
         return made
 
-    monkeypatch.setattr("troth.generate.grounded.Responder._made", said)
+    monkeypatch.setattr("troth.grounding.generator.Responder._made", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")
@@ -167,7 +167,7 @@ def test_more_tokens_than_it_reads(troth: Troth, model: str, data: str, tmp_path
 def test_a_killed_run_goes_on(
     troth: Troth, model: str, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from troth.generate.pmi_decode import decode as real
+    from troth.grounding.pmi_decode import decode as real
 
     cache = str(tmp_path / "scores.sqlite")
     arguments = ("--model", model, "--metrics", "none", "--max-tokens", "6", "--cache", cache)
@@ -179,8 +179,8 @@ def test_a_killed_run_goes_on(
         asked.append(len(prompts))
         return real(model, prompts, setting, **options)
 
-    monkeypatch.setattr("troth.generate.grounded.ROOM", Room(items=1, units=100))
-    monkeypatch.setattr("troth.generate.grounded.decode", killed)
+    monkeypatch.setattr("troth.grounding.generator.ROOM", Room(items=1, units=100))
+    monkeypatch.setattr("troth.grounding.generator.decode", killed)
     assert troth("generate", "ground", data, "--out", str(tmp_path / "o.jsonl"), *arguments).code == 130
     assert not (tmp_path / "o.jsonl").exists()
 
@@ -188,14 +188,14 @@ def test_a_killed_run_goes_on(
         asked.append(len(prompts))
         return real(model, prompts, setting, **options)
 
-    monkeypatch.setattr("troth.generate.grounded.decode", counted)
+    monkeypatch.setattr("troth.grounding.generator.decode", counted)
     assert troth("generate", "ground", data, "--out", str(tmp_path / "o.jsonl"), *arguments).code == 0
     assert sum(asked) == 3
 
 
 def test_the_document_gives_way(model: str, tmp_path: Path) -> None:
-    from troth.generate.grounded import Responder
-    from troth.generate.pmi_decode import Setting
+    from troth.grounding.generator import Responder
+    from troth.grounding.pmi_decode import Setting
 
     made = decode.responder(model, cache=None)
     assert isinstance(made, Responder)
@@ -284,9 +284,9 @@ def test_the_order_of_metrics_moves_nothing(troth: Troth, model: str, data: str)
 
 
 def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
-    """Also where some of it is there already."""
-    from troth.generate.pmi_decode import Setting
-    from troth.scorers.grounded import Models
+    """Also where some of it exists already."""
+    from troth.grounding.metrics import Models
+    from troth.grounding.pmi_decode import Setting
 
     made = decode.responder(model, cache=None)
     made.responses(decode.load(data).items[:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
@@ -314,13 +314,13 @@ def test_nothing_to_pick_by(troth: Troth, model: str, data: str) -> None:
 
 def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One setting gives an empty response, one context has no document, and one no response to compare with."""
-    from troth.generate.pmi_decode import decode as real
+    from troth.grounding.pmi_decode import decode as real
 
     def empty(model: Any, prompts: Any, setting: Any, **options: Any) -> Any:
         made = real(model, prompts, setting, **options)
         return [[], *made[1:]] if setting.alpha == 0.5 and setting.top_p == 0.6 else made
 
-    monkeypatch.setattr("troth.generate.grounded.decode", empty)
+    monkeypatch.setattr("troth.grounding.generator.decode", empty)
     file = tmp_path / "some.jsonl"
     bare = {"id": "4", "document": "", "history": ["monday"], "response": "for two"}
     file.write_text("".join(json.dumps(item) + "\n" for item in (*ITEMS[:2], bare, ITEMS[2] | {"response": ""})))
@@ -403,7 +403,7 @@ def test_checkers_that_are_none(
     troth: Troth, model: str, data: str, checkers: str, name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told before anything is generated."""
-    monkeypatch.setattr("troth.generate.grounded.decode", None)
+    monkeypatch.setattr("troth.grounding.generator.decode", None)
     made = troth("generate", "sweep", data, "--model", model, "--grammar", name, *COMMON)
     assert made.code == 2
     assert said in made.err

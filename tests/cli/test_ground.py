@@ -94,7 +94,7 @@ def test_fit_and_judge(fine: Troth, troth: Troth, data: str, tmp_path: Path) -> 
     judged = fine("ground", data, "--metrics", "u_f1", "--calibration", out).out
     assert "faithful:u_f1  0.500" in judged
     again = troth("meta", "fit", data, "--metrics", "u_f1", "--out", out)
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "exists already" in again.err) == (2, True)
     Path(out).write_text(Path(out).read_text().replace("spacy-en", "spacy-de"))
     refused = troth("ground", data, "--metrics", "u_f1", "--calibration", out)
     assert refused.code == 2
@@ -146,7 +146,7 @@ def test_meta_eval_json(fine: Troth, data: str) -> None:
         (("ground", "{data}", "--metrics", "bluw"), "responses is called 'bluw' (did you mean 'bleu'?)"),
         (("ground", "none.jsonl"), "none.jsonl: no such file or folder"),
         (("ground", "{data}", "--format", "begn"), "no format of grounded responses is called 'begn'"),
-        (("ground", "{data}", "--rows", "{data}"), "data.jsonl: is there already"),
+        (("ground", "{data}", "--rows", "{data}"), "data.jsonl: exists already"),
         (("ground", "{data}", "--calibration", "{data}"), "data.jsonl: not a calibration"),
         (("ground", "{data}", "--explain", "1", "--json"), "--json and --explain exclude each other (--words FILE has"),
         (("meta", "eval", "{data}", "--to", "html"), "no table is written as 'html'"),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, Troth
 from troth import cli
-from troth.backends.store import Store
+from troth.storage.cache import Store
 
 WITHOUT = {"completion"}  # prints a script
 

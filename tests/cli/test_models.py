@@ -9,13 +9,13 @@ import click
 import msgspec
 import pytest
 
-from tests.backends.test_models import FILES, tiny, wheel
 from tests.cli.conftest import Troth
-from troth import backends
-from troth.backends import models
-from troth.backends.models import MANIFEST, Model
-from troth.backends.store import Store
+from tests.models.test_catalog import FILES, tiny, wheel
+from troth import models as backends
 from troth.cli import options
+from troth.models import catalog as models
+from troth.models.catalog import MANIFEST, Model
+from troth.storage.cache import Store
 
 
 @pytest.fixture

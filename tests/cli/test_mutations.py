@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from troth import demo
-from troth.errors import UserError
-from troth.metrics.profiles import OPTIONS, PROFILES, Profile
-from troth.records import Score
-from troth.runner.check import check
-from troth.runner.dst import dst
+from troth.core.errors import UserError
+from troth.core.score import Score
+from troth.tracking.check import check
+from troth.tracking.profiles import OPTIONS, PROFILES, Profile
+from troth.tracking.score import dst
 
 DIALOGUES = ("figure_1", "demo_12", "demo_07")  # two services, alternatives of a value, a state that shrinks
 TIMES = 130  # mutants of each of SGD's files, of each kind

@@ -10,13 +10,14 @@ import pytest
 
 import troth as package
 from tests.cli.conftest import Troth
-from tests.scorers.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
+from tests.grounding.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
 from troth.cli import nlg as command
-from troth.metrics import slot_error
-from troth.records import Act, Service
-from troth.report import kept, tables
-from troth.runner import nlg as runner
-from troth.runner import store
+from troth.core import table as tables
+from troth.core.records import Act, Service
+from troth.responses import score as runner
+from troth.responses import ser as slot_error
+from troth.storage import explorer
+from troth.storage import runs as store
 
 WRONG = {**GOLD, ("a", 1): "Fawlty Towers, a hotel in the north.", ("a", 5): ""}
 V = package.__version__
@@ -129,7 +130,7 @@ def test_every_act_in_a_file(troth: Troth, fine: Troth, gold: str, tmp_path: Pat
     assert all("excluded" in row for row in rows)
     again = troth(*arguments)
     assert (again.code, again.out) == (2, "")
-    assert again.err == f"troth: {out}: is there already (name a new file)\n"
+    assert again.err == f"troth: {out}: exists already (name a new file)\n"
 
 
 def test_a_run_is_kept_and_compared(fine: Troth, gold: str, tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_details_are_the_acts_that_a_rule_fits(fine: Troth, tmp_path: Path) -> N
     fine("nlg", gold, responses(tmp_path, {("a", 1): "No."}), "--nli", "fake", "--out", run, "--metrics", "sgsacc")
     assert [act["act"] for act in store.load(run).details] == ["OFFER"]
     assert store.load(run).arguments["metrics"] == "sgsacc"
-    (kept_one,) = kept.read(Path(run) / kept.NAME).dialogues
+    (kept_one,) = explorer.read(Path(run) / explorer.NAME).dialogues
     assert len(kept_one.tracks[0].answers[0].acts) == 2
 
 

@@ -180,7 +180,7 @@ def test_bad_dialogues(troth: Troth, tmp_path: Path, data: bytes, message: str) 
 
 def test_out_is_not_overwritten_and_a_schema_is_needed(troth: Troth, tmp_path: Path) -> None:
     result = troth("perturb", "schema", GOLD, str(tmp_path), "--make", "corrupt")
-    assert (result.code, result.err) == (2, f"troth: {tmp_path}: is there already (name a new folder)\n")
+    assert (result.code, result.err) == (2, f"troth: {tmp_path}: exists already (name a new folder)\n")
     lone = tmp_path / "dialogues_001.json"
     lone.write_bytes((Path(GOLD) / "dialogues_001.json").read_bytes())
     result = troth("perturb", "schema", str(lone), str(tmp_path / "out"), "--make", "corrupt")

@@ -14,9 +14,9 @@ import pytest
 
 from tests.cli.conftest import GOLD, Result, Troth
 from troth import demo
+from troth.grounding.metrics import METRICS
 from troth.perturb import FAMILIES
 from troth.readers import FORMATS
-from troth.scorers.grounded import METRICS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from tests.cli.conftest import Troth
-from tests.runner.test_wording import VARIANT
-from tests.scorers.build import CORPUS, SCHEMA, write
-from troth.runner import store
-from troth.scorers.references import fingerprint
+from tests.grounding.build import CORPUS, SCHEMA, write
+from tests.meta.test_wording import VARIANT
+from troth.responses.references import fingerprint
+from troth.storage import runs as store
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Troth
-from troth.backends.fake import FakeLm
 from troth.cli import words
-from troth.records import Grounded
-from troth.runner.words import Explained, explained, least
-from troth.scorers.pmi import Word
+from troth.core.records import Grounded
+from troth.grounding.pmi import Word
+from troth.grounding.words import Explained, explained, least
+from troth.models.fake import FakeLm
 
 GROUNDS = "Crayola makes chalk in Easton."
 ROWS = [
@@ -58,7 +58,7 @@ def test_written_with_scores(troth: Troth, data: str, tmp_path: Path) -> None:
     reason = "no document, or no response"
     assert found[2] == {"system": "said", "id": "c", "value": None, "words": [], "reason": reason}
     again = troth("ground", data, "--metrics", "pmi_faith", "--lm", "fake", "--words", str(out))
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "exists already" in again.err) == (2, True)
 
 
 def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

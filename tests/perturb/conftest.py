@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from troth import demo, readers
+from troth.core.records import Act, Dialogue, Frame, Schema, Span, State, Turn
 from troth.perturb import Changed, Inventory, apply, inventory
-from troth.records import Act, Dialogue, Frame, Schema, Span, State, Turn
 
 
 class Corpus(NamedTuple):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.perturb import conftest
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
+from troth.core.records import Dialogue
 from troth.perturb import apply
-from troth.perturb.disfluency import Options
-from troth.records import Dialogue
+from troth.perturb.users.disfluency import Options
 
 
 def unchanged_but_for_text(before: Dialogue, after: Dialogue) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.perturb.edit import Edit, edited, spans, with_contexts
-from troth.records import Dialogue, Frame, Span, Turn
+from troth.core.records import Dialogue, Frame, Span, Turn
+from troth.perturb.users.edit import Edit, edited, spans, with_contexts
 
 
 def turn(text: str, *marked: tuple[int, int]) -> Turn:

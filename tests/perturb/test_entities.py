@@ -9,10 +9,10 @@ import pytest
 
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
 from troth import readers
-from troth.normalize import is_named_entity
+from troth.core.normalize import is_named_entity
+from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, State, Turn
 from troth.perturb import Changed, Inventory, apply, inventory
-from troth.perturb.entities import LOST, OVERLAP, UNSAID, Options
-from troth.records import Act, Dialogue, Frame, ServiceCall, Span, State, Turn
+from troth.perturb.users.entities import LOST, OVERLAP, UNSAID, Options
 
 
 def named(dialogue: Dialogue, known: Inventory) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.perturb.conftest import Corpus, Make, check, corpus_of, spans_fit
 from troth.perturb import apply
-from troth.perturb.format import Options, spelled
+from troth.perturb.users.format import Options, spelled
 
 
 @pytest.mark.parametrize("options", [{}, {"case": "keep"}, {"digits": "digits", "slips": 0.3}, {"punctuation": "keep"}])

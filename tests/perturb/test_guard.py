@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from troth.perturb import guard
-from troth.records import Act, Frame, Span, State, Turn
+from troth.core.records import Act, Frame, Span, State, Turn
+from troth.perturb.users import guard
 
 
 def turn(text: str, *values: str, told: dict[str, str] | None = None) -> Turn:

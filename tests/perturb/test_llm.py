@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from troth import perturb
-from troth.backends import client
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, Span, Turn
+from troth.models import client
 from troth.perturb import Changed, Inventory
-from troth.perturb.engine import Failed, Request
-from troth.perturb.guard import VALUE, Kept
-from troth.perturb.llm import Endpoint
-from troth.perturb.paraphrase import Options
-from troth.records import Dialogue, Frame, Span, Turn
+from troth.perturb.users.engine import Failed, Request
+from troth.perturb.users.guard import VALUE, Kept
+from troth.perturb.users.llm import Endpoint
+from troth.perturb.users.paraphrase import Options
 
 Reply = tuple[int, bytes]
 

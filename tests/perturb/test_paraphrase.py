@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from troth import demo, perturb, readers
-from troth.perturb import Changed, Inventory, guard, paraphrase
-from troth.perturb.engine import Failed, Request
-from troth.perturb.paraphrase import Options
-from troth.records import Dialogue, Frame, Span, Turn
-from troth.runner.check import check
+from troth.core.records import Dialogue, Frame, Span, Turn
+from troth.perturb import Changed, Inventory
+from troth.perturb.users import guard, paraphrase
+from troth.perturb.users.engine import Failed, Request
+from troth.perturb.users.paraphrase import Options
+from troth.tracking.check import check
 
 NOTHING = Inventory({}, frozenset(), frozenset())
 DEMO = Path(demo.__file__).parent / "data" / "gold"

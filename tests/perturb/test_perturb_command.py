@@ -15,11 +15,12 @@ import pytest
 
 from tests.cli.conftest import Result, Troth, fine, troth  # noqa: F401 (fixtures)
 from troth import demo, readers
-from troth.errors import UserError
-from troth.perturb import apply, disfluency, entities, inventory
-from troth.records import Dialogue
-from troth.runner.check import check
-from troth.runner.perturb import perturb_dialogues
+from troth.core.errors import UserError
+from troth.core.records import Dialogue
+from troth.perturb import apply, inventory
+from troth.perturb.corpus import perturb_dialogues
+from troth.perturb.users import disfluency, entities
+from troth.tracking.check import check
 
 FAMILIES = ("disfluency", "entities", "format")
 GOLD = demo.path("gold")
@@ -204,7 +205,7 @@ def test_checkdst_stays_checkdst(tmp_path: Path) -> None:
 
 def test_an_existing_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         perturb_dialogues(GOLD, str(tmp_path / "out"), ["entities"])
 
 

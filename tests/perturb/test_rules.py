@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from troth import readers
-from troth.perturb import guard, phrasebook, questions, rules, templates
-from troth.records import Turn
+from troth.core.records import Turn
+from troth.perturb.users import guard, phrasebook, questions, rules, templates
 
 
 def ways(text: str) -> set[str]:

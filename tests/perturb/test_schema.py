@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth import demo, readers
-from troth.errors import UserError
-from troth.perturb.schema import Renaming, original, renamed, rewritten, strangers
-from troth.records import Act, Dialogue, Frame, Intent, Schema, Service, SlotSchema, State, Turn
+from troth.core.errors import UserError
+from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, SlotSchema, State, Turn
+from troth.perturb.schemas.renaming import Renaming, original, renamed, rewritten, strangers
 
 VARIANTS = ("v1", "v2", "v3", "v4", "v5")
 

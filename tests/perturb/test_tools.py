@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.errors import UserError
-from troth.perturb import tools
-from troth.perturb.variants import compose, corrupted
+from troth.core.errors import UserError
+from troth.perturb.schemas import tools
+from troth.perturb.schemas.variants import compose, corrupted
 
 WEATHER: dict[str, Any] = {
     "name": "get_weather",

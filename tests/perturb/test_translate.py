@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from troth.errors import UserError
-from troth.perturb import guard
-from troth.perturb.engine import Request
-from troth.perturb.guard import Kept
+from troth.core.errors import UserError
 from troth.perturb.translate import Apertium, Marian, Translate
+from troth.perturb.users import guard
+from troth.perturb.users.engine import Request
+from troth.perturb.users.guard import Kept
 
 
 class Upside:

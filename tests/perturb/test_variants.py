@@ -11,23 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth import readers
-from troth.errors import UserError
-from troth.perturb import naming
-from troth.perturb.divergence import table
-from troth.perturb.lemmas import DETERMINERS, jaccard, lemma
-from troth.perturb.schema import Renaming
+from troth.core.errors import UserError
+from troth.core.records import Intent, Schema, Service, SlotSchema
+from troth.perturb.schemas import naming
+from troth.perturb.schemas.divergence import table
+from troth.perturb.schemas.lemmas import DETERMINERS, jaccard, lemma
+from troth.perturb.schemas.renaming import Renaming
+from troth.perturb.schemas.table import schema_table
+from troth.perturb.schemas.variants import Said, ServiceSaid, ThereAndBack, compose, corrupted, translated, worded
 from troth.perturb.translate import Apertium
-from troth.perturb.variants import (
-    Said,
-    ServiceSaid,
-    ThereAndBack,
-    compose,
-    corrupted,
-    translated,
-    worded,
-)
-from troth.records import Intent, Schema, Service, SlotSchema
-from troth.runner.schema_table import schema_table
 
 BANK = Service(
     "Banks_2",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.records import Dialogue, Pair
+from troth.core.records import Dialogue, Pair
 
 Read = Callable[..., list[Any]]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from troth.errors import UserError
+from troth.core.errors import UserError
 
 Read = Callable[..., list[Any]]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
-from troth.normalize import checkdst_value
+from troth.core.errors import UserError
+from troth.core.normalize import checkdst_value
+from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.checkdst import parse
-from troth.records import Dialogue, Frame, Pair, State, Turn
 
 Read = Callable[..., list[Any]]
 FILE = "data/checkdst/ckpt_step928_multiwoz_checkdst-{}_example.checkdst_prediction.jsonl"

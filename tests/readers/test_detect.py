@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from troth import readers
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers.source import Document, first
 
 REAL = {

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.readers.grounded_samples import CHAT, FAITHDIAL, SAMPLES, WIKI, lay
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
 from troth.readers import grounded, source
 from troth.readers.grounded import labels
-from troth.records import Grounded
 
 
 def read(path: Path, format: str | None = None) -> list[Grounded]:

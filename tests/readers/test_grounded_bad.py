@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.readers.grounded_samples import JSONL, SAMPLES, lay
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers import grounded
 
 WRONG: tuple[object, ...] = (6, None, True, [], {}, [[]], {"a": 6}, "word", [None])

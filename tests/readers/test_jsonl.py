@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from troth import readers
-from troth.errors import UserError
-from troth.records import Dialogue, Frame, Pair, State, Turn
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, Pair, State, Turn
 
 Read = Callable[..., list[Any]]
 

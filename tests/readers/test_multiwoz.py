@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
+from troth.core.errors import UserError
 
 Read = Callable[..., list[Any]]
 State = dict[str, dict[str, tuple[str, ...]]]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
-from troth.records import Dialogue, Frame, State, Turn
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, State, Turn
 
 Read = Callable[..., list[Any]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers import responses
 from troth.readers.responses import Turns
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
-from troth.runner.dst import dst
+from troth.core.errors import UserError
+from troth.tracking.score import dst
 
 Read = Callable[..., list[Any]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers.trippy import SLOTS
 from troth.readers.trippy_pred import tokenised
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from troth import readers
-from troth.errors import UserError
-from troth.records import Dialogue
+from troth.core.errors import UserError
+from troth.core.records import Dialogue
 
 Read = Callable[..., list[Any]]
 WRITABLE = ("checkdst", "jsonl", "mwzeval", "sgd")
@@ -48,7 +48,7 @@ def test_a_crash_leaves_nothing(tmp_path: Path, items: list[Any], format: str, e
 def test_refuses_what_is_there(tmp_path: Path, items: list[Any], format: str) -> None:
     place = tmp_path / "out"
     place.write_text("mine")
-    with pytest.raises(UserError, match="out: is there already"):
+    with pytest.raises(UserError, match="out: exists already"):
         readers.write(items, str(place), format)
     assert place.read_text() == "mine"
 

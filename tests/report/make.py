@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from troth import demo
 from troth.cli import app
 from troth.cli.report import source
-from troth.report import kept
 from troth.report.page.model import Source
+from troth.storage import explorer
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'
@@ -189,7 +189,7 @@ def rename(out: Path, old: str, new: str) -> None:
     file.write_bytes(text.replace(before + b": {", after + b": {"))
     rows = pl.read_parquet(out / "rows.parquet")
     rows.with_columns(system=pl.lit(new)).write_parquet(out / "rows.parquet")
-    dialogues = out / kept.NAME
+    dialogues = out / explorer.NAME
     lines = gzip.decompress(dialogues.read_bytes()).replace(b'"system":' + before, b'"system":' + after)
     dialogues.write_bytes(gzip.compress(lines))
 

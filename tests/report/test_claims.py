@@ -12,11 +12,12 @@ import msgspec
 import pytest
 
 from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, tracked, varied, write
-from troth.report import kept, page
+from troth.report import page
 from troth.report.page import explorer, figures, grounding, tracking, verdicts
 from troth.report.page.differences import Difference, story, told
 from troth.report.page.model import Chart, Examples, Grid, Heading, Page, Section, Text
 from troth.report.page.sources import named
+from troth.storage import explorer
 
 
 def charts(made: Page) -> list[Chart]:
@@ -131,7 +132,7 @@ def test_a_perfect_run(tmp_path: Path) -> None:
 
 def test_an_archive_of_nothing_says_nothing(tmp_path: Path) -> None:
     (source,) = sources(tracked(tmp_path / "run"))
-    made = page.build([replace(source, archive=kept.Archive(kept.Header()))])
+    made = page.build([replace(source, archive=explorer.Archive(explorer.Header()))])
     assert texts(made) == ["run holds no dialogues, so slots cannot be told apart. Make the run again."]
 
 
@@ -226,14 +227,16 @@ def test_the_original_wording_is_the_system_itself(tmp_path: Path) -> None:
 # -- responses ---------------------------------------------------------------------------------------------------------
 
 
-def judged(number: int, *, label: int | None = None, faithful: bool | None = None) -> kept.Response:
+def judged(number: int, *, label: int | None = None, faithful: bool | None = None) -> explorer.ResponseView:
     verdict = {} if faithful is None else {"nli": faithful}
-    return kept.Response("bot", f"r{number:02}", "d", "t", label=label, values={"nli": number / 100}, faithful=verdict)
+    return explorer.ResponseView(
+        "bot", f"r{number:02}", "d", "t", label=label, values={"nli": number / 100}, faithful=verdict
+    )
 
 
-def examples(tmp_path: Path, *responses: kept.Response) -> list[tuple[str, str]]:
+def examples(tmp_path: Path, *responses: explorer.ResponseView) -> list[tuple[str, str]]:
     (source,) = sources(tracked(tmp_path / "run"))
-    archive = kept.Archive(kept.Header(holds="responses"), responses=list(responses))
+    archive = explorer.Archive(explorer.Header(holds="responses"), responses=list(responses))
     found = grounding._examples(replace(source, archive=archive), "bot", "nli", several=False)
     for block in found:
         assert isinstance(block, Examples)
@@ -271,9 +274,11 @@ def test_with_a_calibration_its_verdict_tells(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_forms_of_a_word_support_each_other(one: str, other: str) -> None:
     for said, document in ((one, other), (other, one)):
-        response = kept.Response("s", "1", f"It says {document}.", said)
+        response = explorer.ResponseView("s", "1", f"It says {document}.", said)
         assert not [piece for piece in grounding.unsupported(response) if piece.mark]
-    assert [piece.text for piece in grounding.unsupported(kept.Response("s", "1", "It says so.", one)) if piece.mark]
+    assert [
+        piece.text for piece in grounding.unsupported(explorer.ResponseView("s", "1", "It says so.", one)) if piece.mark
+    ]
 
 
 def test_units_that_are_wrong(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
 from tests.report.make import sources, tracked, varied
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.report import page
 
 

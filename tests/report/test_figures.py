@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.report.make import grounded, perturbed, sources, tracked, varied
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.report import charts, page
 from troth.report.page import figures
 from troth.report.page.model import Page

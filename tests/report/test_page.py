@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from tests.report.make import answered, grounded, perturbed, run, sources, tracked, varied
-from troth.errors import UserError
-from troth.report import kept, page
+from troth.core.errors import UserError
+from troth.report import page
 from troth.report.page import explorer, grounding, tracking, users, verdicts
 from troth.report.page.model import Chart, Grid, Page, Text
 from troth.report.page.sources import chosen, named, ratios, sums
+from troth.storage import explorer
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_mistakes_by_slot_and_kind(runs: dict[str, str]) -> None:
         ["hasty", "Stays_1.hotel_name", "wrong", 3, 25],
         ["hasty", "Stays_1.hotel_name", "stale", 2, 25],
     ]
-    assert set(chart.colours) == set(kept.KINDS)
+    assert set(chart.colours) == set(explorer.KINDS)
 
 
 def test_profiles_stand_side_by_side(tmp_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_a_difference_that_is_no_share_is_not_in_points(tmp_path: Path) -> None:
 
 
 def test_words_that_nothing_supports() -> None:
-    response = kept.Response("s", "1", "It was built in 1838.", "It was built in 1938, they say.", ("When?",))
+    response = explorer.ResponseView("s", "1", "It was built in 1838.", "It was built in 1938, they say.", ("When?",))
     pieces = grounding.unsupported(response)
     assert "".join(piece.text for piece in pieces) == response.text
     assert [piece.text for piece in pieces if piece.mark] == ["1938"]
@@ -372,12 +373,13 @@ def test_few_responses_share_a_reliability_curve() -> None:
 def test_other_texts_under_the_same_id_are_a_set_of_their_own(runs: dict[str, str], tmp_path: Path) -> None:
     twin = perturbed(tmp_path / "other")
     found = named(sources(runs["dst"], twin))
-    changed = [one for one in (found[1].archive or kept.Archive(kept.Header())).dialogues if one.set == "SDI"]
-    renamed = [kept.Kept(one.id, one.utterances, one.tracks, "", one.services) for one in changed]
+    changed = [one for one in (found[1].archive or explorer.Archive(explorer.Header())).dialogues if one.set == "SDI"]
+    renamed = [explorer.DialogueView(one.id, one.utterances, one.tracks, "", one.services) for one in changed]
     from dataclasses import replace
 
     data = unpack(
-        explorer.pack([found[0], replace(found[1], archive=kept.Archive(kept.Header(), renamed), name="other")]) or ""
+        explorer.pack([found[0], replace(found[1], archive=explorer.Archive(explorer.Header(), renamed), name="other")])
+        or ""
     )
     assert data["sets"] == ["", "other"]
     assert len(data["dialogues"]) == 44

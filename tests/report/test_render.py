@@ -140,7 +140,7 @@ def test_clear_errors(troth: Troth, run: str, tmp_path: Path) -> None:  # noqa: 
         ((run, "--out", str(tmp_path / "thesis.html")), "exists and is not a page of troth"),
         ((run, "--out", str(tmp_path / "folder")), "is a folder"),
         ((run, "--out", str(tmp_path / "no" / "such.html")), "its folder does not exist"),
-        ((run, "--out", out, "--figures", str(tmp_path / "folder")), "is there already"),
+        ((run, "--out", out, "--figures", str(tmp_path / "folder")), "exists already"),
         ((str(tmp_path / "odd"), "--out", out), "dialogues.jsonl.gz: cannot be read"),
         ((), "Usage:"),
     ):

@@ -8,8 +8,9 @@ from typing import get_args
 
 import pytest
 
-from troth.records import Scale, Score
-from troth.report.tables import Table, figure, number, one_line, signed, unbeaten
+from troth.core.metric import Scale
+from troth.core.score import Score
+from troth.core.table import Table, figure, number, one_line, signed, unbeaten
 
 
 @pytest.mark.parametrize(

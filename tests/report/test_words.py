@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from troth.records import Score
+from troth.core.score import Score
 from troth.report.page import words
 
 

@@ -8,7 +8,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from troth.backends import hub
+from troth.models import hub
 
 REVISION = "1"
 

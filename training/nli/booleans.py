@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from troth.records import Act, Service, SlotSchema
+from troth.core.records import Act, Service, SlotSchema
 
 THINGS = (
     "parking|free parking|a swimming pool|a gym|free breakfast|air conditioning|a balcony|room service|an elevator|"

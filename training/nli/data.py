@@ -23,10 +23,10 @@ import msgspec
 
 from training.nli import booleans
 from troth import readers
-from troth.perturb.schema import Renaming
-from troth.records import Act, Dialogue, Schema, Service
-from troth.scorers.references import FIXED, candidates, description, is_boolean, slot_of
-from troth.scorers.tamper import NUMBERS, Pool, Values, kind, pool, same, stands
+from troth.core.records import Act, Dialogue, Schema, Service
+from troth.perturb.schemas.renaming import Renaming
+from troth.responses.references import FIXED, candidates, description, is_boolean, slot_of
+from troth.responses.tamper import NUMBERS, Pool, Values, kind, pool, same, stands
 
 KEPT_OUT = 1800  # the last lines of each public dev set, for measuring
 VARIANTS = ("v1", "v2", "v3", "v4", "v5")

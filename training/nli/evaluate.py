@@ -15,13 +15,13 @@ from typing import get_args
 
 from training.nli.data import KEPT_OUT, VARIANTS
 from troth import readers
-from troth.backends import Nli
-from troth.backends.cached import CachedNli
-from troth.backends.embedded import FOLDER, EmbeddedNli
-from troth.backends.store import Store
-from troth.records import Score
-from troth.runner.wording import Judgement, judge
-from troth.scorers.tamper import Kind
+from troth.core.score import Score
+from troth.meta.wording import Judgement, judge
+from troth.models import Nli
+from troth.models.cached import CachedNli
+from troth.models.embedded import FOLDER, EmbeddedNli
+from troth.responses.tamper import Kind
+from troth.storage.cache import Store
 
 JUDGES = ("plain", "retry", "gated", "rule")
 WORDINGS = ("original", *VARIANTS)

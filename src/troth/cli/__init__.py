@@ -10,8 +10,8 @@ from importlib import import_module
 
 import click
 
-from troth import __version__
-from troth.errors import GoneError, UserError, near
+from troth.core.errors import GoneError, UserError, near
+from troth.core.version import __version__
 
 COMMANDS = {  # name to where it is: a module is loaded when one of its commands is called, or all are listed
     "dst": "troth.cli.tracking:dst",

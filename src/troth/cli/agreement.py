@@ -8,10 +8,10 @@ import click
 import msgspec
 
 from troth.cli import options, show
-from troth.report import tables
+from troth.core import table as tables
 
 if TYPE_CHECKING:
-    from troth.runner.agreement import Agreement
+    from troth.meta.agreement import Agreement
 
 
 @click.command(no_args_is_help=True)
@@ -28,7 +28,7 @@ def annotate(run: str, out: str, pairs: int, seed: int, of: Any, system: str | N
 
     RUN was made by `troth nlg --out RUN`. The key, SHEET.key.json, says what the metric says: keep it from annotators.
     """
-    from troth.runner import annotate as runner
+    from troth.meta import annotate as runner
 
     key = runner.annotate(run, out, pairs=pairs, seed=seed, of=of, system=system)
     faithful = sum(one.faithful for one in key.pairs.values())
@@ -64,11 +64,11 @@ def agree(
 
     Each SHEET is one annotator's copy, filled in.
     """
-    from troth.runner import files
-    from troth.runner.agreement import agree as run
+    from troth.meta.agreement import agree as run
+    from troth.storage import files
 
     if disagreements is not None:
-        files.refuse(disagreements)
+        files.check_new(disagreements)
     made = run(sheets, key=key, resamples=resamples, seed=seed)
     if disagreements is not None:
         with files.new_file(disagreements) as file:

@@ -23,7 +23,7 @@ def steps() -> Iterator[Steps | None]:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from troth.backends.progress import within
+    from troth.core.progress import within
 
     with Bars(console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from troth.cli import show
-from troth.errors import UserError
+from troth.core.errors import UserError
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_TROTH_COMPLETE"
@@ -47,14 +47,14 @@ def completion(shell: str | None) -> None:
 
 
 def _profiles(_: tuple[str, ...]) -> Names:
-    from troth.metrics.profiles import PROFILES
+    from troth.tracking.profiles import PROFILES
 
     return {name: profile.summary for name, profile in PROFILES.items()}
 
 
 def _rules(rule: str) -> Offer:
     def offer(_: tuple[str, ...]) -> Names:
-        from troth.metrics.profiles import OPTIONS
+        from troth.tracking.profiles import OPTIONS
 
         return dict.fromkeys(OPTIONS[rule], "")
 
@@ -65,15 +65,15 @@ def _metrics(command: tuple[str, ...]) -> Names:
     """Those of the command; of commands that take any run, all."""
     made: dict[str, str] = {}
     if command[0] in ("dst", "explain", "robust", "compare", "gate", "table"):
-        from troth.metrics import aggregate
+        from troth.tracking import metrics as aggregate
 
         made |= {name: aggregate.METRICS.get(name, ("", aggregate.FGA))[1] for name in aggregate.names()}
     if command[0] in ("nlg", "compare", "gate", "table"):
-        from troth.runner.nlg_scores import ABOUT
+        from troth.responses.metrics import ABOUT
 
         made |= ABOUT
     if command[0] in ("ground", "generate", "meta", "compare", "gate", "table"):
-        from troth.scorers.grounded import METRICS
+        from troth.grounding.metrics import METRICS
 
         made |= dict.fromkeys(METRICS, "")
     return made
@@ -117,13 +117,13 @@ def _perturbations(_: tuple[str, ...]) -> Names:
 
 
 def _backends(_: tuple[str, ...]) -> Names:
-    from troth.backends import KINDS
+    from troth.models import KINDS
 
     return {name: about for name, about in KINDS.items() if name.islower()}  # the others are patterns
 
 
 def _models(_: tuple[str, ...]) -> Names:
-    from troth.backends import models
+    from troth.models import catalog as models
 
     return {status.name: status.about for status in models.listed()}
 

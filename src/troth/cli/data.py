@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from troth.cli import options, show
-from troth.errors import UserError, near
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError, near
 
 if TYPE_CHECKING:
-    from troth.registry import Registry
+    from troth.core.registry import Registry
 
 Names = Mapping[str, str]  # each with a line about it
 
@@ -48,25 +48,25 @@ def _told(registry: Registry) -> Names:
 
 
 def _metrics() -> Names:
-    from troth.metrics import aggregate
+    from troth.tracking import metrics as aggregate
 
     return {**{name: about for name, (_, about) in aggregate.METRICS.items()}, "fga@λ": aggregate.FGA}
 
 
 def _profiles() -> Names:
-    from troth.metrics.profiles import PROFILES
+    from troth.tracking.profiles import PROFILES
 
     return {name: profile.summary for name, profile in PROFILES.items()}
 
 
 def _response_metrics() -> Names:
-    from troth.runner import nlg_scores
+    from troth.responses import metrics as nlg_scores
 
     return nlg_scores.ABOUT
 
 
 def _grounding_metrics() -> Names:
-    from troth.scorers import grounded
+    from troth.grounding import metrics as grounded
 
     return _told(grounded.METRICS)
 
@@ -90,7 +90,7 @@ def _perturbations() -> Names:
 
 
 def _backends() -> Names:
-    from troth import backends
+    from troth import models as backends
 
     return backends.KINDS
 

@@ -14,7 +14,7 @@ import click
 from troth.cli import options, show
 
 if TYPE_CHECKING:
-    from troth.runner.demo import Demo, Step
+    from troth.demo.run import Demo, Step
 
 
 @click.command()
@@ -27,7 +27,7 @@ def demo(out: str, open_it: bool, json: bool) -> None:
     The systems are made up, the figures are not: two trackers, two response generators and two that answer from
     documents, each with the faults of its kind. DIR may be that of an earlier demo, which it replaces.
     """
-    from troth.runner.demo import demo as run
+    from troth.demo.run import demo as run
 
     started = time.monotonic()
     with _progress() as step:
@@ -75,7 +75,7 @@ def _print(done: Demo, seconds: float) -> None:
 @contextmanager
 def _progress() -> Iterator[Step]:
     """A bar for each part on a terminal; elsewhere a line when one begins."""
-    from troth.runner.demo import PARTS
+    from troth.demo.run import PARTS
 
     if not sys.stderr.isatty():
         begun: set[str] = set()

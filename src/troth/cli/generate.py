@@ -56,11 +56,11 @@ def rerank(
     GOLD has the system's turns with their acts, and its schema beside it; its utterances are not looked at. NBEST is
     JSONL: dialogue, turn, and candidates, each a text or {"text": …, "score": …}.
     """
-    from troth import backends
-    from troth.runner import files
-    from troth.runner.rerank import rerank_file
+    from troth import models as backends
+    from troth.responses.nbest import rerank_file
+    from troth.storage import files
 
-    files.refuse(out)
+    files.check_new(out)
     model = backends.nli(nli, cache=cache)
     with progress("reranking") as step:
         made = rerank_file(
@@ -87,7 +87,7 @@ def rerank(
 @options.JSON
 def templates(gold: str, folder: str, out: str, format: str | None, json: bool) -> None:
     """A response for every system turn of GOLD, its acts put into words by templates."""
-    from troth.runner.templates import respond
+    from troth.meta.templates import respond
 
     made = respond(gold, folder, out, format=format)
     if json:

@@ -10,11 +10,11 @@ import click
 from troth.cli import ground as scoring
 from troth.cli import options, show
 from troth.cli.bars import progress, steps
-from troth.report.tables import Table
+from troth.core.table import Table
 
 if TYPE_CHECKING:
-    from troth.generate.sweep import Cell
-    from troth.runner.decode import Swept
+    from troth.grounding.generate import Swept
+    from troth.grounding.sweep import Cell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,11 +81,12 @@ def ground(
 
     Any decoder or encoder-decoder of transformers. Faithfulness is scored afterwards by more than what is optimised.
     """
-    from troth.runner import decode, files
-    from troth.runner.ground import ground as score
-    from troth.scorers.grounded import Models
+    from troth.grounding import generate as decode
+    from troth.grounding.metrics import Models
+    from troth.grounding.score import ground as score
+    from troth.storage import files
 
-    files.refuse(out)
+    files.check_new(out)
     wanted, asked = _names(metrics), Models(**models)
     if wanted:
         decode.named(wanted, asked)
@@ -140,9 +141,9 @@ def sweep(
     json: bool,
 ) -> None:
     """Responses to DATA with every α and p: how faithful, how relevant, how grammatical (table 5 of the paper)."""
+    from troth.grounding import generate as decode
+    from troth.grounding.metrics import Models
     from troth.report import charts
-    from troth.runner import decode
-    from troth.scorers.grounded import Models
 
     wanted = _names(metrics)
     if pick and not wanted:
@@ -199,10 +200,10 @@ def _picked(found: Swept) -> str:
 
 
 def _setting(mode: Any, alpha: float, top_p: float, beams: int, temperature: float, max_tokens: int, seed: int) -> Any:
-    from troth.backends.hub import lacking
+    from troth.models.hub import lacking
 
     try:
-        from troth.generate.pmi_decode import Setting
+        from troth.grounding.pmi_decode import Setting
     except ImportError as error:
         raise lacking(error) from error
     return Setting(mode, alpha, top_p, beams, temperature, max_tokens, seed)

@@ -10,13 +10,13 @@ import click
 
 from troth.cli import options, show
 from troth.cli.bars import steps
-from troth.errors import UserError
-from troth.report.tables import Table
+from troth.core.errors import UserError
+from troth.core.table import Table
 
 if TYPE_CHECKING:
-    from troth.records import Score
-    from troth.runner.ground import Result
-    from troth.scorers.grounded import Models
+    from troth.core.score import Score
+    from troth.grounding.metrics import Models
+    from troth.grounding.score import Result
 
 METRICS = click.option(
     "--metrics",
@@ -89,15 +89,17 @@ def ground(
     Each DATA is a file, a folder, or NAME=FILE: our JSONL, CSV, chat transcripts with their passages, BEGIN,
     FaithDial, Wizard of Wikipedia, MultiDoc2Dial, Topical-Chat; or - for standard input.
     """
-    from troth.runner import answers, files, store
-    from troth.runner import ground as runner
-    from troth.scorers.grounded import Models
+    from troth.grounding import score as runner
+    from troth.grounding.metrics import Models
+    from troth.responses import answers
+    from troth.storage import files
+    from troth.storage import runs as store
 
     if json and explain:
         raise UserError("--json and --explain exclude each other", hint="--words FILE has every word for programs")
     for file in (rows, words):
         if file is not None:
-            files.refuse(file)
+            files.check_new(file)
     opened = Models(**models)
     with steps() as step:
         result = runner.ground(
@@ -133,7 +135,7 @@ def ground(
 def _by_words(result: Result, models: Models, file: str | None, number: int) -> None:
     """The responses word by word; shown are those that their document makes least likely."""
     from troth.cli import words
-    from troth.runner import words as runner
+    from troth.grounding import words as runner
 
     items = {system.name: system.items for system in result.systems}
     with steps() as step:

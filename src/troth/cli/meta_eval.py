@@ -10,13 +10,13 @@ import click
 from troth.cli import options, show
 from troth.cli.bars import steps
 from troth.cli.ground import FORMAT, METRICS, MODELS, cell, named, split
-from troth.errors import UserError
-from troth.report.tables import Table, tidy
+from troth.core.errors import UserError
+from troth.core.table import Table, tidy
 
 if TYPE_CHECKING:
-    from troth.records import Score
-    from troth.runner.calibration import Data
-    from troth.runner.meta_eval import Evaluation
+    from troth.core.score import Score
+    from troth.grounding.calibration import Data
+    from troth.meta.evaluate import Evaluation
 
 Found = Mapping[tuple[str, str], "Score"]  # by metric and group
 Key = Callable[[str], tuple[str, str]]  # a column to a measure and a group
@@ -51,9 +51,9 @@ def evaluate(
 
     DATA is labelled data in any format of `troth ground`, all files together. Metrics are compared with the first one.
     """
-    from troth.runner import store
-    from troth.runner.meta_eval import meta_eval
-    from troth.scorers.grounded import Models
+    from troth.grounding.metrics import Models
+    from troth.meta.evaluate import meta_eval
+    from troth.storage import runs as store
 
     if to not in ("plain", "markdown", "latex", "csv"):
         raise UserError(f"no table is written as '{to}'", hint="one of: plain, markdown, latex, csv")
@@ -94,11 +94,12 @@ def fit(
     json: bool,
 ) -> None:
     """From labelled responses, all files together: each metric's bounds, best-F1 threshold and probability."""
-    from troth.runner import calibration, files
-    from troth.runner.meta_eval import fit as run
-    from troth.scorers.grounded import Models
+    from troth.grounding import calibration
+    from troth.grounding.metrics import Models
+    from troth.meta.evaluate import fit as run
+    from troth.storage import files
 
-    files.refuse(out)
+    files.check_new(out)
     with steps() as step:
         found = run(*dev, metrics=split(metrics), format=format, models=Models(**models), steps=step)
     calibration.save(found, out)

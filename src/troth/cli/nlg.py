@@ -10,15 +10,15 @@ import msgspec
 
 from troth.cli import options, show
 from troth.cli.bars import progress
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 if TYPE_CHECKING:
-    from troth.backends import Verdict
-    from troth.records import Score
-    from troth.runner.nlg import Result
-    from troth.runner.nlg_scores import System, Turn
-    from troth.scorers.sgsacc import ActVerdict
+    from troth.core.score import Score
+    from troth.models import Verdict
+    from troth.responses.metrics import System, Turn
+    from troth.responses.score import Result
+    from troth.responses.sgsacc import ActVerdict
 
 TABLE_1 = ("bleu", "ser", "sgsacc_validated", "sgsacc")  # in the paper's order
 SEED_HELP = "Of the resampling, and of the values that acts are tampered with."
@@ -76,7 +76,7 @@ def nlg(
     GOLD has the system's turns with their acts, and its schema beside it. Each RESPONSES is a file, or NAME=FILE:
     JSONL, CSV, or one response a line.
     """
-    from troth.runner import nlg as runner
+    from troth.responses import score as runner
 
     _refuse(metrics, acts, out, explain=explain, json=json)
     given: dict[str, Any] = {
@@ -102,15 +102,16 @@ def nlg(
 
 def _refuse(metrics: str | None, acts: str | None, out: str | None, *, explain: int, json: bool) -> None:
     """Told before any work is done."""
-    from troth.runner import files, store
-    from troth.runner.nlg import chosen_metrics
+    from troth.responses.score import chosen_metrics
+    from troth.storage import files
+    from troth.storage import runs as store
 
     if json and explain:
         raise UserError("--explain is for reading, --json for programs", hint="--acts FILE writes every act as JSON")
     if acts is not None:
         if not any(name.startswith("sgsacc") for name in chosen_metrics(_split(metrics))):
             raise UserError("--acts are SGSAcc's verdicts, which --metrics leaves out", hint="add sgsacc to --metrics")
-        files.refuse(acts)
+        files.check_new(acts)
     if out is not None:
         store.refuse(out)
 
@@ -231,7 +232,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _write(path: str, result: Result) -> None:
-    from troth.runner.files import new_file
+    from troth.storage.files import new_file
 
     with new_file(path) as file:
         for row in _rows(result):
@@ -240,7 +241,8 @@ def _write(path: str, result: Result) -> None:
 
 
 def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
-    from troth.runner import answers, store
+    from troth.responses import answers
+    from troth.storage import runs as store
 
     counts = {system.name: system.counts for system in result.systems}
     details = [row for row in _rows(result) if row["reference"] is not None and not row["entailed"]]

@@ -11,11 +11,11 @@ import click
 import msgspec
 
 from troth.cli import bars, options, show
-from troth.errors import UserError, near
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError, near
 
 if TYPE_CHECKING:
-    from troth.runner.perturb import Record
+    from troth.perturb.corpus import Record
 
 Setting = tuple[str, str, str | list[str]]  # family, option, value
 
@@ -55,7 +55,7 @@ def dialogue(
 
     OUT is a new folder with the dialogues, the schema, and perturbation.json, which says what was done.
     """
-    from troth.runner.perturb import CUT, perturb_dialogues
+    from troth.perturb.corpus import CUT, perturb_dialogues
 
     listed = families.split(",")
     settings: list[Setting] = list(map(_setting, chosen))

@@ -9,8 +9,8 @@ import click
 
 from troth.cli import options, show
 from troth.cli.bars import progress
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 
 @click.command(no_args_is_help=True)
@@ -50,7 +50,7 @@ def schema(
     IN is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
     (function definitions). OUT gets a folder for each variant.
     """
-    from troth.runner import variants as runner
+    from troth.perturb.schemas import files as runner
 
     recipe: dict[str, Any] = {"count": count, "paraphrases": paraphrases, "engines": engines}
     make = make or ("compose" if paraphrases else None)
@@ -89,7 +89,7 @@ def stats(original: str, variants: tuple[str, ...], train: str | None, json: boo
     ORIG and each VARIANT (or NAME=PATH) are schema files, files of tools, or folders of them, by split if there are
     splits.
     """
-    from troth.runner.schema_table import schema_table
+    from troth.perturb.schemas.table import schema_table
 
     made = schema_table(original, variants, train=train)
     if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from troth.cli import options, show
-from troth.errors import UserError
+from troth.core.errors import UserError
 
 if TYPE_CHECKING:
     from troth.report.page.model import Page, Source
@@ -49,7 +49,7 @@ def _ready(figures: str) -> None:
     charts.altair()
     place = Path(figures)
     if place.exists():
-        raise UserError("is there already", file=figures, hint="name a new folder")
+        raise UserError("exists already", file=figures, hint="name a new folder")
     if not place.parent.is_dir():  # as with the page
         raise UserError("its folder does not exist", file=figures, hint=f"make '{place.parent}' first")
 
@@ -57,7 +57,7 @@ def _ready(figures: str) -> None:
 def _draw(made: Page, figures: str) -> list[str]:
     """The charts' files."""
     from troth.report.page import figures as drawing
-    from troth.runner.store import new_folder
+    from troth.storage.runs import new_folder
 
     with new_folder(figures) as folder:
         count = drawing.write(made, folder)
@@ -67,16 +67,16 @@ def _draw(made: Page, figures: str) -> list[str]:
 
 def source(path: str) -> Source:
     """A run as the page takes it."""
-    from troth.report import kept
     from troth.report.page.model import Source
-    from troth.runner import store
+    from troth.storage import explorer
+    from troth.storage import runs as store
 
     run = store.load(path)
     folder = Path(path)
     if not folder.is_dir():
         raise UserError("is not a run's folder", file=path, hint="name the folder that --out made")
-    file = folder / kept.NAME
+    file = folder / explorer.NAME
     return Source(
         path, "", run.command, run.arguments, run.versions, run.counts, run.scores, run.details, store.rows(path),
-        kept.read(file) if file.is_file() else None,
+        explorer.read(file) if file.is_file() else None,
     )  # fmt: skip

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from troth.cli import options, show
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 if TYPE_CHECKING:
-    from troth.records import Score
-    from troth.runner.robust import Robustness
-    from troth.runner.sgdx import Sensitivity
+    from troth.core.score import Score
+    from troth.robustness.checkdst import Robustness
+    from troth.robustness.sgdx import Sensitivity
 
 
 @click.group(no_args_is_help=True)
@@ -61,7 +61,7 @@ def checkdst(
 
     ORIG and each PATH are a file that holds gold and prediction together, or GOLD,PRED.
     """
-    from troth.runner.robust import checkdst as run
+    from troth.robustness.checkdst import checkdst as run
 
     result = run(
         original,
@@ -174,7 +174,7 @@ def sgdx(
     """Sensitivity to the wording of the schema (SGD-X): the average over variants, and how much units waver."""
     from troth import readers
     from troth.report import charts
-    from troth.runner.sgdx import sgdx as run
+    from troth.robustness.sgdx import sgdx as run
 
     for path in (chart, chart_variants):
         if path is not None:
@@ -261,8 +261,8 @@ def _draw(
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
     """Several runs of one system or more: median ± standard error, a row a system."""
-    from troth.runner import store
-    from troth.runner.runs import medians
+    from troth.robustness.checkpoints import medians
+    from troth.storage import runs as store
 
     found = medians([store.load(path) for path in paths])
     if json:
@@ -290,9 +290,9 @@ def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: boo
     RUN... are runs of `troth robust checkdst --out`, in the order of training.
     """
     from troth.report import charts
-    from troth.runner import store
-    from troth.runner.runs import in_table_2
-    from troth.runner.runs import pick as choose
+    from troth.robustness.checkpoints import in_table_2
+    from troth.robustness.checkpoints import pick as choose
+    from troth.storage import runs as store
 
     if chart is not None:
         charts.check_path(chart)
@@ -344,7 +344,7 @@ def _save(
     counts: dict[str, dict[str, int]],
     details: Sequence[Any],
 ) -> None:
-    from troth.runner import store
+    from troth.storage import runs as store
 
     store.save(
         out,

@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from troth.cli import options, show
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 
 @click.command(no_args_is_help=True)
@@ -31,7 +31,7 @@ def compare(
 
     BASE and OTHER are run folders, or predictions with --gold.
     """
-    from troth.runner import compare as runner
+    from troth.report import compare as runner
 
     names = _names(metrics)
     sides = runner.sides(systems, names, gold=gold, profile=profile)
@@ -96,7 +96,7 @@ def gate(
     """Exit 1 if NEW is worse than BASE by more than the margin, with confidence; else 0, and say how sure that is."""
     from dataclasses import asdict
 
-    from troth.runner import compare as runner
+    from troth.report import compare as runner
 
     sides = runner.sides([base, new], [metric], gold=gold, profile=profile)
     if len(sides) != 2:
@@ -130,7 +130,7 @@ def table(
     paths: tuple[str, ...], to: str, metrics: str | None, groups: str | None, intervals: bool, json: bool
 ) -> None:
     """Runs as one table for a paper: best in bold, with what ties with it by its interval."""
-    from troth.runner import store
+    from troth.storage import runs as store
 
     if json and to not in ("plain", "json"):
         raise UserError(f"--json and --to {to} exclude each other", hint="give one of them")

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import GoneError
-from troth.report.tables import Table, one_line
+from troth.core.errors import GoneError
+from troth.core.table import Table, one_line
 
 
 def table(table: Table) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from troth.cli import options, show
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 if TYPE_CHECKING:
-    from troth.runner.dst import Result
-    from troth.runner.explain import Step
+    from troth.tracking.explain import Step
+    from troth.tracking.score import Result
 
 
 @click.command(no_args_is_help=True)
@@ -69,7 +69,7 @@ def dst(
     GOLD is a file, a folder, an archive, or - for standard input; each PRED a path, or NAME=PATH. Without PRED, GOLD
     holds both.
     """
-    from troth.runner import dst as runner
+    from troth.tracking import score as runner
 
     rules = {"unit": unit, "match": match, "missing": missing, "fga": fga}
     if profile and profiles:
@@ -102,7 +102,7 @@ def dst(
 
 
 def _metrics(metrics: str | None, rates: str | None, forget: str | None) -> list[str] | None:
-    from troth.metrics import aggregate
+    from troth.tracking import metrics as aggregate
 
     if metrics is not None:
         return [name.strip() for name in metrics.split(",")]
@@ -130,7 +130,7 @@ def _number(text: str, option: str) -> float:
 
 
 def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
-    from troth.runner import store
+    from troth.storage import runs as store
 
     counts = {system.name: asdict(system.counts) for system in result.systems}
     store.save(
@@ -180,8 +180,8 @@ def explain(
     json: bool,
 ) -> None:
     """Which rule moves the score by how much between two recipes, and which units it flips."""
-    from troth.metrics.profiles import profile as find
-    from troth.runner.explain import explain as run
+    from troth.tracking.explain import explain as run
+    from troth.tracking.profiles import profile as find
 
     steps = run(
         gold, pred, start=find(start), end=find(end), metric=metric, schema=schema, formats=(format, pred_format)
@@ -219,8 +219,8 @@ def _step_row(step: Step) -> tuple[str, ...]:
 @options.JSON
 def check(gold: str, profile: str | None, schema: str | None, format: str | None, places: int, json: bool) -> None:
     """Gold scored against itself, and what is odd in its annotation."""
-    from troth.metrics.profiles import profile as find
-    from troth.runner.check import check as run
+    from troth.tracking.check import check as run
+    from troth.tracking.profiles import profile as find
 
     checked = run(gold, profile=find(profile) if profile else None, schema=schema, format=format)
     if json:

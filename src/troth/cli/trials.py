@@ -10,13 +10,13 @@ import msgspec
 from troth.cli import options, show
 from troth.cli.bars import progress
 from troth.cli.generate import AUGMENTS
-from troth.report import tables
+from troth.core import table as tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from troth.backends import Nli
-    from troth.records import Score
+    from troth.core.score import Score
+    from troth.models import Nli
 
 TURNS = click.option("--turns", type=click.IntRange(min=0), default=2000, show_default=True, help="Drawn; 0: all.")
 SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
@@ -61,13 +61,13 @@ def rerank(
     looks for the values; `rule` only looks for them and asks no model. Copies with a wrong or missing value are made so
     that `rule` finds them: what the model is worth is read from the first two.
     """
-    from troth import backends
-    from troth.runner import files
-    from troth.runner.rerank_trial import RULES, trial
-    from troth.runner.sample import corpus
+    from troth import models as backends
+    from troth.meta.rerank import RULES, trial
+    from troth.responses.sample import corpus
+    from troth.storage import files
 
     if lost is not None:
-        files.refuse(lost)
+        files.check_new(lost)
     model = backends.nli(nli, cache=cache)
     dialogues, services = corpus(gold, schema=schema, format=format)
     with progress("reranking") as step:
@@ -122,10 +122,10 @@ def templates(
     The lower, the better the references. `gold_rejected:plain` is by the utterance alone, `gold_rejected` with the
     retry in its context.
     """
-    from troth import backends
-    from troth.generate.templates import read
-    from troth.runner.sample import corpus
-    from troth.runner.templates import trial
+    from troth import models as backends
+    from troth.meta.templates import trial
+    from troth.responses.sample import corpus
+    from troth.responses.templates import read
 
     known = read(folder)
     model = backends.nli(nli, cache=cache)

@@ -9,12 +9,12 @@ import click
 
 from troth.cli import options, show
 from troth.cli.bars import progress
-from troth.errors import UserError
-from troth.report import tables
+from troth.core import table as tables
+from troth.core.errors import UserError
 
 if TYPE_CHECKING:
-    from troth.records import Score
-    from troth.runner.wording import Judgement
+    from troth.core.score import Score
+    from troth.meta.wording import Judgement
 
 METRICS = ("precision", "recall", "f1", "false_accepts", "valid_acts", "valid_turns")
 
@@ -53,8 +53,8 @@ def wording(
     GOLD is a folder of dialogues with the system's acts, and its schema. Without --from the original schema is judged
     alone.
     """
-    from troth.runner import store
-    from troth.runner import wording as runner
+    from troth.meta import wording as runner
+    from troth.storage import runs as store
 
     if out is not None:
         store.refuse(out)
@@ -79,7 +79,7 @@ def wording(
 
 
 def _save(out: str, result: Judgement, arguments: dict[str, object]) -> None:
-    from troth.runner import store
+    from troth.storage import runs as store
 
     counts = {system: {"turns": result.turns} for system in dict.fromkeys(score.system for score in result.scores)}
     store.save(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from troth.cli import show
 
 if TYPE_CHECKING:
-    from troth.runner.words import Explained
-    from troth.scorers.pmi import Word
+    from troth.grounding.pmi import Word
+    from troth.grounding.words import Explained
 
 STYLES = {"supported": "green", "unsupported": "bold red", "free": "dim"}
 MARKS = {"supported": "+{}+", "unsupported": "-{}-", "free": "{}"}

@@ -21,18 +21,18 @@ from typing import Any
 
 import msgspec
 
-from troth.perturb.values import Held, told
-from troth.records import Dialogue, Schema
-from troth.registry import Registry
+from troth.core.records import Dialogue, Schema
+from troth.core.registry import Registry
+from troth.perturb.users.values import Held, told
 
 FAMILIES = Registry(
     "perturbation",
     "troth.perturbations",
     {
-        "disfluency": "troth.perturb.disfluency",
-        "entities": "troth.perturb.entities",
-        "paraphrase": "troth.perturb.paraphrase",
-        "format": "troth.perturb.format",
+        "disfluency": "troth.perturb.users.disfluency",
+        "entities": "troth.perturb.users.entities",
+        "paraphrase": "troth.perturb.users.paraphrase",
+        "format": "troth.perturb.users.format",
     },
 )
 

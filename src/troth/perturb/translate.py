@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from troth.errors import UserError
-from troth.perturb.engine import Failed, Request
+from troth.core.errors import UserError
+from troth.perturb.users.engine import Failed, Request
 
 APERTIUM = "apertium"
 FENCE = "Hello."  # stands before and after a batch, so that its first and last text are treated like the others

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Pair, Schema, Service
+from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import decode
-from troth.records import Dialogue, Pair, Schema, Service
-from troth.registry import Registry
 
 LAYOUT = "see docs/formats.md for the layout"
 
@@ -104,7 +104,7 @@ def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema
     part = place.parent / f".{place.name}.{os.getpid()}.part"
     try:
         if place.exists() or place.is_symlink():
-            raise UserError("is there already", file=out, hint="name a new file or folder")
+            raise UserError("exists already", file=out, hint="name a new file or folder")
         if not place.parent.is_dir():
             raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
         try:

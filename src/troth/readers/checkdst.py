@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError
-from troth.normalize import dialogue_id
+from troth.core.errors import UserError
+from troth.core.normalize import dialogue_id
+from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import lines, where
 from troth.readers.plain import PlainState, add, field, frames, services, shown, sides, text, whole
 from troth.readers.source import Document
-from troth.records import Dialogue, Pair, Turn
 
 PAIRS = True  # `write` takes pairs as well as dialogues
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.readers.source import Document
 
 T = TypeVar("T")

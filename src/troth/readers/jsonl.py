@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError, near
-from troth.normalize import dialogue_id
+from troth.core.errors import UserError, near
+from troth.core.normalize import dialogue_id
+from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import lines, where
 from troth.readers.plain import (
     by_position,
@@ -30,7 +31,6 @@ from troth.readers.plain import (
     whole,
 )
 from troth.readers.source import Document
-from troth.records import Dialogue, Frame, Pair, State, Turn
 
 PAIRS = True  # `write` takes pairs as well as dialogues
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError
-from troth.normalize import is_empty
+from troth.core.errors import UserError
+from troth.core.normalize import is_empty
+from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
 from troth.readers.plain import PlainState, add, dialogues, field, frames, mapping, sequence, services, text, value_text
 from troth.readers.source import Document
-from troth.records import Dialogue, Turn
 
 _LOG, _METADATA = re.compile(rb'"log"\s*:\s*\['), re.compile(rb'"metadata"\s*:\s*\{')
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
 from troth.readers.plain import by_position, dialogues, frames, mapping, sequence, services, state, text
 from troth.readers.source import Document
-from troth.records import Dialogue, Turn
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')
 _KEY = re.compile(rb'"(?:state|response)"\s*:')

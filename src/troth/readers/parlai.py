@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError
-from troth.normalize import dialogue_id
+from troth.core.errors import UserError
+from troth.core.normalize import dialogue_id
+from troth.core.records import Pair
 from troth.readers.checkdst import Row, pairs
 from troth.readers.decode import lines, where
 from troth.readers.plain import field, mapping, sequence, text, whole
 from troth.readers.source import Document
-from troth.records import Pair
 
 
 def detect(document: Document) -> bool:

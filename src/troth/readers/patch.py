@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Act, Dialogue, Frame, Span, State
 from troth.readers.decode import decode, place
 from troth.readers.source import Document
-from troth.records import Act, Dialogue, Frame, Span, State
 
 
 class Layout:

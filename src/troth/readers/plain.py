@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError
-from troth.normalize import dialogue_id, is_empty
+from troth.core.errors import UserError
+from troth.core.normalize import dialogue_id, is_empty
+from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import decode
 from troth.readers.source import Document
-from troth.records import Dialogue, Frame, Pair, State, Turn
 
 PlainState = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
 

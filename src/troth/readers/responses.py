@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from troth.errors import UserError, near
+from troth.core.errors import UserError, near
+from troth.core.records import Speaker
 from troth.readers import source
 from troth.readers.decode import lines, where
 from troth.readers.plain import field, text, whole
 from troth.readers.source import Document
-from troth.records import Speaker
 
 FORMATS = ("jsonl", "csv", "lines")
 COLUMNS = ("dialogue", "turn", "response")

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Span, Speaker, State
 from troth.readers.decode import decode
 from troth.readers.source import Document
-from troth.records import Dialogue, Span, Speaker, State
 
 PER_FILE = 128  # dialogues a file, as in the public release
 

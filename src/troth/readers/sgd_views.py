@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Protocol, cast
 
 import msgspec
 
+from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
 from troth.readers.decode import decode
 from troth.readers.patch import Layout
 from troth.readers.source import Document
-from troth.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
 
 # -- what is said and told ---------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from troth.errors import UserError, near
+from troth.core.errors import UserError, near
 
 ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 NOT_DIALOGUES = ("schema.json", "dialogues_and_metrics.json", "perturbation.json", "run.json")

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError
-from troth.normalize import is_empty
+from troth.core.errors import UserError
+from troth.core.normalize import is_empty
+from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import where
 from troth.readers.plain import PlainState, add, dialogues, frames, in_order, mapping, sequence, services, state, text
 from troth.readers.source import Document
-from troth.records import Dialogue, Pair, Turn
 
 GOLD = ("gt", "turn_belief")
 PRED = ("pr", "pred_bs_ptr", "pred_bs_gen")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import where
 from troth.readers.plain import dialogues, in_order, mapping, sequence, shown
 from troth.readers.source import Document
-from troth.records import Dialogue, Pair, Turn
 
 # The order of TripPy's `dataset_config/multiwoz21.json`, which is the order of the numbers in the file.
 SLOTS = (

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError
-from troth.normalize import dialogue_id, is_empty
+from troth.core.errors import UserError
+from troth.core.normalize import dialogue_id, is_empty
+from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import decode, where
 from troth.readers.plain import PlainState, add, field, frames, in_order, mapping, services, text, value_text, whole
 from troth.readers.source import Document
-from troth.records import Dialogue, Pair, Turn
 
 _PRED, _GOLD = "slot_prediction_", "slot_groundtruth_"
 _INFORMED = "§§"  # marks a value that was taken from what the system said

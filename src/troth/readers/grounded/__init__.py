@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
+from troth.core.registry import Registry
 from troth.readers import LAYOUT, source
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
-from troth.records import Grounded
-from troth.registry import Registry
 
 ENDINGS = tuple(f".{kind}{packed}" for kind in ("json", "jsonl", "csv", "tsv") for packed in ("", ".gz"))
 # What lies beside the dialogues of MultiDoc2Dial and Topical-Chat, and is read together with them.

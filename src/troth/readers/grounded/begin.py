@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from troth.core.records import Grounded
 from troth.readers.grounded import rows
 from troth.readers.source import Document
-from troth.records import Grounded
 
 LABELS = {"begin_label", "gold label"}
 

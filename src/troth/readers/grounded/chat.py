@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
 from troth.readers.decode import decode, lines, where
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.plain import field, mapping, sequence, text
 from troth.readers.source import Document
-from troth.records import Grounded
 
 CONTEXT = ("context", "tool", "function")
 INSTRUCTIONS = ("system", "developer")

@@ -11,10 +11,10 @@ import csv
 import io
 from collections.abc import Iterator
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
 from troth.readers.grounded import rows
 from troth.readers.source import Document
-from troth.records import Grounded
 
 LIMIT = 1 << 27  # characters of a cell: documents are longer than the 128 kB that Python's reader allows by itself
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from troth.core.records import Grounded
 from troth.readers.decode import decode, where
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
-from troth.records import Grounded
 
 
 class Utterance(msgspec.Struct, frozen=True):

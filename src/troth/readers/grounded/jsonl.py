@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from troth.errors import UserError, near
+from troth.core.errors import UserError, near
+from troth.core.records import Grounded
 from troth.readers.decode import lines, where
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.plain import field, sequence, text
 from troth.readers.source import Document
-from troth.records import Grounded
 
 KEYS = ("id", "document", "history", "response", "label", "source", "meta")
 

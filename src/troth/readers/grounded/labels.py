@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from troth.errors import UserError, near
+from troth.core.errors import UserError, near
 
 # BEGIN's labels of 2022, those of its first release, and those of the audit that FaithDial grew out of.
 LABELS = {

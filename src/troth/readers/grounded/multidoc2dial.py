@@ -13,12 +13,12 @@ from operator import itemgetter
 
 import msgspec
 
-from troth.errors import UserError, near
+from troth.core.errors import UserError, near
+from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import decode, where
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
-from troth.records import Grounded
 
 DOCUMENTS = "multidoc2dial_doc.json"
 

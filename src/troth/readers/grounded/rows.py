@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
 from troth.readers.decode import where
 from troth.readers.grounded import labels
 from troth.readers.source import Document
-from troth.records import Grounded
 
 COLUMNS = {  # what we call it, and what it is called elsewhere: BEGIN of 2022, BEGIN of 2021, FaithDial's audit
     "id": ("id",),

@@ -20,12 +20,12 @@ from typing import Any
 
 import msgspec
 
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import decode
 from troth.readers.grounded.opening import opening, value
 from troth.readers.source import Document
-from troth.records import Grounded
 
 PERSONAL = "Personal Knowledge"
 LEADS = ("shortened_wiki_lead_section", "summarized_wiki_lead_section")

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from troth.core.records import Grounded
 from troth.readers.decode import decode
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
-from troth.records import Grounded
 
 NONE = "no_passages_used"
 

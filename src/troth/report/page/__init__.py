@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from troth import __version__
-from troth.errors import UserError
+from troth.core.errors import UserError
+from troth.core.version import __version__
 from troth.report.charts import PALETTE
 from troth.report.page import explorer, grounding, responses, robustness, tracking, users, wordings, words
 from troth.report.page.differences import every_metric, story

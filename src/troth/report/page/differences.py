@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from troth import stats
-from troth.records import Scale, Score
+from troth.core.metric import Scale
+from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.model import Source
 from troth.report.page.sources import Item, chosen, total

@@ -1,4 +1,4 @@
-"""Kept dialogues of all runs in one compact block: strings and slot values once each, everything else as numbers.
+"""The dialogues of all runs in one compact block: strings and slot values once each, everything else as numbers.
 
     {"texts": [...], "entries": [[service, slot, value, ...], ...], "systems": [...], "sets": [...], "kinds": [...],
      "dialogues": [[set, id, services, utterances, tracks], ...]}
@@ -25,8 +25,8 @@ from typing import Any
 
 import msgspec
 
-from troth.report.kept import KINDS, Answer, Kept, States, Told, Track, Tracked, Utterance
 from troth.report.page.model import Source
+from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, SystemView, TurnView, Utterance
 
 ORIGINAL = "orig"  # the wording that is none of the variants
 KIND = {kind: place for place, kind in enumerate(KINDS)}
@@ -54,7 +54,7 @@ class _Pack:
         number = -1 if said.number is None else said.number
         return [speaker, said.text, number, said.index, self.state(said.state or {})]
 
-    def turn(self, turn: Tracked, gold: States) -> Any:
+    def turn(self, turn: TurnView, gold: States) -> Any:
         if not turn.units:
             return None
         wrong = [
@@ -73,14 +73,14 @@ class _Pack:
         ]
         return [predicted, wrong, faults]
 
-    def act(self, act: Told) -> list[Any]:
+    def act(self, act: ActView) -> list[Any]:
         return [
             self.text(act.service), self.text(act.act), self.text(act.slot), [self.text(v) for v in act.values],
             [self.text(v) for v in act.missed], act.entailed, act.reference,
             _rounded(act.plain), _rounded(act.augmented), act.excluded,
         ]  # fmt: skip
 
-    def answer(self, answer: Answer) -> list[Any]:
+    def answer(self, answer: AnswerView) -> list[Any]:
         return [answer.index, answer.text, [self.act(act) for act in answer.acts]]
 
 
@@ -133,13 +133,13 @@ def pack(sources: Sequence[Source]) -> str | None:
     return base64.b64encode(gzip.compress(msgspec.json.encode(block), 9, mtime=0)).decode()
 
 
-def _merged(sources: Sequence[Source]) -> list[Kept]:
+def _merged(sources: Sequence[Source]) -> list[DialogueView]:
     """Dialogues of several runs under one roof: tracks over the same utterances stand side by side.
 
     Where two runs have another text under the same id (another test set), the later one is a set of its own. A system
     under the original wording is the system itself, if an earlier run has the same of it in every dialogue.
     """
-    found: dict[tuple[str, str], Kept] = {}
+    found: dict[tuple[str, str], DialogueView] = {}
     for source in sources:
         known = _known(source, found)
         for kept in source.archive.dialogues if source.archive is not None else ():
@@ -157,7 +157,7 @@ def _merged(sources: Sequence[Source]) -> list[Kept]:
     return list(found.values())
 
 
-def _known(source: Source, found: Mapping[tuple[str, str], Kept]) -> set[str]:
+def _known(source: Source, found: Mapping[tuple[str, str], DialogueView]) -> set[str]:
     """Systems of a run under the original wording whose tracks are all here already."""
     same: dict[str, bool] = {}
     for kept in source.archive.dialogues if source.archive is not None else ():
@@ -179,14 +179,14 @@ def _called(source: Source, system: str) -> str:
     return f"{source.systems[base]} {rest}" if base in source.systems else system
 
 
-def _agree(a: Kept, b: Kept) -> bool:
+def _agree(a: DialogueView, b: DialogueView) -> bool:
     """Whether nothing that both have differs; a run may know of a turn without its text."""
     theirs = {said.index: said for said in b.utterances}
     shared = [(said, theirs[said.index]) for said in a.utterances if said.index in theirs]
     return all(x.speaker == y.speaker and (x.text == y.text or not x.text or not y.text) for x, y in shared)
 
 
-def _joined(a: Kept, b: Kept, run: str) -> Kept:
+def _joined(a: DialogueView, b: DialogueView, run: str) -> DialogueView:
     """All that is known of one dialogue; gold's state is the first one's that has it.
 
     A system of that name with other verdicts, from another recipe or other predictions, stands beside it under its run.
@@ -196,7 +196,7 @@ def _joined(a: Kept, b: Kept, run: str) -> Kept:
         known = said.get(one.index)
         if known is None or (known.state is None and one.state is not None) or not known.text:
             said[one.index] = one
-    tracks: dict[str, Track] = {}
+    tracks: dict[str, SystemView] = {}
     known_tracks = {track.system: track for track in a.tracks}
     later = [
         msgspec.structs.replace(track, system=f"{track.system} ({run})")
@@ -214,10 +214,10 @@ def _joined(a: Kept, b: Kept, run: str) -> Kept:
             )
         )
     services = tuple(dict.fromkeys((*a.services, *b.services)))
-    return Kept(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
+    return DialogueView(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
 
 
-def _differ(a: Track | None, b: Track) -> bool:
+def _differ(a: SystemView | None, b: SystemView) -> bool:
     if a is None:
         return False
     return any(x and y and x != y for x, y in ((a.tracked, b.tracked), (a.answers, b.answers)))

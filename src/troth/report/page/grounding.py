@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from troth import stats
-from troth.records import Score
-from troth.report.kept import Response
+from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.differences import Differences, footnote, told
 from troth.report.page.model import (
@@ -28,6 +27,7 @@ from troth.report.page.model import (
     unrounded,
 )
 from troth.report.page.sources import Item, systems
+from troth.storage.explorer import ResponseView
 
 QUESTION = "Is it true to its document?"
 BINS = 20
@@ -113,7 +113,7 @@ def _facts(source: Source, system: str, metric: str) -> list[str]:
     return facts
 
 
-def responses(source: Source, system: str, metric: str) -> list[Response]:
+def responses(source: Source, system: str, metric: str) -> list[ResponseView]:
     """Those that have a score."""
     kept = source.archive.responses if source.archive is not None else ()
     return [one for one in kept if one.system == system and metric in one.values]
@@ -299,7 +299,7 @@ def _examples(source: Source, system: str, metric: str, several: bool) -> list[B
     return [Examples(title, shown, note, len(lowest) + len(deceived))] if shown else []
 
 
-def _example(one: Response, metric: str, group: str) -> Example:
+def _example(one: ResponseView, metric: str, group: str) -> Example:
     cut = one.document if len(one.document) <= LONGEST else one.document[:LONGEST].rstrip() + " …"
     facts = [f"document: {cut}"]
     if one.label is not None:
@@ -309,7 +309,7 @@ def _example(one: Response, metric: str, group: str) -> Example:
     return Example(f"{words.name(metric)} {one.values[metric]:.2f}", one.id, unsupported(one), facts, group=group)
 
 
-def unsupported(one: Response) -> list[Piece]:
+def unsupported(one: ResponseView) -> list[Piece]:
     """The response with the content words marked that nothing before it has."""
     known = set(map(_stem, re.findall(r"\w+", " ".join((one.document, *one.history)).lower())))
     pieces: list[Piece] = []

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from troth.records import Score
+from troth.core.score import Score
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from troth.report.kept import Archive
+    from troth.storage.explorer import Archive
 
 Cell = str | float | int | bool | None
 

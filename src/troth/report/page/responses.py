@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from troth.records import Score
-from troth.report.kept import Answer, Kept, Told
+from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.differences import Differences, told
 from troth.report.page.model import (
@@ -26,6 +25,7 @@ from troth.report.page.model import (
 )
 from troth.report.page.sources import Item, Ratio, ratios, sums, systems
 from troth.report.page.tracking import metrics_table
+from troth.storage.explorer import ActView, AnswerView, DialogueView
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,14 +93,14 @@ def _facts(source: Source, system: str) -> list[str]:
 # -- acts --------------------------------------------------------------------------------------------------------------
 
 
-def acts(source: Source, system: str) -> Iterator[tuple[Kept, Answer, Told]]:
+def acts(source: Source, system: str) -> Iterator[tuple[DialogueView, AnswerView, ActView]]:
     for dialogue in source.archive.dialogues if source.archive is not None else ():
         for track in dialogue.tracks:
             if track.system == system:
                 yield from ((dialogue, answer, told) for answer in track.answers for told in answer.acts)
 
 
-def fate(act: Told) -> str:
+def fate(act: ActView) -> str:
     """What became of an act: conveyed, dropped, contradicted, or not judged."""
     if act.entailed is None:
         return "not judged" if not act.sought else "dropped" if act.missed else "conveyed"
@@ -217,7 +217,7 @@ def _lost(found: Sequence[Item]) -> list[Block]:
     return blocks
 
 
-def _what(act: Told) -> str:
+def _what(act: ActView) -> str:
     return f"{act.slot} = {', '.join(act.values)}" if act.values else act.slot or act.act
 
 

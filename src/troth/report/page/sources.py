@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
-from troth.errors import UserError
+from troth.core.errors import UserError
 from troth.report.page import words
 from troth.report.page.model import Source
 

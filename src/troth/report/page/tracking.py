@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from troth.records import Score
-from troth.report.kept import KINDS
+from troth.core.score import Score
 from troth.report.page import verdicts, words
 from troth.report.page.differences import Differences, footnote, told
 from troth.report.page.model import (
@@ -24,6 +23,7 @@ from troth.report.page.model import (
     unrounded,
 )
 from troth.report.page.sources import Item, Ratio, chosen, profiles, ratios, sums
+from troth.storage.explorer import KINDS
 
 QUESTION = "Does it track what the user wants?"
 HEADLINE = ("jga", "turn_match")

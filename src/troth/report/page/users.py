@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from troth.records import Score
+from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.differences import Differences, footnote, told
 from troth.report.page.model import Block, Card, Cell, Chart, Entry, Example, Examples, Grid, Piece, Source, unrounded

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from troth.report.kept import Kept, Tracked
 from troth.report.page.model import Source
+from troth.storage.explorer import DialogueView, TurnView
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def tracked(source: Source, system: str, set: str = "") -> Iterator[tuple[Kept, Tracked]]:
+def tracked(source: Source, system: str, set: str = "") -> Iterator[tuple[DialogueView, TurnView]]:
     """Every turn of a system that has a verdict."""
     for dialogue in source.archive.dialogues if source.archive is not None else ():
         if dialogue.set != set:

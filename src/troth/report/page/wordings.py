@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from troth.records import Score
+from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.differences import Differences, told
 from troth.report.page.model import Block, Card, Cell, Chart, Entry, Example, Examples, Piece, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from troth.records import LOWER, Score
+from troth.core.score import Score
 
 SHARES = (  # (share, in words); the nearest is taken
     (0.05, "one in twenty"),

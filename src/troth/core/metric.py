@@ -1,0 +1,54 @@
+"""What a metric is: one frozen value, declared once, beside the function that computes it.
+
+Help texts, tables, the page, `troth ls`, the direction of "better", `compute()` and the reference pages read this
+value. Nothing else in the project lists metrics or guesses from a name what a metric is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+Better = Literal["higher", "lower"]
+Scale = Literal["share", "number", "p"]  # part of a whole, printed in percent; any other number; a p-value
+
+
+class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A metric's name, what it says, and how to read its numbers.
+
+    `compute` is the function behind it; what it takes and returns is up to the folder that declares the metric (state
+    tracking: frames to parts of a ratio). It is not stored in runs.
+    """
+
+    name: str  # as users write it: `jga`, `fga@0.5`, `cjga:NED`
+    title: str  # for tables and charts: "Joint goal accuracy"
+    about: str = ""  # one clause: "share of units whose whole state is right"
+    better: Better = "higher"
+    scale: Scale = "share"
+    unit: str = "unit"  # what it is averaged over: "frame", "turn", "response"
+    needs: tuple[str, ...] = ()  # what must be there besides gold and predictions: "schema", "nli", "lm", "text"
+    ignores: frozenset[str] = frozenset()  # rules of the recipe that do not move it, and are left out of its signature
+    of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
+    variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
+    compute: Any = None
+
+    def derive(self, name: str, **changes: Any) -> Metric:
+        """The same metric on another test set, under another wording, with another parameter."""
+        return msgspec.structs.replace(self, name=name, of=changes.pop("of", self.name), **changes)
+
+    def on(self, variant: str, compute: Callable[..., Any] | None = None) -> Metric:
+        """The same metric on a named set: `jga` on NED is `jga:NED`. An empty name is the original set."""
+        if not variant:
+            return self
+        title = f"{self.title}, {variant}"
+        return self.derive(f"{self.name}:{variant}", title=title, variant=variant, compute=compute or self.compute)
+
+    @property
+    def stored(self) -> Metric:
+        """What a run keeps of it: everything but the function."""
+        return msgspec.structs.replace(self, compute=None)
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name!r}: {self.about or self.title})"

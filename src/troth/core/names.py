@@ -1,0 +1,60 @@
+"""Names of systems, and arguments as people write them: lists or comma-separated text, `str` or `Path`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from troth.core.errors import UserError
+
+ENDINGS = (".gz", ".zip", ".json", ".jsonl", ".csv", ".tsv", ".txt")  # tell the format, not the system
+DEEPEST = 10  # folders of a path that go into a name
+
+Path = str | os.PathLike[str]
+
+
+def listed(value: str | Iterable[str] | None) -> list[str]:
+    """`"jga,aga"` and `["jga", "aga"]` alike, each name once; None is an empty list."""
+    items = value.split(",") if isinstance(value, str) else list(value or ())
+    return list(dict.fromkeys(item.strip() for item in items if item.strip()))
+
+
+def path_of(value: Path) -> str:
+    """A path as text, whether it was given as `str` or as `pathlib.Path`."""
+    return os.fspath(value)
+
+
+def labelled(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
+    """A name and a path for each of `NAME=PATH` or `PATH`: its own name, or as much of the path as tells it apart."""
+    pairs = [named(path_of(item)) for item in items]
+    for depth in range(1, DEEPEST):
+        names = [name or stem(path, depth) for name, path in pairs]
+        if len(set(names)) == len(names):
+            return [(name, path) for name, (_, path) in zip(names, pairs, strict=True)]
+    raise UserError(f"the same {what} is given twice", hint="give each a name: first=PATH second=PATH")
+
+
+def named(item: str) -> tuple[str, str]:
+    """`NAME=PATH` in two; the name is empty where none is given."""
+    name, equals, path = item.partition("=")
+    return (name, path) if equals and "/" not in name else ("", item)
+
+
+def stem(path: str, depth: int = 1) -> str:
+    """The last parts of a path, without endings that only tell the format."""
+    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
+    name = "/".join(parts[-depth:])
+    for ending in ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each (folder, system): the system's own, or its folder where systems of two runs share a name."""
+    folders = Counter(folder for folder, _ in set(systems))
+    names = Counter(name for _, name in set(systems))
+    return [
+        name if names[name] == 1 else folder.rstrip("/") + ("" if folders[folder] == 1 else f":{name}")
+        for folder, name in systems
+    ]

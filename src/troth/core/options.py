@@ -1,0 +1,29 @@
+"""Options of the Python functions: keywords in, a checked record out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from troth.core.errors import UserError, near
+
+T = TypeVar("T")
+
+
+def resolve(record: type[T], keywords: Mapping[str, Any]) -> T:
+    """The options of a function as a record with defaults; a keyword that does not exist is named, with the nearest."""
+    known = [field.name for field in fields(record)]  # type: ignore[arg-type]
+    for name in keywords:
+        if name not in known:
+            raise UserError(f"there is no option '{name}'", hint=near(name, known) or "one of: " + ", ".join(known))
+    return record(**keywords)
+
+
+def one_of(option: str, value: str, known: Iterable[str]) -> str:
+    """The value, if it is a known one."""
+    choices = list(known)
+    if value not in choices:
+        hint = near(value, choices) or "one of: " + ", ".join(choices)
+        raise UserError(f"{option} cannot be '{value}'", hint=hint)
+    return value

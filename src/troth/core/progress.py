@@ -1,0 +1,73 @@
+"""Progress of long work: bars with the time left on a terminal, nothing elsewhere; notes on standard error.
+
+Whatever takes time opens a bar of its own with `bar`; bars that are open at the same time share one display. No
+function takes a callback for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Progress = Callable[[int, int], None]  # how much is done, and how much there is
+Display = Callable[[str, int, int], None]  # the same, of something that has a name
+
+_DISPLAY: ContextVar[Display | None] = ContextVar("display", default=None)
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Progress]:
+    """A bar named `what`; it appears with the first step, and goes when its work is done."""
+    with _display() as display:
+        yield lambda done, total: display(what, done, total)
+
+
+@contextmanager
+def within(display: Display) -> Iterator[None]:
+    """While the caller has a display of its own, all bars are drawn there."""
+    before = _DISPLAY.set(display)
+    try:
+        yield
+    finally:
+        _DISPLAY.reset(before)
+
+
+@contextmanager
+def _display() -> Iterator[Display]:
+    active = _DISPLAY.get()
+    if active is not None or not sys.stderr.isatty():
+        yield active or (lambda _what, _done, _total: None)
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(file=sys.stderr)  # this very stream, whatever is put in its place meanwhile
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    drawn = Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
+    tasks: dict[str, TaskID] = {}
+
+    def step(what: str, done: int, total: int) -> None:
+        drawn.start()  # not before the first step: loading a model may draw a bar of its own
+        if what not in tasks:
+            tasks[what] = drawn.add_task(escape(one_line(what)))
+        drawn.update(tasks[what], completed=done, total=total, visible=done < total)
+
+    with within(step):
+        try:
+            yield step
+        finally:
+            drawn.stop()
+
+
+def note(line: str) -> None:
+    """Writes one line to standard error: something that the user should know and that is not the result."""
+    sys.stderr.write(f"troth: {one_line(line)}\n")
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,60 @@
+"""Signatures: everything that moves a number, in one line, in the manner of sacreBLEU.
+
+A recipe is a frozen dataclass (a profile of state tracking, the settings of SGSAcc) or a mapping of rules to values.
+The signature is made from all of its fields, so that no rule can be forgotten: a field is left out only where it has the
+value that the recipe's named base has, or where the metric declares that it does not depend on it. Equal signatures,
+apart from `n` and `v`, mean equal rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, Protocol
+
+from troth.core.metric import Metric
+from troth.core.version import __version__
+
+
+class Based(Protocol):
+    """A recipe that is known by name: its signature gives the name, and whatever differs from what the name means."""
+
+    def base(self) -> Any: ...
+
+
+def signature(metric: Metric, recipe: Any, *, n: int, group: str = "all") -> str:
+    """`JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:26139|v:0.2.0`."""
+    parts = [metric.name.upper()]
+    parts += [f"{rule}:{_text(value)}" for rule, value in rules(recipe) if rule not in metric.ignores]
+    parts += [f"group:{group}"] if group != "all" else []
+    return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
+
+
+def rules(recipe: Any) -> Iterator[tuple[str, Any]]:
+    """The rules of a recipe that a signature names.
+
+    Of a dataclass: fields declared with `always()`, and all others whose value is not the base's (`recipe.base()`) or,
+    without a base, not the field's default. Of a mapping: all of them. None and "" are never named.
+    """
+    if isinstance(recipe, Mapping):
+        yield from ((name, value) for name, value in recipe.items() if value not in (None, ""))
+        return
+    base = recipe.base() if hasattr(recipe, "base") else None
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        usual = _default(field) if base is None else getattr(base, field.name)
+        if value not in (None, "") and (field.metadata.get("always") or value != usual):
+            yield field.metadata.get("rule", field.name), value
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default is not MISSING else None
+
+
+def _text(value: object) -> str:
+    """A rule's value, without the marks that a signature is made of."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list | frozenset):
+        value = "+".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
+    return str(value).replace("|", "/")

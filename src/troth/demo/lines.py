@@ -1,0 +1,148 @@
+"""What the demo found, in five lines: one for each question, and one on what a single number hides.
+
+Every figure and every comparison comes from the results; the wording follows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from troth import stats
+from troth.demo import path
+from troth.demo.run import PROFILE
+from troth.grounding.metrics import Unscored
+
+if TYPE_CHECKING:
+    from troth.core.score import Score
+    from troth.demo.run import Results
+    from troth.grounding import score as ground
+    from troth.responses import score as nlg
+    from troth.robustness import checkdst as robust
+    from troth.tracking import score as dst
+
+SAID = {"NED": "names nobody has heard", "SDI": "hesitations and slips", "PI": "other words"}
+
+
+def five(results: Results) -> list[str]:
+    return [
+        f"State tracking: {tracking(results.tracking)}",
+        f"Robustness: {robustness(list(results.robust.values()))}",
+        f"Responses: {responses(results.responses)}",
+        f"Grounding: {grounding(results.grounding)}",
+        f"And beware: {recipes(results.tracking)}",
+    ]
+
+
+def tracking(found: dst.Result) -> str:
+    """Who is ahead by JGA, and whether FGA, which forgives what is inherited, agrees."""
+    scores = {(s.metric, *s.system.split(":")): _value(s) for s in found.scores if s.group == "all"}
+    names = list(dict.fromkeys(one.name.partition(":")[0] for one in found.systems))
+    jga, fga = ({name: scores[metric, name, PROFILE] for name in names} for metric in ("jga", "fga@0.5"))
+    ahead, behind = sorted(names, key=lambda name: -jga[name])[:2]
+    text = f"{ahead} has the whole state right in {_percent(jga[ahead])} of turns, {behind} in {_percent(jga[behind])}"
+    figures = f"{_points(fga[behind])} to {_points(fga[ahead])}"
+    if fga[behind] > fga[ahead]:
+        return f"{text}; yet count a mistake only where it is made, and {behind} leads (FGA {figures})."
+    return f"{text}, and is ahead where inherited mistakes are forgiven, too (FGA {figures})."
+
+
+def robustness(found: Sequence[robust.Robustness]) -> str:
+    """The worst that a perturbation does to a tracker, and what it does to the others."""
+    scores = {(s.metric, s.system): _value(s) for one in found for s in one.scores if s.value is not None}
+    metric, worst = min((key for key in scores if key[0].startswith("cjga:")), key=lambda key: scores[key])
+    label = metric.removeprefix("cjga:")
+    others = [f"{name} {_percent(value)}" for (m, name), value in scores.items() if m == metric and name != worst]
+    text = f"under {SAID[label]}, {_percent(scores[metric, worst])} of what {worst} gets right stays right"
+    text += f" ({', '.join(others)})"
+    invented = 1 - scores.get((f"nohf:{label}", worst), 1.0)
+    return (
+        f"{text}; {_percent(invented)} of the names it then predicts were never said." if invented > 0 else f"{text}."
+    )
+
+
+def responses(found: nlg.Result) -> str:
+    """Whom SER prefers, and what of the yes-or-no facts, which it cannot see, SGSAcc finds untrue."""
+    names = [one.name for one in found.systems]
+    ser = {name: _value(found.score("ser", system=name)) for name in names}
+    best, *rest = sorted(names, key=lambda name: ser[name])
+    others = ", ".join(f"{name} {_percent(ser[name])}" for name in rest)
+    text = f"looking for values word for word prefers {best} ({_percent(ser[best])} of responses lack one, {others})"
+    if "sgsacc" not in found.metrics:
+        return f"{text}; whether yes and no are told right takes an entailment model."
+    wrong = {name: 1 - _value(found.score("sgsacc", "kind:boolean", name)) for name in names}
+    others = ", ".join(f"{name} {_percent(wrong[name])}" for name in rest)
+    sees = "but" if wrong[best] > min(wrong[name] for name in rest) else "and"
+    return f"{text}; {sees} of its yes-or-no facts SGSAcc finds {_percent(wrong[best])} untrue ({others})."
+
+
+def grounding(found: ground.Result | None) -> str:
+    """What follows from the document by the first metric and by people, and how well metrics tell the two apart."""
+    if found is None:
+        return "no metric for it is installed here."
+    metric = found.metrics[0]
+    judged = f"faithful:{metric}"
+    shares = [(one.name, _labelled(found, [one.name], metric)) for one in found.systems]
+    people = " and ".join(_percent(sum(label for _, label in pairs) / len(pairs)) for _, pairs in shares)
+    if any(score.metric == judged for score in found.scores):
+        said = " and ".join(f"{_percent(_value(found.score(judged, system=name)))} of {name}'s" for name, _ in shares)
+        text = f"{_called(metric)} finds {said} answers supported by their document, people {people}"
+    else:
+        text = f"people find {people} of {' and '.join(name for name, _ in shares)}'s answers supported"
+    names = [one.name for one in found.systems]
+    areas = {name: stats.auroc(*zip(*_labelled(found, names, name), strict=True)) for name in found.metrics}
+    apart = ", ".join(f"{_called(name)} {area:.2f}" for name, area in areas.items() if area is not None)
+    return f"{text}. Telling supported from not (AUROC): {apart}."
+
+
+def _labelled(found: ground.Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
+    return [
+        (value, item.label)
+        for one in found.systems
+        if one.name in systems
+        for value, item in zip(one.values[metric], one.items, strict=True)
+        if not isinstance(value, Unscored) and item.label is not None
+    ]
+
+
+def recipes(found: dst.Result) -> str:
+    """How far public recipes are apart on one and the same file."""
+    name, low, high, jga = _spread(found)
+    return (
+        f"{name}'s one file has JGA {_points(jga[low])} by the recipe '{low}' and {_points(jga[high])} by '{high}'; "
+        f"troth explain says which rule does it."
+    )
+
+
+def explaining(found: dst.Result) -> str:
+    """The command that says so."""
+    name, low, high, _ = _spread(found)
+    return f"troth explain {path('gold')} {path(name)} --from {low} --to {high}"
+
+
+def _spread(found: dst.Result) -> tuple[str, str, str, dict[str, float]]:
+    """The tracker whose JGA recipes differ most, the least and the most generous recipe, and JGA by all of them."""
+    by_tracker: dict[str, dict[str, float]] = {}
+    for score in found.scores:
+        if (score.metric, score.group) == ("jga", "all"):
+            tracker, _, recipe = score.system.partition(":")
+            by_tracker.setdefault(tracker, {})[recipe] = _value(score)
+    name = max(by_tracker, key=lambda tracker: max(by_tracker[tracker].values()) - min(by_tracker[tracker].values()))
+    jga = by_tracker[name]
+    return name, min(jga, key=lambda recipe: jga[recipe]), max(jga, key=lambda recipe: jga[recipe]), jga
+
+
+def _value(score: Score) -> float:
+    return 0.0 if score.value is None else score.value
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f}%"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _called(metric: str) -> str:
+    return {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}.get(metric, metric)

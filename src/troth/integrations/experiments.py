@@ -1,0 +1,162 @@
+"""Scores to where experiments are kept: MLflow, Weights & Biases.
+
+A score's key is `[SYSTEM/][KIND/GROUP/]METRIC`, with `_low` and `_high` for its interval: `jga`, `fga_0_5_low`,
+`service/Hotels_1/jga`. The system stands in it only where there are several: one system's figures are to be held
+against those of other runs, which takes the same keys. Both tools show what stands before a slash as a folder, so a key
+never is another one's folder (MLflow's file store would refuse it). Letters, digits and `_` are legal in both; whatever
+else is in a name becomes `_`: MLflow refuses `@`, and Weights & Biases takes a dot for a level of nesting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from troth.core.errors import UserError
+from troth.core.score import Score
+from troth.core.version import __version__
+from troth.storage import runs as store
+
+LONGEST = 80  # letters of a name that go into a key; MLflow takes 250 for the whole
+METRICS_AT_ONCE, TAGS_AT_ONCE = 1000, 100  # MLflow's limits for one request
+
+
+class Scored(Protocol):
+    """A result of `troth.dst`, `troth.nlg`, `troth.ground`."""
+
+    @property
+    def scores(self) -> Sequence[Score]: ...
+
+
+Run = str | os.PathLike[str] | Scored
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What there is to log of a run."""
+
+    metrics: dict[str, float]
+    signatures: dict[str, str]  # by key, of the scores over everything
+    unscored: dict[str, str]  # by key: why there is no number
+    about: dict[str, str]
+    files: list[Path]
+
+
+def to_mlflow(run: Run, *, report: str | os.PathLike[str] | None = None, step: int | None = None) -> dict[str, float]:
+    """Log every score with its interval to the active MLflow run, or to a new one.
+
+    `run`: a run's folder, whose files are logged as artifacts, or a result. `report`: a page of `troth report`.
+    Signatures become tags. Returns the metrics as they are logged.
+    """
+    found = entries(run, report)
+    try:
+        import mlflow
+    except ImportError as error:
+        raise UserError("mlflow is not installed", hint="pip install mlflow") from error
+    tags = {f"troth.{name}": value for name, value in found.about.items()}
+    tags |= {f"troth.signature.{key}": value for key, value in found.signatures.items()}
+    tags |= {f"troth.unscored.{key}": value for key, value in found.unscored.items()}
+    with nullcontext() if mlflow.active_run() else mlflow.start_run():
+        for some in _pieces(found.metrics, METRICS_AT_ONCE):
+            mlflow.log_metrics(some, step=step)
+        for some in _pieces(tags, TAGS_AT_ONCE):
+            mlflow.set_tags(some)
+        for file in found.files:
+            mlflow.log_artifact(str(file), artifact_path="troth")
+    return found.metrics
+
+
+def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: int | None = None) -> dict[str, float]:
+    """Log every score with its interval to the active Weights & Biases run, or to a new one of the project `troth`.
+
+    As `to_mlflow`; signatures go into the run's config, under `troth`, and files into one artifact.
+    """
+    found = entries(run, report)
+    try:
+        import wandb
+    except ImportError as error:
+        raise UserError("wandb is not installed", hint="pip install wandb") from error
+    own = wandb.run is None
+    active: Any = wandb.init(project="troth") if own else wandb.run
+    try:
+        about = {**found.about, "signatures": found.signatures, "unscored": found.unscored}
+        active.config.update({"troth": about}, allow_val_change=True)
+        active.log(found.metrics, step=step)
+        if found.files:
+            artifact = wandb.Artifact(name=f"troth-{active.id}", type="evaluation", metadata=about)
+            for file in found.files:
+                artifact.add_file(str(file), name=file.name)
+            active.log_artifact(artifact)
+    finally:
+        if own:
+            active.finish()
+    return found.metrics
+
+
+# -- what is logged ----------------------------------------------------------------------------------------------------
+
+
+def entries(run: Run, report: str | os.PathLike[str] | None = None) -> Entries:
+    about = {"version": __version__}
+    files: list[Path] = []
+    if isinstance(run, str | os.PathLike):
+        folder = Path(run)
+        loaded = store.load(os.fspath(run))
+        scores: Sequence[Score] = loaded.scores
+        about = {"version": loaded.versions.get("troth", ""), "command": loaded.command}
+        files += [folder / name for name in store.FILES if (folder / name).is_file()]
+    else:
+        scores = run.scores
+    if report is not None:
+        if not Path(report).is_file():
+            raise UserError("no such file", file=os.fspath(report), hint="make it with troth report RUN --out FILE")
+        files += [] if Path(report) in files else [Path(report)]
+    if len({file.name for file in files}) < len(files):
+        raise UserError("the run's folder has a file of that name", file=str(report), hint="name the page otherwise")
+    systems = list(dict.fromkeys(score.system for score in scores))
+    about |= {"system": ", ".join(systems)}
+    keys = _keys(scores, named=len(systems) > 1)
+    return Entries(
+        metrics=dict(_metrics(keys)),
+        signatures={key: score.signature for key, score in keys.items() if score.group == "all"},
+        unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
+        about=about,
+        files=files,
+    )
+
+
+def _metrics(keys: Mapping[str, Score]) -> Iterator[tuple[str, float]]:
+    for key, score in keys.items():
+        for name, value in ((key, score.value), (f"{key}_low", score.low), (f"{key}_high", score.high)):
+            if value is not None:
+                yield name, value
+
+
+def _keys(scores: Sequence[Score], *, named: bool) -> dict[str, Score]:
+    made: dict[str, Score] = {}
+    for score in scores:
+        group = [] if score.group == "all" else score.group.split(":", 1)
+        parts = [*([score.system] if named else []), *group, score.metric]
+        key = "/".join(_legal(part) for part in parts)
+        if key in made:
+            other = made[key]
+            what = " and ".join(f"'{s.metric}' of '{s.system}' ({s.group})" for s in (other, score))
+            raise UserError(f"{what} would both be logged as '{key}'", hint="name the systems otherwise")
+        made[key] = score
+    return made
+
+
+def _legal(name: str) -> str:
+    return re.sub(r"\W+", "_", name)[:LONGEST] or "_"
+
+
+def _pieces(items: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
+    left = iter(items.items())
+    while some := dict(islice(left, size)):
+        yield some

@@ -1,0 +1,245 @@
+"""A language model behind an OpenAI-compatible server, as `http://HOST:PORT/v1#MODEL`.
+
+Scoring needs the log-probabilities of a *prompt*. The API's old `echo` with `logprobs` gives them (vLLM, SGLang,
+llama-cpp-python), and so does vLLM's own `prompt_logprobs`; a server that gives neither is refused, one that ignores
+`echo` and scores only what it made up itself included (llama.cpp's own server did at the time of writing).
+
+The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised apart. The continuation's
+tokens are those that have a part in it: one that reaches across its beginning counts as its first. The server also
+decides about a token for the beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants.
+A text that is too long is refused by the server; none is cut, and it has no log-probabilities.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from troth.core.errors import UserError
+from troth.models import Continuation, Request, request
+from troth.models.client import Client, Refused, Silent
+
+K = TypeVar("K")
+V = TypeVar("V")
+Scores = tuple[list[str], list[float | None]]  # the prompt's tokens and their log-probabilities
+
+KEY = "OPENAI_API_KEY"
+BROKEN = "\N{REPLACEMENT CHARACTER}"
+LOWEST = -9999.0  # what servers write for a probability of 0
+TOO_LONG = (400, 413)  # what servers answer to such a text, once it is known that they take others
+WAYS: tuple[dict[str, Any], ...] = (  # to ask for a prompt's log-probabilities, in the order in which they are tried
+    {"echo": True, "logprobs": 1, "max_tokens": 1},  # 0 some refuse, and llama-cpp-python takes it for no limit
+    {"prompt_logprobs": 1, "max_tokens": 1},
+)
+
+
+class EndpointLm:
+    """One server and model. A revision is whatever the server has under that name."""
+
+    def __init__(
+        self, url: str, model: str, *, key_variable: str = KEY, timeout: float = 120.0, parallel: int = 8
+    ) -> None:
+        self.client = Client(url, key_variable=key_variable, timeout=timeout)
+        self.model, self.parallel = model, parallel
+        self._way: Mapping[str, Any] | None = None
+        self._chat: bool | None = None
+
+    @classmethod
+    def named(cls, name: str) -> EndpointLm:
+        """From `http://HOST:PORT/v1#MODEL`."""
+        url, _, model = name.partition("#")
+        if "@" in url or "?" in url:
+            raise UserError("a key in a server's address would end up in results", hint=f"put it into {KEY}")
+        try:
+            known = bool(model and urlsplit(url).netloc)
+        except ValueError:  # such as half an IPv6 address
+            known = False
+        if not known:
+            raise UserError(f"'{name}' names no model of a server", hint="such as http://localhost:8000/v1#MODEL")
+        return cls(url, model)
+
+    @property
+    def name(self) -> str:
+        return f"{self.client.url}#{self.model}"
+
+    def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
+        return self._each(self._scored, [request(given) for given in requests], known=self._way is not None)
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
+    ) -> list[str]:
+        """By `/completions`; where the server has none, by `/chat/completions`, the prompt as the user's message."""
+        options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        return self._each(lambda prompt: self._made(prompt, options), list(prompts), known=self._chat is not None)
+
+    def _each(self, work: Callable[[K], V], items: list[K], *, known: bool) -> list[V]:
+        """Several at a time; the first alone where it is not known what the server can do. Equal ones once."""
+        distinct = list(dict.fromkeys(items))
+        if not distinct:
+            return []
+        with ThreadPoolExecutor(self.parallel) as pool:
+            done = [] if known else [work(distinct[0])]
+            done += pool.map(work, distinct[len(done) :])
+        answers = dict(zip(distinct, done, strict=True))
+        return [answers[item] for item in items]
+
+    def _scored(self, asked: Request) -> Continuation:
+        if not asked.continuation:
+            return Continuation((), ())
+        prompt = "".join(asked.context) + asked.continuation
+        refusals = []
+        for way in WAYS if self._way is None else (self._way,):
+            body = {"model": self.model, "prompt": prompt, "temperature": 0.0, "add_special_tokens": asked.bos, **way}
+            try:
+                found = scores(self._answer("/completions", body), prompt)
+            except Refused as error:
+                if self._way is not None and error.status in TOO_LONG:
+                    return self._unscored(asked)
+                if self._way is not None or error.status not in (400, 404, 422, 500, 501):
+                    raise self._refusal(error) from error
+                refusals.append(str(error) + (f": {error.said}" if error.said else ""))
+                continue
+            if found is not None:
+                self._way = way
+                return aligned(*found, prompt, asked.continuation, self.name)
+        why = f" ({refusals[-1]})" if refusals else ""
+        raise UserError(
+            f"{self.name} gives no log-probabilities of a prompt{why}",
+            hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use --lm embedded, hf:ORG/MODEL, a folder",
+        )
+
+    def _unscored(self, asked: Request) -> Continuation:
+        """Too long: its tokens without log-probabilities. They are those that it has without the document."""
+        rest = asked.context[: asked.shorten] + asked.context[asked.shorten + 1 :]
+        if len(rest) == len(asked.context):
+            return Continuation((asked.continuation,), (None,))
+        tokens = self._scored(asked._replace(context=rest)).tokens
+        return Continuation(tokens, (None,) * len(tokens))
+
+    def _made(self, prompt: str, options: Mapping[str, Any]) -> str:
+        if not self._chat:
+            try:
+                answer = self._answer("/completions", {"model": self.model, "prompt": prompt, **options})
+                self._chat = False
+                return _text(answer, self.name)
+            except Refused as error:
+                if error.status not in (404, 405):
+                    raise self._refusal(error) from error
+                self._chat = True
+        messages = [{"role": "user", "content": prompt}]
+        try:
+            answer = self._answer("/chat/completions", {"model": self.model, "messages": messages, **options})
+        except Refused as error:
+            raise self._refusal(error) from error
+        return _text(answer, self.name)
+
+    def _answer(self, path: str, body: Mapping[str, Any]) -> Any:
+        try:
+            said = self.client.post(path, json.dumps(body).encode())
+        except Silent as error:
+            raise UserError(
+                f"{self.name} does not answer: {error}", hint="answers so far are kept; try again"
+            ) from error
+        try:
+            return json.loads(said)
+        except ValueError as error:
+            raise UserError(f"{self.name} answers what is not JSON") from error
+
+    def _refusal(self, error: Refused) -> UserError:
+        return UserError(
+            f"{self.name} answers {error.status}: {error.said or 'nothing more'}", hint="is the model's name right?"
+        )
+
+
+def scores(answer: Any, prompt: str) -> Scores | None:
+    """The prompt's tokens and log-probabilities from an answer in either form; None where it has none of them."""
+    try:
+        choice = answer["choices"][0]
+        if listed := choice.get("prompt_logprobs"):
+            return _of_prompt(listed)
+        given = choice["logprobs"]
+        tokens, values = [str(token) for token in given["tokens"]], [_number(v) for v in given["token_logprobs"]]
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
+        return None
+    # What the server made up after the prompt is at the end, a token at most; its text may be empty.
+    for count in (len(tokens) - 1, len(tokens)):
+        if any(tokens[:count]) and len(tokens) == len(values) and spans(tokens[:count], prompt):
+            return tokens[:count], values[:count]
+    return None
+
+
+def _of_prompt(listed: Sequence[Mapping[str, Mapping[str, Any]] | None]) -> Scores:
+    """vLLM lists for each place the token that stands there, then likelier ones; nothing for the first place."""
+    tokens: list[str] = []
+    values: list[float | None] = []
+    for place in listed:
+        if place is None:
+            tokens.append("")
+            values.append(None)
+            continue
+        entry = next(iter(place.values()))
+        tokens.append(str(entry["decoded_token"]))
+        values.append(_number(entry["logprob"]))
+    return tokens, values
+
+
+def aligned(
+    tokens: Sequence[str], logprobs: Sequence[float | None], prompt: str, continuation: str, name: str
+) -> Continuation:
+    """The tokens that have a part in the continuation; their texts are those parts."""
+    found = spans(tokens, prompt)
+    if found is None:
+        hint = "use another backend for it"
+        raise UserError(f"the tokens of {name} are not those of the text that it was given", hint=hint)
+    begin = len(prompt) - len(continuation)
+    own = [(max(start, begin), end, value) for (start, end), value in zip(found, logprobs, strict=True) if end > begin]
+    return Continuation(tuple(prompt[start:end] for start, end, _ in own), tuple(value for _, _, value in own))
+
+
+def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
+    """Where each token stands in the prompt, from the last to the first; None if they are not the prompt's.
+
+    Offsets that servers give are not used: some count special tokens, some say -1. Of a character that is split into
+    several tokens, which servers show as U+FFFD, the first has it all and the others nothing. A first token that is not
+    in the text marks its beginning, or has no text given: it gets what is left.
+    """
+    found: list[tuple[int, int]] = []
+    at, index = len(prompt), len(tokens) - 1
+    while index >= 0:
+        token = tokens[index]
+        if prompt.endswith(token, 0, at) and (token or index):
+            found.append((at - len(token), at))
+            at, index = at - len(token), index - 1
+        elif BROKEN in token:
+            first = index
+            while first > 0 and BROKEN in tokens[first - 1]:
+                first -= 1
+            before = prompt.rfind(tokens[first - 1], 0, at) + len(tokens[first - 1]) if first else 0
+            if before > at or (first and not prompt[:before].endswith(tokens[first - 1])):
+                return None
+            found += [(at, at)] * (index - first) + [(before, at)]
+            at, index = before, first - 1
+        elif index == 0 and (not token or not at):
+            found.append((0, at))
+            at, index = 0, -1
+        else:
+            return None
+    return found[::-1] if at == 0 else None
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else max(LOWEST, float(value))
+
+
+def _text(answer: Any, name: str) -> str:
+    try:
+        choice = answer["choices"][0]
+        text = choice["message"]["content"] if "message" in choice else choice["text"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise UserError(f"{name} answers without a text") from error
+    if not isinstance(text, str):  # a model that only thinks, or calls a tool
+        raise UserError(f"{name} answers without a text")
+    return text

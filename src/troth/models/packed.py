@@ -1,0 +1,323 @@
+"""Many texts in one row: what they have in common at their beginning is computed once, and nothing is padded.
+
+Log-probabilities of many continuations mean that a model reads the same document again for each response to it.
+Here the token sequences of a batch are put together as a forest: sequences that begin alike share the keys and values
+of that beginning, to the last token that they share. The forest is laid out in one row, each token at its own depth,
+and attention is cut into blocks: a token sees what stands before it on its own path, and nothing else. Numbers are
+those of each sequence alone, up to rounding (1e-5). Logits are computed where a token is scored and nowhere else.
+
+transformers lets anyone register an attention function, and this is one; so no model has to be changed for it. Llamas
+are read by functions of their own, see `llama`. Whether a model gives the same numbers is tried when it is loaded, on
+two short sequences; where it does not (positions other than by number, a window of attention), the caller goes on as
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from troth.models.llama import Rows
+
+NAME = "troth_packed"  # of the attention function, in transformers' register
+LEAST = 16  # tokens that sequences must share for it to be worth while
+QUERIES = 128  # tokens of a block that has a mask, about: the more, the more of the mask is for nothing
+ROWS = 16  # positions whose logits are normalised at a time, so that they stay in the processor's cache
+CLOSE = 1e-3  # on logits, when the model is tried
+
+Tokens = list[int]
+
+
+class Block(NamedTuple):
+    """Queries from `start` to `end`, and what they see: themselves, or with a mask the places `keys`."""
+
+    start: int
+    end: int
+    keys: Any  # None: the queries' own places, each seeing all before it
+    mask: Any  # what is added to the scores
+
+
+_BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """Sequences in lexicographic order, each sharing a beginning with the one before it."""
+
+    places: tuple[int, ...]
+    shared: tuple[int, ...]  # how many tokens; 0 for the first
+    tokens: int  # to be computed
+
+
+def plan(sequences: Sequence[Tokens], room: int) -> list[list[Piece]]:
+    """The sequences in batches of about `room` tokens, the longest pieces first.
+
+    A piece is not torn apart unless it alone is too large; then its parts have the common beginning anew, and are
+    large enough that this is less than half of the work.
+    """
+    pieces = sorted(_pieces(sequences, room), key=lambda piece: -piece.tokens)
+    batches: list[list[Piece]] = []
+    held = 0
+    for piece in pieces:
+        if not batches or held + piece.tokens > room:
+            batches.append([])
+            held = 0
+        batches[-1].append(piece)
+        held += piece.tokens
+    return batches
+
+
+def _pieces(sequences: Sequence[Tokens], room: int) -> Iterator[Piece]:
+    order = sorted(range(len(sequences)), key=lambda place: sequences[place])
+    places: list[int] = []
+    shared: list[int] = []
+    tokens = 0
+    for place in order:
+        own = sequences[place]
+        common = _common(sequences[places[-1]], own) if places else 0
+        full = bool(places) and tokens + len(own) - common > max(room, 2 * len(sequences[places[0]]))
+        if places and (common < LEAST or full):
+            yield Piece(tuple(places), tuple(shared), tokens)
+            places, shared, tokens = [], [], 0
+        common = common if places else 0
+        places.append(place)
+        shared.append(common)
+        tokens += len(own) - common
+    if places:
+        yield Piece(tuple(places), tuple(shared), tokens)
+
+
+def _common(one: Tokens, other: Tokens) -> int:
+    most = min(len(one), len(other))
+    if one[:most] == other[:most]:
+        return most
+    low, high = 0, most  # the first difference is between
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
+    return low
+
+
+# -- the row -----------------------------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """A batch as one row: its tokens, how deep each is, and for each sequence where its tokens are."""
+
+    ids: list[int]
+    depths: list[int]
+    paths: dict[int, list[int]]
+    blocks: list[Block]
+
+
+def layout(sequences: Sequence[Tokens], batch: Sequence[Piece]) -> Layout:
+    made = Layout([], [], {}, [])
+    for piece in batch:
+        first = len(made.ids)
+        rest: list[tuple[int, list[int]]] = []  # where a sequence's own tokens begin, and what they also see
+        before: list[int] = []
+        for place, shared in zip(piece.places, piece.shared, strict=True):
+            own = sequences[place][shared:]
+            start = len(made.ids)
+            made.ids.extend(own)
+            made.depths.extend(range(shared, shared + len(own)))
+            path = before[:shared] + list(range(start, start + len(own)))
+            made.paths[place] = before = path
+            if start == first and own:
+                made.blocks.append(Block(first, len(made.ids), None, None))
+            elif own:
+                rest.append((start, path[:shared]))
+        made.blocks.extend(_masked(rest, len(made.ids)))
+    return made
+
+
+def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
+    """The sequences after the first, some at a time, with what they share with any before them."""
+    import torch
+
+    ends = [start for start, _ in rest[1:]] + [end]
+    number = 0
+    while number < len(rest):
+        start = rest[number][0]
+        last = number + 1
+        while last < len(rest) and ends[last] - start <= QUERIES:
+            last += 1
+        stop = ends[last - 1]
+        shared = sorted({place for _, seen in rest[number:last] for place in seen if place < start})
+        column = {place: at for at, place in enumerate([*shared, *range(start, stop)])}
+        mask = torch.full((stop - start, len(column)), -torch.inf)
+        for (begin, seen), until in zip(rest[number:last], ends[number:last], strict=True):
+            mask[begin - start : until - start, [column[place] for place in seen]] = 0.0
+            own = torch.full((until - begin, until - begin), -torch.inf).triu_(1)
+            mask[begin - start : until - start, column[begin] : column[begin] + until - begin] = own
+        yield Block(start, stop, torch.tensor(list(column)), mask)
+        number = last
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+Reader = Callable[[Layout, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
+
+
+def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
+    """Attention within blocks: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
+    import torch
+
+    shared = query.shape[1] != key.shape[1]
+    out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
+    for block in blocks:
+        own = slice(block.start, block.end)
+        keys, values = (
+            one[:, :, own] if block.keys is None else one.index_select(2, block.keys) for one in (key, value)
+        )
+        out[:, own] = torch.nn.functional.scaled_dot_product_attention(
+            query[:, :, own],
+            keys,
+            values,
+            attn_mask=block.mask,
+            is_causal=block.mask is None,
+            scale=scale,
+            enable_gqa=shared,
+        ).transpose(1, 2)
+    return out
+
+
+def attention(
+    _: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_options: Any
+) -> tuple[Any, None]:
+    """The same as transformers calls it."""
+    return attended(query, key, value, _BLOCKS.get(), scaling), None
+
+
+def by_modules(model: Any) -> Reader:
+    """Any model, by its own modules and our attention."""
+    import torch
+
+    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
+        with _ours(model):
+            given = _BLOCKS.set(tuple(row.blocks))
+            try:
+                made = model(
+                    input_ids=torch.tensor([row.ids]),
+                    position_ids=torch.tensor([row.depths]),
+                    use_cache=False,
+                    logits_to_keep=torch.tensor(places),
+                )
+            finally:
+                _BLOCKS.reset(given)
+        yield made.logits[0]
+
+    return read
+
+
+def by_rows(model: Any, *, int8: bool = False) -> Reader:
+    """A Llama, by functions that do less."""
+    import torch
+
+    rows = Rows(model, int8=int8)
+
+    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
+        def attend(query: Any, key: Any, value: Any) -> Any:
+            return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
+
+        return rows.logits(torch.tensor(row.ids), torch.tensor(row.depths), torch.tensor(places), attend)
+
+    return read
+
+
+def logprobs(
+    read: Reader, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Piece]
+) -> dict[int, list[float]]:
+    """For each place of the batch: the log-probabilities of its targets, the last of which follows its sequence."""
+    import torch
+
+    made = layout(sequences, batch)
+    asked = {place: path[len(path) - len(targets[place]) :] for place, path in made.paths.items()}
+    nodes = sorted({node for path in asked.values() for node in path})
+    if not nodes:
+        return {place: [] for place in asked}
+    row = {node: number for number, node in enumerate(nodes)}
+    places = list(asked)
+    with torch.inference_mode():
+        rows = torch.tensor([row[node] for place in places for node in asked[place]])
+        wanted = torch.tensor([token for place in places for token in targets[place]])
+        found = _picked(read(made, nodes), rows, wanted).tolist()
+    out, at = {}, 0
+    for place in places:
+        out[place] = found[at : at + len(targets[place])]
+        at += len(targets[place])
+    return out
+
+
+def _picked(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
+    """Log-probabilities of tokens; a row may be asked for several."""
+    import torch
+
+    found = torch.empty(len(rows))
+    at = 0
+    for part in logits:
+        mine = ((rows >= at) & (rows < at + len(part))).nonzero()[:, 0]
+        own = rows[mine] - at
+        totals = torch.cat([torch.logsumexp(some.float(), dim=-1) for some in part.split(ROWS)])
+        found[mine] = part[own, wanted[mine]].float() - totals[own]
+        at += len(part)
+    return found
+
+
+@contextmanager
+def _ours(model: Any) -> Iterator[None]:
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attention)
+    before = model.config._attn_implementation
+    model.set_attn_implementation(NAME)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+# -- whether it can be -------------------------------------------------------------------------------------------------
+
+
+def reader(model: Any, parameters: Sequence[str], *, int8: bool = False) -> Reader | None:
+    """The fastest way to read with this model that gives the same numbers; None where there is none.
+
+    In eight bits numbers are not the same; but they would be, by the same functions, without the rounding.
+    """
+    config = model.config.get_text_config(decoder=True)
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    windowed = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
+    if kinds != {"full_attention"} or windowed or not {"position_ids", "logits_to_keep"} <= set(parameters):
+        return None
+    if not getattr(model, "_supports_attention_backend", False):
+        return None
+    ways = [by_rows(model)] if Rows.fits(model) else []
+    if int8:
+        agrees = bool(ways) and _agrees(model, ways[0], int(config.vocab_size))
+        return by_rows(model, int8=True) if agrees else None
+    return next((read for read in [*ways, by_modules(model)] if _agrees(model, read, int(config.vocab_size))), None)
+
+
+def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
+    """Tried on two sequences that share a beginning."""
+    import torch
+
+    common = [(7 * number + 3) % vocabulary for number in range(LEAST + 4)]
+    texts = [[*common, *[(11 * number + first) % vocabulary for number in range(5)]] for first in (1, 2)]
+    inputs, targets = [text[:-1] for text in texts], [text[-5:] for text in texts]
+    alone = []
+    with torch.inference_mode():
+        for text in texts:
+            logits = torch.log_softmax(model(input_ids=torch.tensor([text])).logits[0].float(), dim=-1)
+            alone.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
+    (batch,) = plan(inputs, 10 * LEAST)
+    try:
+        found = logprobs(read, inputs, targets, batch)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False  # it cannot be told where: whoever asks has another way
+    return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(found[place], alone[place], strict=True))

@@ -1,0 +1,132 @@
+"""How far variants of a schema are from it, and from each other: the figures of table 1 of SGD-X.
+
+Names: how many of those of services that training has not seen were seen in it after all, under other services; and the
+average normalised distance from the original. The paper's "normalised Levenshtein distance" is 1 − Levenshtein.ratio of
+the package of that name, in which a replacement counts as two edits: of many readings the closest. Descriptions: corpus
+BLEU of the variant against the original (lower case, sacreBLEU's international tokens), services' own descriptions
+included; self-BLEU is the mean over all ordered pairs of variants. docs/schemas.md has the figures beside the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from rapidfuzz.distance import Indel
+
+from troth.core.errors import UserError
+from troth.core.records import Schema, Service
+from troth.perturb.schemas.renaming import Renaming, elements
+
+NO_BLEU = 'sacrebleu is not installed: pip install "troth[text]"'
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One schema of the table. Shares are fractions, BLEU is in points; None where there is nothing to tell from."""
+
+    variant: str
+    slots_seen: float | None
+    intents_seen: float | None
+    distance: float | None
+    bleu: float | None
+
+
+class Table(msgspec.Struct, frozen=True):
+    rows: list[Row]  # the original first
+    self_bleu: float | None
+    services: int
+    names: int  # slots and intents
+    unseen_slots: int | None
+    unseen_intents: int | None
+    reason: str | None = None  # why a column is empty
+
+
+def table(
+    original: Schema, variants: Mapping[str, Schema], *, train: Schema | None = None, tested: Schema | None = None
+) -> Table:
+    """`train`: the schema that counts as seen. `tested`: services whose names are looked up in it, if not all.
+
+    The variants have the same services in the same order as the original.
+    """
+    for name, variant in variants.items():
+        try:
+            Renaming.between(original, variant)
+        except UserError as error:
+            raise UserError(f"{name}: {error.what}", hint=error.hint) from error
+    unseen = None if train is None else [i for i, name in enumerate(original) if _is_unseen(name, train, tested)]
+    schemas = {"original": original, **variants}
+    texts = {name: list(_descriptions(schema)) for name, schema in schemas.items()}
+    bleu = _bleu(texts)
+    rows = [
+        Row(
+            name,
+            _seen(schema, unseen, train, "slots"),
+            _seen(schema, unseen, train, "intents"),
+            None if name == "original" else distance(original, schema),
+            bleu.get((name, "original")),
+        )
+        for name, schema in schemas.items()
+    ]
+    among = [score for (a, b), score in bleu.items() if "original" not in (a, b)]
+    counted = [None if unseen is None else _count(original, unseen, kind) for kind in ("slots", "intents")]
+    reasons = [NO_BLEU] if not bleu else []
+    reasons += ["no training schema, so no name is known to be seen: give --train"] if unseen is None else []
+    return Table(
+        rows,
+        sum(among) / len(among) if among else None,
+        len(original),
+        sum(len(elements(service)) for service in original.values()),
+        counted[0],
+        counted[1],
+        "; ".join(reasons) or None,
+    )
+
+
+def _is_unseen(name: str, train: Schema, tested: Schema | None) -> bool:
+    return name not in train and (tested is None or name in tested)
+
+
+def _of_kind(service: Service, kind: str) -> list[str]:
+    return [item.name for item in (service.slots if kind == "slots" else service.intents)]
+
+
+def _count(schema: Schema, chosen: Sequence[int], kind: str) -> int:
+    services = list(schema.values())
+    return sum(len(_of_kind(services[i], kind)) for i in chosen)
+
+
+def _seen(schema: Schema, chosen: Sequence[int] | None, train: Schema | None, kind: str) -> float | None:
+    if chosen is None or train is None:
+        return None
+    known = {name for service in train.values() for name in _of_kind(service, kind)}
+    services = list(schema.values())
+    names = [name for i in chosen for name in _of_kind(services[i], kind)]
+    return sum(name in known for name in names) / len(names) if names else None
+
+
+def distance(original: Schema, variant: Schema) -> float | None:
+    """Mean normalised distance of names, over all slots and intents."""
+    pairs = [
+        Indel.normalized_distance(a.name, b.name)
+        for ours, theirs in zip(original.values(), variant.values(), strict=True)
+        for a, b in zip(elements(ours), elements(theirs), strict=True)
+    ]
+    return sum(pairs) / len(pairs) if pairs else None
+
+
+def _descriptions(schema: Schema) -> Iterator[str]:
+    for service in schema.values():
+        yield service.description
+        yield from (item.description for item in elements(service))
+
+
+def _bleu(texts: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:
+    """Each variant against the original, and each against each other; nothing without sacreBLEU."""
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+    except ImportError:
+        return {}
+    metric = BLEU(lowercase=True, tokenize="intl")
+    variants = [name for name in texts if name != "original"]
+    pairs = [(a, b) for a in variants for b in ("original", *variants) if a != b]
+    return {(a, b): float(metric.corpus_score(list(texts[a]), [list(texts[b])]).score) for a, b in pairs}

@@ -1,0 +1,269 @@
+"""Dialogues under another schema: the same services with other names, as in SGD-X (Lee et al., 2022, §2).
+
+A variant of a schema has the same elements in the same places under other names, with other descriptions. `Renaming`
+says what each service, slot and intent is called then; `rewritten` brings a file of dialogues to the new names, as JSON
+that equals what the public generator of SGD-X writes, and `original` brings predictions made under a variant back. All
+names of a dictionary change at once, so that names that change places inside one service (a → b, b → a) do not collide.
+
+Two things look like slots and are not: INFORM_INTENT and OFFER_INTENT have "intent" in the slot's place and an intent's
+name for a value (while `intent` of Homes_2 is a slot like any other), and INFORM_COUNT has "count" there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from troth.core.errors import UserError, near
+from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Span, State, Turn
+from troth.readers.decode import where
+
+INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
+INTENT, COUNT = "intent", "count"  # what stands in the place of a slot there
+ALIGN = "elements must stand in the same order in both schemas"
+
+V = TypeVar("V")
+
+
+class Names(msgspec.Struct, frozen=True):
+    """One service under its new name, and its slots and intents, old name to new."""
+
+    service: str
+    slots: dict[str, str]
+    intents: dict[str, str]
+
+    def slot(self, name: str) -> str:
+        return self.slots.get(name, name)
+
+    def intent(self, name: str) -> str:
+        return self.intents.get(name, name)  # "NONE" is no intent and stays
+
+    def keys(self, values: Mapping[str, V]) -> dict[str, V]:
+        """A dictionary by slot under the new names. Two slots may not become one."""
+        made = {self.slot(name): value for name, value in values.items()}
+        if len(made) != len(values):
+            both = [name for name in values if name not in self.slots and name in self.slots.values()]
+            raise UserError(
+                f"slot '{both[0]}' of {self.service} would be there twice", hint="it is not in the schema: remove it"
+            )
+        return made
+
+    def act(self, act: str, slot: str) -> str:
+        """What stands in the slot's place of an act."""
+        pseudo = (slot == INTENT and act in INTENT_ACTS) or (slot == COUNT and act == "INFORM_COUNT")
+        return slot if pseudo else self.slot(slot)
+
+    def values(self, act: str, slot: str, values: Sequence[str]) -> list[str]:
+        return [self.intent(value) for value in values] if slot == INTENT and act in INTENT_ACTS else list(values)
+
+
+class Renaming(msgspec.Struct, frozen=True):
+    """What every service of a schema is called, and its elements, in another schema."""
+
+    services: dict[str, Names]  # by the old name
+
+    @classmethod
+    def between(cls, old: Schema, new: Schema) -> Renaming:
+        """From two schemas whose elements stand in the same places."""
+        if len(old) != len(new):
+            raise UserError(f"the variant has {len(new)} services, the original {len(old)}", hint=ALIGN)
+        return cls({a.name: _names(a, b) for a, b in zip(old.values(), new.values(), strict=True)})
+
+    def back(self) -> Renaming:
+        """The way back: from the new names to the old."""
+        return Renaming(
+            {
+                names.service: Names(
+                    old,
+                    {new: slot for slot, new in names.slots.items()},
+                    {new: intent for intent, new in names.intents.items()},
+                )
+                for old, names in self.services.items()
+            }
+        )
+
+    def names(self, service: str) -> Names:
+        found = self.services.get(service)
+        if found is None:
+            hint = near(service, self.services) or "is it the right schema?"
+            raise UserError(f"service '{service}' is not in the schema", hint=hint)
+        return found
+
+
+def _names(old: Service, new: Service) -> Names:
+    kinds: tuple[tuple[str, Sequence[SlotSchema | Intent], Sequence[SlotSchema | Intent]], ...] = (
+        ("slot", old.slots, new.slots),
+        ("intent", old.intents, new.intents),
+    )
+    for kind, ours, theirs in kinds:
+        if len(ours) != len(theirs):
+            raise UserError(f"{new.name} has {len(theirs)} {kind}s, {old.name} has {len(ours)}", hint=ALIGN)
+        for service, names in ((old, [item.name for item in ours]), (new, [item.name for item in theirs])):
+            double = next((name for name in names if names.count(name) > 1), None)
+            if double is not None:
+                raise UserError(f"{service.name} has two {kind}s called '{double}'", hint="names must differ")
+    for a, b in zip(old.slots, new.slots, strict=True):
+        if (a.is_categorical, a.possible_values) != (b.is_categorical, b.possible_values):
+            what = f"slot '{a.name}' of {old.name} and '{b.name}' of {new.name} do not have the same possible values"
+            raise UserError(what, hint=ALIGN)
+    slots = {a.name: b.name for a, b in zip(old.slots, new.slots, strict=True)}
+    intents = {a.name: b.name for a, b in zip(old.intents, new.intents, strict=True)}
+    for x, y in zip(old.intents, new.intents, strict=True):
+        if [slots.get(name, name) for name in x.required_slots] != list(y.required_slots):
+            what = f"intent '{x.name}' of {old.name} and '{y.name}' of {new.name} do not require the same slots"
+            raise UserError(what, hint=ALIGN)
+    return Names(new.name, slots, intents)
+
+
+def elements(service: Service) -> list[SlotSchema | Intent]:
+    """What a service has under names of its own, in order."""
+    return [*service.slots, *service.intents]
+
+
+def rewritten(document: Any, renaming: Renaming) -> Any:
+    """A file of dialogues in SGD's layout (a list, or an object by id) under the new names: a copy, all keys kept."""
+    dialogues = document.values() if isinstance(document, dict) else document
+    made = [_dialogue(dialogue, renaming) for dialogue in dialogues]
+    return dict(zip(document, made, strict=True)) if isinstance(document, dict) else made
+
+
+def _dialogue(dialogue: dict[str, Any], renaming: Renaming) -> dict[str, Any]:
+    made = dict(dialogue)
+    with where(dialogue=dialogue.get("dialogue_id")):
+        if "services" in dialogue:
+            made["services"] = [renaming.names(service).service for service in dialogue["services"]]
+        turns = []
+        for number, turn in enumerate(dialogue["turns"]):
+            with where(turn=number):
+                frames = [_frame(frame, renaming.names(frame["service"])) for frame in turn.get("frames", ())]
+                turns.append({**turn, "frames": frames} if "frames" in turn else dict(turn))
+    return {**made, "turns": turns}
+
+
+def _frame(frame: dict[str, Any], names: Names) -> dict[str, Any]:
+    made = {**frame, "service": names.service}
+    if "slots" in frame:
+        made["slots"] = [{**span, "slot": names.slot(span["slot"])} for span in frame["slots"]]
+    if "actions" in frame:
+        made["actions"] = [_act(act, names) for act in frame["actions"]]
+    if "state" in frame:
+        made["state"] = _state(frame["state"], names)
+    if "service_call" in frame:
+        call = frame["service_call"]
+        parameters = names.keys(call["parameters"])
+        made["service_call"] = {**call, "method": names.intent(call["method"]), "parameters": parameters}
+    if "service_results" in frame:
+        made["service_results"] = [names.keys(result) for result in frame["service_results"]]
+    return made
+
+
+def _act(act: dict[str, Any], names: Names) -> dict[str, Any]:
+    kind, slot = act["act"], act.get("slot", "")
+    made = dict(act)
+    if slot:
+        made["slot"] = names.act(kind, slot)
+    for key in ("values", "canonical_values"):
+        if key in act:
+            made[key] = names.values(kind, slot, act[key])
+    return made
+
+
+def _state(state: dict[str, Any], names: Names) -> dict[str, Any]:
+    made = dict(state)
+    if state.get("active_intent") is not None:
+        made["active_intent"] = names.intent(state["active_intent"])
+    if state.get("requested_slots") is not None:
+        made["requested_slots"] = [names.slot(slot) for slot in state["requested_slots"]]
+    if "slot_values" in state:
+        made["slot_values"] = names.keys(state["slot_values"])
+    return made
+
+
+def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
+    """A dialogue (a prediction, say) made under a variant's names, back under the original ones.
+
+    `renaming` is the one from original to variant. Names that the variant does not have stay as they are; `strangers`
+    lists them.
+    """
+    return renamed(dialogue, renaming.back())
+
+
+def renamed(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
+    """Like `original`, in the renaming's own direction: for many dialogues, take `renaming.back()` once."""
+    services = renaming.services
+    return msgspec.structs.replace(
+        dialogue,
+        services=tuple(services[name].service if name in services else name for name in dialogue.services),
+        turns=tuple(_renamed_turn(turn, services) for turn in dialogue.turns),
+    )
+
+
+def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
+    """Services, and slots and intents of states ("Hotels_11.city"), that a dialogue names and a schema lacks."""
+    known = {service.name: {item.name for item in elements(service)} for service in schema}
+    found: dict[str, None] = {}
+    for frame in (frame for turn in dialogue.turns for frame in turn.frames):
+        names = known.get(frame.service)
+        if names is None:
+            found[frame.service] = None
+        elif frame.state is not None:
+            used = [*frame.state.slot_values, *(frame.state.requested_slots or ())]
+            used += [frame.state.active_intent] if frame.state.active_intent not in (None, "", "NONE") else []
+            found.update((f"{frame.service}.{name}", None) for name in used if name not in names)
+    return list(found)
+
+
+def _renamed_turn(turn: Turn, services: Mapping[str, Names]) -> Turn:
+    if not any(frame.service in services for frame in turn.frames):
+        return turn
+    frames = tuple(_renamed_frame(f, services[f.service]) if f.service in services else f for f in turn.frames)
+    return msgspec.structs.replace(turn, frames=frames)
+
+
+def _renamed_frame(frame: Frame, names: Names) -> Frame:
+    """Only what is there is replaced: a reader may leave acts and calls out (`read_states`)."""
+    made: dict[str, Any] = {"service": names.service}
+    if frame.state is not None:
+        made["state"] = _renamed_state(frame.state, names)
+    if frame.spans:
+        made["spans"] = tuple(_renamed_span(span, names) for span in frame.spans)
+    if frame.acts:
+        made["acts"] = tuple(_renamed_act(act, names) for act in frame.acts)
+    if frame.service_call is not None:
+        call = frame.service_call
+        made["service_call"] = ServiceCall(names.intent(call.method), _known_first(call.parameters, names))
+    if frame.service_results is not None:
+        made["service_results"] = tuple(_known_first(result, names) for result in frame.service_results)
+    return msgspec.structs.replace(frame, **made)
+
+
+def _renamed_state(state: State, names: Names) -> State:
+    intent, requested = state.active_intent, state.requested_slots
+    return State(
+        None if intent is None else names.intent(intent),
+        None if requested is None else tuple(names.slot(slot) for slot in requested),
+        _known_first(state.slot_values, names),
+    )
+
+
+def _known_first(values: Mapping[str, V], names: Names) -> dict[str, V]:
+    """A system may predict a name that is not in its schema, the original's say: the name that is in it wins."""
+    made = {names.slot(name): value for name, value in values.items()}
+    if len(made) != len(values):
+        made.update((names.slots[name], value) for name, value in values.items() if name in names.slots)
+    return made
+
+
+def _renamed_span(span: Span, names: Names) -> Span:
+    return msgspec.structs.replace(span, slot=names.slot(span.slot))
+
+
+def _renamed_act(act: Act, names: Names) -> Act:
+    return Act(
+        act.act,
+        names.act(act.act, act.slot),
+        tuple(names.values(act.act, act.slot, act.values)),
+        tuple(names.values(act.act, act.slot, act.canonical_values)),
+    )

@@ -1,0 +1,369 @@
+"""An assistant's tools as a schema: function definitions as OpenAI, Anthropic and others take them, read and written.
+
+Taken are a list of tools (or one, or an object that has them under "tools" or "functions"), each as
+{"type": "function", "function": {…}}, flat as the Responses API has it, or bare; arguments under "parameters",
+"input_schema" or "inputSchema". Each function is a service with one intent, since arguments of one name need not mean
+the same in two functions. Arguments are slots, those of nested objects (and of the objects in a list) with dots:
+`address.city`. Enumerations and booleans are categorical. Tools that are no functions are passed through.
+
+A variant is written into a copy of the definitions, so all that is not a name or a description stays as it was, to
+the letter. What could not be kept right under other names is refused with its place: patterns over names, conditions,
+definitions used in several places, default objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.records import Intent, Schema, Service, SlotSchema
+from troth.perturb.schemas import naming
+
+LISTS = ("tools", "functions")
+PARAMETERS = ("parameters", "input_schema", "inputSchema")
+DEFINITIONS = ("$defs", "definitions")
+COMBINED = ("anyOf", "oneOf", "allOf")
+INSTANCES = ("default", "const", "enum", "examples", "example")  # values and not schemas
+OF_NAMES = frozenset(
+    {
+        "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "if", "then",
+        "else", "not", "$dynamicRef", "$recursiveRef", "discriminator", "propertyOrdering",
+    }
+)  # fmt: skip
+PLAIN_INSIDE = ("additionalProperties", "unevaluatedProperties", "prefixItems", "contains", "additionalItems",
+                "unevaluatedItems", "contentSchema")  # fmt: skip
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """Definitions as they were given, and what they say as a schema."""
+
+    document: Any
+    schema: Schema
+
+    def written(self, variant: Schema) -> Any:
+        """The definitions under a variant's names and descriptions; under the schema's own, just as they were given."""
+        services = iter(zip(self.schema.values(), variant.values(), strict=True))
+
+        def write(tool: Any) -> Any:
+            function = _function(tool)
+            if function is None:
+                return tool
+            made = _written(function, *next(services))
+            return {**tool, "function": made} if function is not tool else made
+
+        listed = [write(tool) for tool in _listed(self.document)]
+        if isinstance(self.document, list):
+            return listed
+        key = next((key for key in LISTS if isinstance(self.document.get(key), list)), None)
+        return listed[0] if key is None else {**self.document, key: listed}
+
+
+def detect(document: Any) -> bool:
+    """Whether a JSON document is a list of tools, by what is in it."""
+    if not isinstance(document, list | dict):
+        return False
+    functions = [_function(tool) for tool in _listed(document)]
+    return any(f is not None and ("description" in f or any(key in f for key in PARAMETERS)) for f in functions)
+
+
+def read(document: Any) -> Tools:
+    schema: Schema = {}
+    for position, tool in enumerate(_listed(document)):
+        function = _function(tool)
+        if function is None:
+            continue
+        service = _Function(function, f"tool {position}").service()
+        if service.name in schema:
+            raise UserError(f"function '{service.name}' is defined twice", hint="remove one")
+        schema[service.name] = service
+    if not schema:
+        raise UserError("no function is defined in it", hint='{"type": "function", "function": {"name": …}}')
+    return Tools(document, schema)
+
+
+def distinct(variant: Schema, *, strict: bool) -> Schema:
+    """A variant in which no two functions have one name; the later is numbered, or (`strict`) refused."""
+    taken: set[str] = set()
+    made: Schema = {}
+    for key, service in variant.items():
+        intent = service.intents[0]
+        if intent.name in taken and strict:
+            raise UserError(f"two functions would be called '{intent.name}'", hint="give other paraphrases")
+        name = naming.unique(intent.name, taken)
+        taken.add(name)
+        made[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
+    return made
+
+
+def names(old: Schema, new: Schema) -> dict[str, Any]:
+    """New names to old ones, by function: what a call made under a variant is brought back with."""
+    return {
+        theirs.intents[0].name: {
+            "name": ours.intents[0].name,
+            "arguments": {b.name: a.name for a, b in zip(ours.slots, theirs.slots, strict=True)},
+        }
+        for ours, theirs in zip(old.values(), new.values(), strict=True)
+    }
+
+
+def _listed(document: Any) -> list[Any]:
+    if isinstance(document, list):
+        return document
+    if isinstance(document, dict):
+        return next((document[key] for key in LISTS if isinstance(document.get(key), list)), [document])
+    raise UserError("is neither a list nor an object", hint="a list of tools is expected")
+
+
+def _function(tool: Any) -> dict[str, Any] | None:
+    """The part of a tool that defines a function; None if it is a tool of another kind."""
+    if not isinstance(tool, dict):
+        return None
+    inner = tool.get("function")
+    if isinstance(inner, dict):
+        return inner
+    kind = tool.get("type", "function")
+    return tool if isinstance(tool.get("name"), str) and kind in ("function", "custom", None) else None
+
+
+def _arguments(function: Mapping[str, Any]) -> tuple[str | None, Any]:
+    key = next((key for key in PARAMETERS if function.get(key) is not None), None)
+    return key, function[key] if key else {}
+
+
+class _Function:
+    """One function read: its arguments found, and everything that other names would break refused."""
+
+    def __init__(self, function: dict[str, Any], place: str) -> None:
+        name = function.get("name")
+        if not isinstance(name, str) or not name:
+            raise UserError(f"{place}: a function without a name", hint='"name" must be text')
+        self.name, self.function = name, function
+        self.root: Any = _arguments(function)[1]
+        self.definitions: dict[str, str] = {}  # reference to the dotted name of the place that uses it
+        self.inside: dict[str, bool] = {}  # reference to whether there are names of arguments behind it
+        self.slots: dict[str, SlotSchema] = {}
+        self.required: list[str] = []
+        self.demanded: list[str] = []  # dotted names that a "required" has, wherever
+        self.optional: dict[str, Any] = {}
+
+    def service(self) -> Service:
+        if not isinstance(self.root, dict):
+            raise self._refused("", "its parameters are no object")
+        self._walk(self.root, "", required=True)
+        for path in self.demanded:
+            if path not in self.slots:
+                raise self._refused(path, "it is required, and nothing else is said of it")
+        described = _described(self.function)
+        intent = Intent(self.name, described, False, tuple(self.required), self.optional)
+        return Service(self.name, "", tuple(self.slots.values()), (intent,))
+
+    def _refused(self, dotted: str, why: str) -> UserError:
+        place = f"function '{self.name}'" + (f", argument '{dotted}'" if dotted else "")
+        return UserError(f"{place}: {why}", hint="a round trip could not keep it; see docs/schemas.md")
+
+    def _walk(self, node: Any, dotted: str, *, required: bool) -> None:
+        if isinstance(node, bool):
+            return
+        if not isinstance(node, dict):
+            raise self._refused(dotted, "its schema is no object")
+        alternatives = [part for key in COMBINED for part in _inner(node.get(key))]
+        branches = [part for key in COMBINED for part in _parts(node.get(key))]
+        for name in (name for part in (node, *branches) for name in _parts(part.get("required"), str)):
+            self.demanded.append(f"{dotted}.{name}" if dotted else name)
+        for key in (key for part in (node, *alternatives) for key in part if key in OF_NAMES):
+            raise self._refused(dotted, f"'{key}' may speak of names")
+        for key in PLAIN_INSIDE:
+            if _named(node.get(key)):
+                raise self._refused(dotted, f"arguments inside '{key}' have no names of their own")
+        inner = [part for part in self._parts(node) if self._names_inside(part)]
+        if len(inner) + bool(node.get("properties")) > 1:
+            raise self._refused(dotted, "its arguments are spread over several alternatives")
+        if (inner or node.get("properties")) and any(_objects(node.get(key)) for key in INSTANCES):
+            raise self._refused(dotted, "a default or an example of it has names of arguments in it")
+        self._properties(node, dotted, required=required)
+        for part in inner:
+            self._enter(part, dotted, required=required)
+
+    def _parts(self, node: dict[str, Any]) -> list[Any]:
+        """What a schema says of the same place elsewhere: alternatives, items, a definition."""
+        parts = [branch for key in COMBINED for branch in _parts(node.get(key))]
+        items = node.get("items")
+        parts += items if isinstance(items, list) else [items] if items is not None else []
+        parts += [{"$ref": node["$ref"]}] if "$ref" in node else []
+        return parts
+
+    def _names_inside(self, part: Any) -> bool:
+        """Whether there are names of arguments in a part, or in a definition that it leads to."""
+        if not isinstance(part, dict):
+            return False
+        return _properties_inside(part) or any(map(self._names_behind, _references(part)))
+
+    def _names_behind(self, reference: str) -> bool:
+        if reference not in self.inside:  # each once: definitions may lead to each other in very many ways
+            self.inside[reference] = True  # one that leads back to itself has no end of names
+            self.inside[reference] = self._names_inside(self._resolved(reference))
+        return self.inside[reference]
+
+    def _resolved(self, reference: str) -> Any:
+        for key in DEFINITIONS:
+            name = reference.removeprefix(f"#/{key}/")
+            found = self.root.get(key)
+            if name != reference and isinstance(found, dict) and name in found:
+                return found[name]
+        raise self._refused("", f"the reference '{reference}' leads nowhere in its parameters")
+
+    def _enter(self, part: Any, dotted: str, *, required: bool) -> None:
+        reference = part.get("$ref")
+        if reference is None:
+            self._walk(part, dotted, required=required)
+            return
+        if reference in self.definitions:
+            raise self._refused(dotted, f"the definition '{reference}' is used in several places: write it out in each")
+        self.definitions[reference] = dotted
+        self._walk(self._resolved(reference), dotted, required=required)
+
+    def _properties(self, node: dict[str, Any], dotted: str, *, required: bool) -> None:
+        properties = node.get("properties", {})
+        if not isinstance(properties, dict):
+            raise self._refused(dotted, "its properties are no object")
+        needed = node.get("required", [])
+        if not isinstance(needed, list):
+            raise self._refused(dotted, "'required' is no list")
+        for name, child in properties.items():
+            if not name or "." in name:
+                raise self._refused(dotted, f"an argument called '{name}': dots stand between nested names")
+            path = f"{dotted}.{name}" if dotted else name
+            if path in self.slots:
+                raise self._refused(path, "it is there twice")
+            values = self._values(child)
+            described = _described(child) if isinstance(child, dict) else ""
+            self.slots[path] = SlotSchema(path, described, bool(values), values)
+            if required and name in needed:
+                self.required.append(path)
+            else:
+                self.optional[path] = child.get("default") if isinstance(child, dict) else None
+            self._walk(child, path, required=required and name in needed)
+
+    def _values(self, node: Any, depth: int = 8) -> tuple[str, ...]:
+        """The closed list of values of an argument, as text: an enumeration, true or false; null means none."""
+        if not isinstance(node, dict) or not depth:
+            return ()
+        if isinstance(node.get("enum"), list):
+            return tuple(dict.fromkeys(_text(value) for value in node["enum"] if value is not None))
+        if "const" in node:
+            return (_text(node["const"]),)
+        kinds = node.get("type")
+        if [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind != "null"] == ["boolean"]:
+            return ("True", "False")
+        if isinstance(node.get("$ref"), str):
+            return self._values(self._resolved(node["$ref"]), depth - 1)
+        branches: list[Any] = next((node[key] for key in COMBINED if isinstance(node.get(key), list)), [])
+        listed = [self._values(branch, depth - 1) for branch in branches if branch != {"type": "null"}]
+        return tuple(dict.fromkeys(value for values in listed for value in values)) if all(listed) else ()
+
+
+def _parts(value: Any, kind: type = dict) -> list[Any]:
+    return [part for part in value if isinstance(part, kind)] if isinstance(value, list) else []
+
+
+def _described(node: Mapping[str, Any]) -> str:
+    text = node.get("description")
+    return text if isinstance(text, str) else ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, bool) else msgspec.json.encode(value).decode()
+
+
+def _inner(part: Any) -> Iterator[dict[str, Any]]:
+    """Every schema in a schema, itself first; values are passed over."""
+    if isinstance(part, dict):
+        yield part
+        for key, value in part.items():
+            if key == "properties" and isinstance(value, dict):
+                for child in value.values():
+                    yield from _inner(child)
+            elif key not in INSTANCES:
+                yield from _inner(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _inner(value)
+
+
+def _properties_inside(part: Any) -> bool:
+    return any(node.get("properties") for node in _inner(part))
+
+
+def _references(part: Any) -> list[str]:
+    return [node["$ref"] for node in _inner(part) if isinstance(node.get("$ref"), str)]
+
+
+def _named(part: Any) -> bool:
+    return _properties_inside(part) or bool(_references(part))
+
+
+def _objects(value: Any) -> bool:
+    """Whether a value is an object with keys, or has one inside."""
+    if isinstance(value, dict):
+        return bool(value)
+    return isinstance(value, list) and any(_objects(item) for item in value)
+
+
+def _written(function: dict[str, Any], old: Service, new: Service) -> dict[str, Any]:
+    """A function with the new names put in: the way that `_Function` went, once more."""
+    key, root = _arguments(function)
+    reader = _Function(function, "")
+    reader.service()
+    slots = {a.name: b for a, b in zip(old.slots, new.slots, strict=True)}
+    made = {**function, "name": new.intents[0].name}
+    if "description" in function:
+        made["description"] = new.intents[0].description
+    if key is not None:
+        made[key] = _rewritten(root, "", slots, reader.definitions)
+    return made
+
+
+def _rewritten(node: Any, dotted: str, slots: Mapping[str, SlotSchema], definitions: Mapping[str, str]) -> Any:
+    if not isinstance(node, dict):
+        return node
+
+    def name(argument: str) -> str:
+        path = f"{dotted}.{argument}" if dotted else argument
+        return slots[path].name.rpartition(".")[2] if path in slots else argument
+
+    def child(argument: str, schema: Any) -> Any:
+        path = f"{dotted}.{argument}" if dotted else argument
+        made = _rewritten(schema, path, slots, definitions)
+        return {**made, "description": slots[path].description} if _described_text(schema) else made
+
+    made = dict(node)
+    for key, value in node.items():
+        if key == "properties":
+            made[key] = {name(argument): child(argument, schema) for argument, schema in value.items()}
+        elif key == "required" and isinstance(value, list):
+            made[key] = [name(argument) if isinstance(argument, str) else argument for argument in value]
+        elif key == "items" or (key in COMBINED and isinstance(value, list)):
+            made[key] = _each(value, dotted, slots, definitions)
+        elif key in DEFINITIONS and isinstance(value, dict):
+            made[key] = {
+                title: _rewritten(schema, definitions[f"#/{key}/{title}"], slots, definitions)
+                if f"#/{key}/{title}" in definitions
+                else schema
+                for title, schema in value.items()
+            }
+    return made
+
+
+def _each(value: Any, dotted: str, slots: Mapping[str, SlotSchema], definitions: Mapping[str, str]) -> Any:
+    parts: Sequence[Any] = value if isinstance(value, list) else [value]
+    made = [_rewritten(part, dotted, slots, definitions) for part in parts]
+    return made if isinstance(value, list) else made[0]
+
+
+def _described_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and isinstance(schema.get("description"), str)

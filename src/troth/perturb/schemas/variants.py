@@ -1,0 +1,277 @@
+"""Variants of a schema: the same services in other words, ever farther from the original (SGD-X, §2.2 and §4.2).
+
+Paraphrases of every name and description come from people (a file), from translation there and back, or from chance:
+words replaced and put in another order. `compose` orders an element's names by their Levenshtein distance from the
+original, its descriptions by Jaccard distance of lemmas, and takes the first of each for v1, the second for v2, and so
+on.
+Slots that an intent requires, takes or returns follow their names; possible values stay. As in SGD-X, the variant's
+number is appended to a service's name: Banks_2 is Banks_21 in v1.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise, product
+from typing import Any, Protocol
+
+import msgspec
+from rapidfuzz.distance import Levenshtein
+
+from troth.core.errors import UserError, near
+from troth.core.records import Intent, Schema, Service, SlotSchema
+from troth.perturb import generator
+from troth.perturb.schemas import naming
+from troth.perturb.schemas.lemmas import FUNCTION_WORDS, jaccard
+from troth.perturb.schemas.renaming import elements
+from troth.perturb.translate import Translator
+
+PUBLISHED = 5  # variants that SGD-X has
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Other wordings of one element. Without any, it stays as it is."""
+
+    names: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
+
+
+class ServiceSaid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    descriptions: tuple[str, ...] = ()
+    slots: dict[str, Said] = {}
+    intents: dict[str, Said] = {}
+
+
+Paraphrases = dict[str, ServiceSaid]  # by service
+
+
+class Engine(Protocol):
+    """Says texts in other words."""
+
+    @property
+    def name(self) -> str: ...
+
+    def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
+        """Some other wordings of each text."""
+        ...
+
+
+class ThereAndBack:
+    """Translation as an engine: a wording by each translator, then by one after the other, until there are enough."""
+
+    def __init__(self, translators: Sequence[Translator], count: int | None = None) -> None:
+        steps = [
+            route
+            for length in range(1, 4)
+            for route in product(translators, repeat=length)
+            if len(translators) == 1 or all(a is not b for a, b in pairwise(route))
+        ]
+        self.routes = steps[: count or len(translators)]
+        if len(self.routes) < (count or 1):
+            hint = f"there are ways for {len(self.routes)}: name more with --engine"
+            raise UserError(f"too few ways there and back for {count} variants", hint=hint)
+
+    @property
+    def name(self) -> str:
+        return "; ".join(" + ".join(step.name for step in route) for route in self.routes)
+
+    def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
+        made: dict[tuple[Translator, ...], list[str]] = {(): list(texts)}
+        for route in self.routes:
+            for end in range(1, len(route) + 1):
+                if route[:end] not in made:
+                    made[route[:end]] = route[end - 1].there_and_back(made[route[: end - 1]])
+        return [list(wordings) for wordings in zip(*(made[route] for route in self.routes), strict=True)]
+
+
+def translated(schema: Schema, engine: Engine) -> Paraphrases:
+    """Names (as words) and descriptions through an engine, all of a schema in one batch."""
+    texts = [text for service in schema.values() for text in _texts(service)]
+    given = [text for text in texts if text]
+    made = iter(engine.paraphrase(given))
+    wordings = iter([next(made) if text else [] for text in texts])
+    return {service.name: _said(service, lambda *_: tuple(next(wordings))) for service in schema.values()}
+
+
+def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
+    """Each word replaced with the chance `rate` by another of the schema, then neighbours swapped with that chance."""
+    every = [item for service in schema.values() for item in elements(service)]
+    names = sorted({word for item in every for word in naming.words(item.name)})
+    plain = [*(item.description for item in every), *(service.description for service in schema.values())]
+    described = sorted({word for text in plain for word in text.split()})
+
+    def corrupt(service: Service, element: str, text: str) -> tuple[str, ...]:
+        rng = generator(seed, "corrupt", f"{service.name}/{element}")
+        vocabulary = names if element.endswith("/name") else described
+        return tuple(_corrupt(text, vocabulary, rng, rate) for _ in range(count)) if text else ()
+
+    return {service.name: _said(service, corrupt) for service in schema.values()}
+
+
+def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: float) -> str:
+    made = [rng.choice(vocabulary) if rng.random() < rate else word for word in text.split()]
+    for i in range(len(made) - 1):
+        if rng.random() < rate:
+            made[i], made[i + 1] = made[i + 1], made[i]
+    return " ".join(made)
+
+
+def _texts(service: Service) -> Iterator[str]:
+    """In the order in which `_said` asks for them."""
+    yield service.description
+    for item in elements(service):
+        yield " ".join(naming.words(item.name))
+        yield item.description
+
+
+def _said(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceSaid:
+    """Wordings of everything in a service; `say` gets the service, the element's path and its text."""
+
+    def element(kind: str, item: SlotSchema | Intent) -> Said:
+        path = f"{kind}/{item.name}"
+        names = say(service, f"{path}/name", " ".join(naming.words(item.name)))
+        return Said(names, say(service, f"{path}/description", item.description))
+
+    descriptions = say(service, "description", service.description)
+    slots = {slot.name: element("slots", slot) for slot in service.slots}
+    return ServiceSaid(descriptions, slots, {intent.name: element("intents", intent) for intent in service.intents})
+
+
+def compose(
+    schema: Schema,
+    said: Paraphrases,
+    *,
+    count: int = PUBLISHED,
+    seed: int = 0,
+    strict: bool = True,
+    stop: Set[str] = FUNCTION_WORDS,
+) -> list[Schema]:
+    """The variants, the closest first.
+
+    `strict`: an element that has paraphrases has `count` different ones, of which `count` are drawn if there are more,
+    and no two names of a service meet. Otherwise what is lacking or meets is repeated or numbered.
+    """
+    _check(schema, said)
+    variants: list[Schema] = [{} for _ in range(count)]
+    for service in schema.values():
+        order = _Order(service, said.get(service.name, ServiceSaid()), count, seed, strict, stop)
+        for index, variant in enumerate(variants):
+            made = order.variant(index)
+            variant[made.name] = made
+    return variants
+
+
+class _Order:
+    """The wordings of one service, each element's from the closest to the farthest."""
+
+    def __init__(
+        self, service: Service, said: ServiceSaid, count: int, seed: int, strict: bool, stop: Set[str]
+    ) -> None:
+        self.service, self.count, self.seed, self.strict, self.stop = service, count, seed, strict, stop
+        self.description = self._described("description", service.description, said.descriptions)
+        self.slots = [self._element("slot", slot, said.slots.get(slot.name, Said())) for slot in service.slots]
+        self.intents = [self._element("intent", item, said.intents.get(item.name, Said())) for item in service.intents]
+
+    def _element(self, kind: str, item: SlotSchema | Intent, said: Said) -> tuple[list[str], list[str]]:
+        place = f"{kind} '{item.name}'"
+        styled = [naming.styled(name, item.name) for name in said.names]
+        names = self._chosen(f"{place}: names", [name for name in styled if name], item.name)
+        names.sort(key=lambda name: Levenshtein.distance(item.name, name))
+        return names, self._described(f"{place}: descriptions", item.description, said.descriptions)
+
+    def _described(self, place: str, original: str, texts: Sequence[str]) -> list[str]:
+        found = self._chosen(place, [" ".join(text.split()) for text in texts if text.strip()], original)
+        found.sort(key=lambda text: jaccard(original, text, self.stop))
+        return found
+
+    def _chosen(self, place: str, wordings: Sequence[str], original: str) -> list[str]:
+        if not wordings:
+            return [original] * self.count
+        if not self.strict:
+            return [wordings[i % len(wordings)] for i in range(self.count)]
+        distinct = list(dict.fromkeys(wordings))
+        if len(distinct) < self.count:
+            what = f"{self.service.name}, {place}: {len(distinct)} different ones for {self.count} variants"
+            raise UserError(what, hint=f"give more, or --count {len(distinct)}")
+        drawn = generator(self.seed, "compose", f"{self.service.name}/{place}").sample(range(len(distinct)), self.count)
+        return [distinct[i] for i in sorted(drawn)]
+
+    def variant(self, index: int) -> Service:
+        old = self.service
+        slots = self._names([slot.name for slot in old.slots], [names[index] for names, _ in self.slots], index)
+        intents = self._names([item.name for item in old.intents], [names[index] for names, _ in self.intents], index)
+        return Service(
+            f"{old.name}{index + 1}",
+            self.description[index],
+            tuple(
+                msgspec.structs.replace(slot, name=slots[slot.name], description=texts[index])
+                for slot, (_, texts) in zip(old.slots, self.slots, strict=True)
+            ),
+            tuple(
+                _follow(msgspec.structs.replace(item, name=intents[item.name], description=texts[index]), slots)
+                for item, (_, texts) in zip(old.intents, self.intents, strict=True)
+            ),
+        )
+
+    def _names(self, old: Sequence[str], new: Sequence[str], index: int) -> dict[str, str]:
+        """Old to new, no two alike; a slot inside another (`address.city`) goes where that one goes."""
+        made: dict[str, str] = {}
+        for before, after in zip(old, new, strict=True):
+            parent = before.rpartition(".")[0]
+            name = f"{made[parent]}.{after.rpartition('.')[2]}" if parent in made else after
+            if name in made.values() and self.strict:
+                what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
+                raise UserError(what, hint="give other paraphrases, or another --seed to draw by")
+            made[before] = naming.unique(name, set(made.values()))
+        return made
+
+
+def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
+    return msgspec.structs.replace(
+        intent,
+        required_slots=tuple(slots.get(name, name) for name in intent.required_slots),
+        optional_slots={slots.get(name, name): value for name, value in intent.optional_slots.items()},
+        result_slots=tuple(slots.get(name, name) for name in intent.result_slots),
+    )
+
+
+def _check(schema: Schema, said: Paraphrases) -> None:
+    """Paraphrases of what is not there would be lost: most likely a name is misspelt."""
+    for name, service in said.items():
+        if name not in schema:
+            raise UserError(f"paraphrases of '{name}', which is no service of the schema", hint=near(name, schema))
+        own = schema[name]
+        for kind, given, known in (
+            ("slot", service.slots, [slot.name for slot in own.slots]),
+            ("intent", service.intents, [intent.name for intent in own.intents]),
+        ):
+            unknown = next((element for element in given if element not in known), None)
+            if unknown is not None:
+                raise UserError(f"paraphrases of '{unknown}', which is no {kind} of {name}", hint=near(unknown, known))
+
+
+FIELDS = frozenset({"name", "description", "required_slots", "optional_slots", "result_slots"})
+
+
+def worded(document: Sequence[Mapping[str, Any]], variant: Schema) -> list[dict[str, Any]]:
+    """A schema file as JSON under a variant's names and descriptions; whatever else it says is kept."""
+    return [_worded(raw, service) for raw, service in zip(document, variant.values(), strict=True)]
+
+
+def _worded(raw: Mapping[str, Any], service: Service) -> dict[str, Any]:
+    made = {**raw, "service_name": service.name}
+    if "description" in raw:
+        made["description"] = service.description
+    wording: dict[str, Sequence[SlotSchema | Intent]] = {"slots": service.slots, "intents": service.intents}
+    for key, items in wording.items():
+        if key not in raw:
+            continue
+        made[key] = [
+            {**old, **{field: _plain(getattr(item, field)) for field in old if field in FIELDS}}
+            for old, item in zip(raw[key], items, strict=True)
+        ]
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,135 @@
+"""The engine `llm`: paraphrases from any OpenAI-compatible endpoint, with the standard library alone.
+
+A request that fails is tried again where that may help (see `backends.client`) and counted as a refusal where it does
+not. Answers go to a JSON Lines file by the hash of their request, so a killed run goes on and the same run costs
+nothing twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from troth.core.errors import UserError
+from troth.models.client import Client, Refused, Silent
+from troth.perturb.users.engine import Failed, Request
+
+PATH = "/chat/completions"
+MOST = 1_000_000  # bytes of an answer
+
+PROMPT = (
+    "You rewrite messages that a user sends to an assistant. Say the same in other words: other sentence structure and "
+    "other vocabulary, the same meaning, the same requests, answers and negations, nothing added, nothing left out. "
+    "Copy these strings into your message exactly, letter by letter: {keep}. "
+    "Answer with the rewritten message alone, without quotation marks or comment."
+)
+
+
+class Endpoint:
+    """One endpoint and model; `rewrite` asks for several paraphrases at once."""
+
+    varies = True
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        model: str,
+        key_variable: str,
+        temperature: float,
+        timeout: float,
+        parallel: int,
+        cache: str | None,
+    ) -> None:
+        self.client = Client(url, key_variable=key_variable, timeout=timeout)
+        self.url = self.client.url + PATH
+        self.model, self.temperature, self.parallel = model, temperature, parallel
+        self.answers = _Answers(cache)
+
+    def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
+        with ThreadPoolExecutor(min(self.parallel, max(1, len(requests)))) as pool:
+            return list(pool.map(self._one, requests))
+
+    def _one(self, request: Request) -> str | Failed:
+        body = self._body(request)
+        key = hashlib.sha256(f"{self.url}\n".encode() + body).hexdigest()
+        known = self.answers.get(key)
+        if known is not None:
+            return known
+        answer = self._asked(body)
+        if isinstance(answer, str):
+            self.answers.add(key, answer)
+        return answer
+
+    def _body(self, request: Request) -> bytes:
+        keep = list(dict.fromkeys(request.text[part.start : part.end] for part in request.kept))
+        listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in keep) or "(none)"
+        messages = [
+            {"role": "system", "content": PROMPT.format(keep=listed)},
+            {"role": "user", "content": request.text},
+        ]
+        seed = request.seed % 2**31  # what servers take for an integer
+        asked = {"model": self.model, "messages": messages, "temperature": self.temperature, "seed": seed}
+        return json.dumps(asked, ensure_ascii=False, sort_keys=True).encode()
+
+    def _asked(self, body: bytes) -> str | Failed:
+        try:
+            return _content(self.client.post(PATH, body, most=MOST))
+        except Refused as refused:
+            if refused.status == 404:
+                hint = f"is the key in {self.client.key_variable} right, and the model's name?"
+                raise UserError(f"{self.url} answers 404", hint=hint) from refused
+            return Failed(f"engine: {refused}")
+        except Silent as silent:
+            return Failed(f"engine: {silent}")
+
+
+def _content(data: bytes) -> str | Failed:
+    try:
+        text = json.loads(data)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return Failed("engine: malformed answer")
+    if not isinstance(text, str) or not text.strip():
+        return Failed("engine: malformed answer")
+    text = " ".join(text.split())
+    quoted = len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”"))
+    return text[1:-1] if quoted and text.count('"') in (0, 2) else text
+
+
+class _Answers:
+    """Answers by request. Lines are appended whole; one torn by a kill is passed over."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._known: dict[str, str] = {}
+        if path is None or not Path(path).exists():
+            return
+        try:
+            lines = Path(path).read_bytes().splitlines()
+        except OSError as error:
+            raise UserError(f"cannot be read: {error.strerror}", file=path) from error
+        for line in lines:
+            try:
+                entry = json.loads(line)
+                self._known[str(entry["key"])] = str(entry["text"])
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def get(self, key: str) -> str | None:
+        return self._known.get(key)
+
+    def add(self, key: str, text: str) -> None:
+        line = json.dumps({"key": key, "text": text}, ensure_ascii=False).encode()
+        with self._lock:
+            self._known[key] = text
+            if self._path is None:
+                return
+            try:
+                with open(self._path, "ab") as file:  # a line break first: the line before may be torn
+                    file.write(b"\n" + line if file.tell() else line)
+            except OSError as error:
+                raise UserError(f"cannot be written: {error.strerror}", file=self._path) from error

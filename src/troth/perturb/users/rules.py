@@ -1,0 +1,248 @@
+"""The engine `rules`: paraphrases by hand-written exchange of frames and phrases, offline and without a model.
+
+A turn is cut into sentences, a sentence into openers ("yes,", "great,") and clauses. A clause is matched against frames
+(what is wanted, asked, confirmed, thanked for) and said again in another frame of the same meaning; inside, a few
+phrases are exchanged, two phrases with preposition may change places, and contractions are opened or closed. Values,
+numbers, names and times are masked before and stand unread where they stood. What no rule knows stays as it was.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from troth.perturb.users import frames, questions
+from troth.perturb.users.guard import NUMBERS, TIMES, Kept, doubled
+from troth.perturb.users.phrasebook import ONLY_AS_OPENER, OPENERS
+from troth.perturb.users.templates import INLINE, MASK, Said
+
+_FIRST_MASK = 0xE000  # the private use area: no text has a meaning for these characters
+_SENTENCE = re.compile(r"(.+?)(?:([.!?…]+)(\s+|$|(?=[A-Z][a-z]))|\s*$)", re.DOTALL)
+_GROUP = {word.lower(): group for group in reversed(OPENERS) for word in group if not word.startswith("that ")}
+_OPENER = re.compile(
+    r"(" + "|".join(sorted({*_GROUP, *ONLY_AS_OPENER}, key=len, reverse=True)) + r")"
+    r"(\s*[,;!-]+\s*|(?<=\b(?:yes|yep|yup))\s+|(?<=\byeah)\s+|\s+(?=(?:that|it|its|this|i|i['’]\w+|we|please"
+    r"|thanks|thank|can|could|what|how|where|when|sounds|find"
+    r"|book|do|go|let|play|make|you|is|are|sure|search)\b)|$)",
+    re.IGNORECASE,
+)
+# A comma or conjunction after which a new clause begins; anything else stays inside its clause.
+_JOINT = re.compile(
+    r"((?<!many)(?<!\bI)(?<!to) (?=thanks\b|thank you\b)|,? (?:and|but|so) (?:then )?|; | - |, )(?=(?:i|i'm|i'd"
+    r"|i'll|we|we're|can|could|would you|will you|what|what's|where|where's"
+    r"|how|when|who|which|is|are|do you|do they|does|please(?= \w)|thanks|thank you|that's|that is|that will"
+    r"|that would|let's"
+    r"|bye|goodbye|have a|sounds|not right now|not now)\b)",
+    re.IGNORECASE,
+)
+_INLINE = [(re.compile(rf"\b(?:{p.replace('<M>', MASK)})(?!\w)"), out) for p, out in INLINE]
+
+_OPEN = [  # contractions opened, so that frames need one form only
+    (r"\b(I)['’]?m\b", r"\1 am"), (r"\b(we|you|they|what|where)['’]re\b", r"\1 are"),
+    (r"\b(I|we|you|they|he|she|it|that|there)['’]ll\b", r"\1 will"), (r"\b(I|we|you|they)['’]ve\b", r"\1 have"),
+    (r"\b(I|we|you|they|that|it)['’]d(?= (?:like|love|prefer|be|need|want|rather|also|really"
+     r"|appreciate))", r"\1 would"),
+    (r"\b(that|it|what|where|who|how|there|here|when|she|he|this)['’]s\b(?! (?:been|got|had|gone))", r"\1 is"),
+    (r"\blet['’]s\b", "let us"), (r"\bcan['’]t\b", "cannot"), (r"\bwon['’]t\b", "will not"),
+    (r"\b(do|does|did|is|are|was|were|would|could|should|have|has|had)n['’]t\b"
+     r"(?! (?:you|I|we|they|he|she|it)\b)", r"\1 not"),  # "why don't you" cannot be opened
+]  # fmt: skip
+_OPENING = [(re.compile(pattern, re.IGNORECASE), out) for pattern, out in _OPEN]
+_CLOSE = [
+    (r"\b(I) am\b", r"\1'm"), (r"\b(we|you|they) are\b(?! not)", r"\1're"), (r"\b(I|we|you|they) would(?= like|"
+     r" love| rather| be)", r"\1'd"),
+    (r"\b(I|we|you|they|it|that) will\b(?! not)", r"\1'll"), (r"\b(I|we|you|they) have(?= (?:been|got|had"
+     r"|changed))", r"\1've"),
+    (r"\b(that|it|what|where|there|who) is\b(?! not)", r"\1's"), (r"\blet us\b", "let's"), (r"\bcannot\b", "can't"),
+    (r"\bwill not\b", "won't"), (r"\b(do|does|did|is|are|was|would|could|should) not\b", r"\1n't"),
+]  # fmt: skip
+# No contraction before a pause or at the end ("yes, it is"), nor before a masked value alone.
+_CLOSING = [(re.compile(pattern + r"(?=\s+[^\W\d_])", re.IGNORECASE), out) for pattern, out in _CLOSE]
+
+_APART = re.compile(r"\S [.,?!](?:\s|$)")  # punctuation stands apart from words
+_SPLIT = re.compile(r" (?=(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b)")
+_ONE_WORD = re.compile(r"\w(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b")
+
+_TWO_PHRASES = re.compile(rf"\b((?:in|at|on|for) {MASK}) ((?:in|at|on) {MASK})(?=$|[,.;])")
+
+
+class _Clause(NamedTuple):
+    joint: str  # what stands before it: "", " and ", ", "
+    text: str
+
+
+def paraphrase(text: str, kept: Sequence[Kept], rng: random.Random) -> str:
+    """The text said otherwise; `kept` stretches stand in it unchanged. What no rule knows comes back as it was."""
+    if re.search(MASK, text):
+        return text  # its own private characters would be taken for masks
+    masked, values = _masked(text, kept)
+    apart = bool(_APART.search(masked))
+    masked = _joined(masked) if apart else masked
+    out = []
+    for body, end, space in _SENTENCE.findall(masked) or [(masked, "", "")]:
+        new, mark = _sentence(body, end, values, rng)
+        out.append(new + mark + space)
+    done = "".join(out).strip()
+    done = _set_apart(done, contractions=not _ONE_WORD.search(text)) if apart else done
+    new = re.sub(MASK, lambda m: values[ord(m.group()) - _FIRST_MASK], done)
+    return text if doubled(new) - doubled(text) else new
+
+
+def _masked(text: str, kept: Sequence[Kept]) -> tuple[str, list[str]]:
+    pieces: list[str] = []
+    values: list[str] = []
+    at = 0
+    for part in kept:
+        pieces += [text[at : part.start], chr(_FIRST_MASK + len(values))]
+        values.append(text[part.start : part.end])
+        at = part.end
+    return "".join([*pieces, text[at:]]), values
+
+
+def _joined(masked: str) -> str:
+    return _SPLIT.sub("", re.sub(r" +(?=[.,?!;]+(?:\s|$))", "", masked))
+
+
+def _set_apart(text: str, *, contractions: bool) -> str:
+    """As tokenised corpora write: MultiWOZ has "I 'm fine , thanks ." A change of that style would be no paraphrase."""
+    text = re.sub(r"(?<=[^\s.,?!;])(?=[.,?!;]+(?:\s|$))", " ", text)
+    return re.sub(rf"(?<=\w)(?=n't\b)|(?<=\w|{MASK})(?='(?:s|m|d|re|ll|ve)\b)", " ", text) if contractions else text
+
+
+def _sentence(body: str, end: str, values: Sequence[str], rng: random.Random) -> tuple[str, str]:
+    """One sentence and its closing mark."""
+    lead, rest = re.match(r"([\s\"“(*-]*)(.*)", body, re.DOTALL).groups()  # type: ignore[union-attr]
+    upper = not _letter(rest, values).islower()
+    whole = rest
+    opened, rest = _openers(rest, rng)
+    mark = end
+    if rest:
+        said = _clauses(rest, end, rng)
+        opened, mark = opened + said.text, _mark(said.mood, end)
+    text = frames.tidy(opened)
+    first, begins = _first(whole, values), bool(re.match(MASK, text))
+    if upper and begins and _letter(text, values).islower():
+        return body, end  # a value in small letters would open the sentence
+    if upper and not begins and first in NUMBERS | TIMES | {"one", "next", "this", "the"}:
+        return body, end  # "One ticket" would stand with its capital in the middle
+    return lead + (text[:1].upper() + text[1:] if upper else text), mark
+
+
+def _first(text: str, values: Sequence[str]) -> str:
+    """The first word of the value that the text begins with."""
+    return values[ord(text[0]) - _FIRST_MASK].split()[0].lower() if re.match(MASK, text) else ""
+
+
+def _letter(text: str, values: Sequence[str]) -> str:
+    """The first letter, of the value where one stands first."""
+    return values[ord(text[0]) - _FIRST_MASK][:1] if re.match(MASK, text) else text[:1]
+
+
+def _mark(mood: str, end: str) -> str:
+    if mood in "wq":
+        return "?" if not end or end in ".?!" else end
+    return "." if end.startswith("?") and mood in "si" else end
+
+
+def _openers(text: str, rng: random.Random) -> tuple[str, str]:
+    """Leading interjections, each exchanged for another of its group, and what follows them."""
+    out = ""
+    while match := _OPENER.match(text):
+        word, pause = match.group(1), match.group(2)
+        after = text[match.end() :]
+        group = [w for w in _GROUP.get(word.lower(), ()) if w != word.lower() and {w, word.lower()} != {"ok", "okay"}]
+        if word.lower() == "right" and after:
+            group = []  # "right, book it" agrees to nothing
+        new = rng.choice(group) if group else word[:1].lower() + word[1:]
+        out += _close(new, rng) + pause
+        text = after
+        if not pause:
+            break
+    return out, text
+
+
+def _clauses(text: str, end: str, rng: random.Random) -> Said:
+    parts = _split(text)
+    plain = [_opened(part.text) for part in parts]
+    moods = [frames.mood(clause, end) for clause in plain]
+    if len(parts) > 1 and all(mood == "w" for mood in moods):
+        contents = [questions.content(clause) for clause in plain]
+        if all(contents):  # "where is it and what does it cost" → "could you tell me where it is and what it costs"
+            joined = "".join(p.joint + str(c) for p, c in zip(parts, contents, strict=True))
+            return _polished(_choose(questions.asked(joined), " ".join(plain), rng), text, rng)
+    out, last = "", Said(moods[-1], "")
+    for part, clause, mood in zip(parts, plain, moods, strict=True):
+        found = frames.said(clause)
+        if end.startswith("?") and frames.mood(clause, "") == "s":  # "four stars?" is not to be answered
+            found = [said for said in found if said.mood in "qw"]
+        if len(parts) > 1:  # a clause among others keeps its mood: the mark at the end is theirs together
+            found = [said for said in found if said.mood in (mood, "f")]
+        last = _choose(found, clause, rng) if found else Said(mood, clause)
+        new = _polished(last, clause, rng)
+        out += part.joint + _other(part.text, new.text, rng)
+    return Said(last.mood if len(parts) == 1 else "q" if end.startswith("?") else "f", out)
+
+
+def _split(text: str) -> list[_Clause]:
+    parts, at, joint = [], 0, ""
+    for match in _JOINT.finditer(text):
+        parts.append(_Clause(joint, text[at : match.start()]))
+        joint, at = match.group(1), match.end()
+    return [*parts, _Clause(joint, text[at:])]
+
+
+def _choose(found: Sequence[Said], old: str, rng: random.Random) -> Said:
+    """One of those that change the more: drawn from the upper two fifths."""
+    before = Counter(old.lower().split())
+    kept = [sum((before & Counter(said.text.lower().split())).values()) for said in found]
+    most = sorted(kept)[max(1, len(found) * 2 // 5 - 1) if len(found) > 1 else 0]
+    return rng.choice([said for said, same in zip(found, kept, strict=True) if same <= most])
+
+
+def _polished(said: Said, old: str, rng: random.Random) -> Said:
+    """Phrases inside exchanged, phrases with preposition reordered, contractions closed by chance."""
+    text = said.text
+    done: set[str] = set()
+    for pattern, options in _INLINE:
+        match = pattern.search(text)
+        if match is None or match.group() in done or rng.random() < 0.15:
+            continue
+        choices = [option for option in options if option.strip() != match.group().strip()]
+        if choices:
+            new = rng.choice(choices)
+            done.update((new, new.strip()))  # not there and back again
+            text = text[: match.start()] + new + text[match.end() :]
+    if _same(text, old):
+        text = said.text
+    if rng.random() < 0.7:
+        text = _TWO_PHRASES.sub(r"\2 \1", text, count=1)
+    return Said(said.mood, _close(text, rng))
+
+
+def _other(old: str, new: str, rng: random.Random) -> str:
+    """Where nothing but contractions could change, change those."""
+    if new.lower() != old.lower():
+        return new
+    forms: list[Callable[[str], str]] = [_opened, lambda text: _close(text, rng, always=True)]
+    return next((form(old) for form in forms if form(old).lower() != old.lower()), old)
+
+
+def _same(a: str, b: str) -> bool:
+    return re.sub(r"\W", "", a).lower() == re.sub(r"\W", "", b).lower() and re.findall(MASK, a) == re.findall(MASK, b)
+
+
+def _opened(text: str) -> str:
+    for pattern, out in _OPENING:
+        text = pattern.sub(out, text)
+    text = re.sub(r"\bi\b", "I", text)
+    return text if re.match(r"I\b", text) else text[:1].lower() + text[1:]
+
+
+def _close(text: str, rng: random.Random, *, always: bool = False) -> str:
+    for pattern, out in _CLOSING:
+        if always or rng.random() < 0.6:
+            text = pattern.sub(out, text)
+    return text

@@ -1,0 +1,128 @@
+"""Entailment references: the sentences that a faithful utterance must entail (SGSAcc, appendix B).
+
+A dialogue act becomes one or more candidate sentences, by rules over its intent, its slot's name and its slot's
+description in the schema. The rules are the appendix's, to the letter; where it leaves something open:
+
+- A slot's name is written with spaces for underscores. "Contains" is by word: `purchase_date` does not contain "has".
+- A name with "has" or "have" and the value False gives "Does not {slot}", as its table 3 has it. (That table also shows
+  "Has no {slot}" and "Does not {slot}" for names without "has", which the rules do not give. The rules win.)
+- A name with both "has" (or "have") and "is" goes by the first rule alone: `has_seat_that_is_reserved` gives "Does has
+  seat that is reserved".
+- A description's final full stop, question mark or exclamation mark is dropped before anything is put behind it: "Name
+  of the hotel." gives "Name of the hotel is Queens". The appendix's own examples have no such mark.
+- Without a description the slot's name stands in its place, and there is one candidate fewer.
+
+The appendix has no rule for four things that SGD's systems say. These are ours, and the signature says so (`refs:b+4`):
+`INFORM_COUNT(count)` and `OFFER_INTENT(intent)`, whose slots are in no schema, `NOTIFY_SUCCESS`, `NOTIFY_FAILURE`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from troth.core.records import Act, Schema, Service, SlotSchema
+
+RULES = "b+4"  # in the signature: appendix B and four rules of our own
+
+FIXED = {
+    "GOODBYE": ("Have a good day.", "Bye bye.", "See you."),
+    "REQ_MORE": ("What else do you need?", "What else can I help you with?", "Is there anything else?"),
+    "NOTIFY_SUCCESS": ("The request succeeded.", "It has been done."),  # ours
+    "NOTIFY_FAILURE": ("The request failed.", "It could not be done."),  # ours
+}
+COUNT = SlotSchema("count", "The number of results found")  # ours: INFORM_COUNT's slot is in no schema
+INTENT = "intent"  # OFFER_INTENT's slot, likewise; its value is the name of an intent
+
+
+def slot_of(act: Act, service: Service) -> SlotSchema | None:
+    """The schema of the act's slot; None for acts without one, for offered intents, and for slots nobody declared."""
+    if act.act == "INFORM_COUNT" and act.slot == COUNT.name:
+        return COUNT
+    return next((slot for slot in service.slots if slot.name == act.slot), None)
+
+
+def is_boolean(slot: SlotSchema) -> bool:
+    return bool(slot.possible_values) and {value.lower() for value in slot.possible_values} == {"true", "false"}
+
+
+def fingerprint(schema: Schema) -> str:
+    """Short, of all that a schema gives references and tampered values: names, descriptions, possible values."""
+    told = [
+        (name, [(s.name, s.description, s.is_categorical, s.possible_values) for s in service.slots],
+         [(intent.name, intent.description) for intent in service.intents])
+        for name, service in sorted(schema.items())
+    ]  # fmt: skip
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:8]
+
+
+def words(name: str) -> str:
+    """A slot's or an intent's name as words: `kids_friendly` and `ReserveRestaurant` alike."""
+    return " ".join(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").split())
+
+
+def description(act: Act, service: Service) -> str:
+    """What the schema says of the act's slot: the middle part of an augmented premise. Empty where it says nothing.
+
+    An offered intent has none: what the schema says of it is the value itself, and a premise must not give that away.
+    """
+    slot = slot_of(act, service)
+    return _trim(slot.description) if slot else ""
+
+
+def candidates(act: Act, service: Service) -> tuple[str, ...]:
+    """The act as sentences; none where no rule applies. Raises nothing: an undeclared slot goes by its name."""
+    if act.act in FIXED:
+        return FIXED[act.act]
+    if not act.slot:
+        return ()
+    slot = slot_of(act, service) or SlotSchema(act.slot)
+    name, desc = words(slot.name), _trim(slot.description)
+    heads = tuple(dict.fromkeys(filter(None, (desc, name))))  # the description first, then the name
+    if act.act == "REQUEST":
+        return tuple(f"Request {head}" for head in heads)
+    if not act.values:
+        return ()
+    if act.act == "OFFER_INTENT" and act.slot == INTENT:
+        return _offers(act.values, service)
+    if is_boolean(slot) and len(act.values) == 1 and act.values[0].lower() in ("true", "false"):
+        yes = act.values[0].lower() == "true"
+        answered = tuple(f"{head}? {'Yes' if yes else 'No'}." for head in heads)
+        return tuple(dict.fromkeys(answered + _boolean(name, yes=yes)))
+    verb = "is" if len(act.values) == 1 else "are"
+    return tuple(f"{head} {verb} {_listed(act.values)}" for head in heads)
+
+
+def _boolean(name: str, *, yes: bool) -> tuple[str, ...]:
+    split = name.lower().split()
+    if "has" in split or "have" in split:
+        return (f"Does {name}" if yes else f"Does not {name}",)
+    if "is" in split:
+        return (name if yes else re.sub(r"\bis\b", "is not", name, count=1, flags=re.IGNORECASE),)
+    return tuple(f"{verb} {name}" if yes else f"{verb} not {name}" for verb in ("has", "have", "is"))
+
+
+def _offers(values: Sequence[str], service: Service) -> tuple[str, ...]:
+    told = [_intent(value, service) for value in values]
+    described = [f"Offer to {_lower_first(text)}" for text in told if text]
+    return tuple(dict.fromkeys([*described, f"Offer to {_listed([words(value).lower() for value in values])}"]))
+
+
+def _intent(name: str, service: Service) -> str:
+    return next((_trim(intent.description) for intent in service.intents if intent.name == name), "")
+
+
+def _listed(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} and {values[-1]}"
+
+
+def _trim(text: str) -> str:
+    """Without the mark at its end, since more words follow."""
+    return text.strip().rstrip(".?! ")
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]

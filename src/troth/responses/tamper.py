@@ -1,0 +1,155 @@
+"""Tampered acts: the same act with another value of its slot, which a faithful utterance must not entail.
+
+They are SGSAcc's negative references (SGSAcc, section 2) and the negatives of its table 2. A value counts as
+another one only if it cannot mean the same: equal canonical values ("today" and a date), equal numbers ("2", "two") and
+values that contain one another ("Santa Rosa", "Santa Rosa, CA") are left out.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from troth.core.records import Act, Dialogue, Service
+from troth.responses.references import COUNT, INTENT, is_boolean, slot_of
+
+Kind = Literal["name", "time", "date", "count", "number", "price", "category", "boolean", "intent", "request", "act"]
+
+NUMBERS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+DRAWS = 16  # how often a value is drawn blindly before all are looked at
+Values = tuple[tuple[str, ...], tuple[str, ...]]  # as said, and canonical
+Pool = Mapping[tuple[str, str], Sequence[Values]]  # by service and slot, in order
+
+_PRICE = re.compile(r"price|fare|cost|rent|balance|amount|fee|fees|budget|total", re.IGNORECASE)
+
+
+def kind(act: Act, service: Service) -> Kind:
+    """What sort of value the act carries: entailment is easy for some and hard for others."""
+    if act.act == "REQUEST":
+        return "request"
+    if act.act == "INFORM_COUNT" and act.slot == COUNT.name:
+        return "count"
+    if act.act == "OFFER_INTENT" and act.slot == INTENT:
+        return "intent"
+    if not act.slot or not act.values:
+        return "act"
+    slot = slot_of(act, service)
+    if slot and is_boolean(slot):
+        return "boolean"
+    value = act.values[0]
+    canonical = act.canonical_values[0] if act.canonical_values else value
+    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", canonical):
+        return "time"
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", canonical):
+        return "date"
+    if re.search(r"\d", value) and ("$" in value or _PRICE.search(act.slot)):
+        return "price"
+    if re.fullmatch(r"[\d\s.,+()-]*\d[\d\s.,+()-]*", value):
+        return "number"
+    return "category" if slot and slot.is_categorical else "name"
+
+
+def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
+    """Every value that the systems' acts give a slot, sorted: the order of the dialogues moves no draw."""
+    found: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            if turn.speaker == "SYSTEM":
+                for frame in turn.frames:
+                    for act in frame.acts:
+                        if act.slot and act.values and act.act != "REQUEST":
+                            found[frame.service, act.slot][act.values, act.canonical_values] = None
+    return {key: sorted(values) for key, values in found.items()}
+
+
+def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
+    """The act with another value; None where it has no value, or no other is known.
+
+    `said` are the turn's acts: a value that the turn gives this slot in another act is true, too, and not taken.
+    """
+    what = kind(act, service)
+    if what in ("request", "act"):
+        return None
+    if what == "boolean":
+        flipped = {"true": "False", "false": "True"}.get(act.values[0].lower())
+        return _with(act, (flipped,), ()) if flipped else None
+    true = [act, *(other for other in said if other.slot == act.slot and other.values)]
+    choices, width = _choices(act, service, others)
+
+    def fits(values: Values) -> bool:
+        return len(values[0]) == width and not any(same(values, other) for other in true)
+
+    # A corpus has thousands of names: nearly every one will do, so one is drawn and tested, and not all of them.
+    drawn = (rng.choice(choices) for _ in range(DRAWS if choices else 0))
+    found = next(filter(fits, drawn), None)
+    if found is None:  # few will do, or none: those are looked for
+        left = [values for values in choices if fits(values)]
+        found = rng.choice(left) if left else None
+    return _with(act, *found) if found is not None else None
+
+
+def same(values: Values, act: Act) -> bool:
+    """Whether these values may mean what the act's values mean."""
+    ours, theirs = _forms(*values), _forms(act.values, act.canonical_values)
+    return any(a == b or (len(min(a, b, key=len)) > 2 and (a in b or b in a)) for a in ours for b in theirs)
+
+
+def stands(value: str, canonical: Sequence[str], text: str) -> bool:
+    """Whether a value stands in the text: as said, as a number word or digit, or in a canonical form.
+
+    A number does not stand inside another: neither 1 nor 30 in "1:30", nor 200 in "1,200".
+    """
+    text = " ".join(text.lower().split())
+    return any(re.search(whole(form), text) for form in _forms((value,), tuple(canonical)))
+
+
+def whole(form: str) -> str:
+    """A pattern for a form of a value that is no part of another word or number."""
+    if form[:1].isdigit() or form[-1:].isdigit():
+        return rf"(?<!\w)(?<!\d[.,:]){re.escape(form)}(?!\w)(?![.,:]\d)"
+    return rf"(?<!\w){re.escape(form)}(?!\w)"
+
+
+def present(act: Act, service: Service, text: str) -> bool:
+    """The rule with no model: every value that should be said as it is stands in the text.
+
+    Booleans, offered intents, acts without values and the value "None" (subtitles: None is said as "no subtitles") are
+    accepted: there is nothing to look for.
+    """
+    if kind(act, service) in ("boolean", "intent", "request", "act"):
+        return True
+    canonical = act.canonical_values if len(act.canonical_values) == len(act.values) else act.values
+    said = [(value, form) for value, form in zip(act.values, canonical, strict=True) if value.lower() != "none"]
+    return all(stands(value, (form,), text) for value, form in said)
+
+
+def _choices(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
+    """What the act's values may become, and how many of them there must be."""
+    if act.act == "INFORM_COUNT":
+        return [((str(n),), ()) for n in range(1, 13)], 1
+    if act.act == "OFFER_INTENT":
+        return [((intent.name,), ()) for intent in service.intents], 1
+    slot = slot_of(act, service)
+    if slot and slot.is_categorical:
+        return [((value,), ()) for value in slot.possible_values], 1
+    return others.get((service.name, act.slot), ()), len(act.values)
+
+
+@lru_cache(maxsize=1 << 16)
+def _forms(values: tuple[str, ...], canonical: tuple[str, ...]) -> frozenset[str]:
+    forms = {" ".join(value.lower().split()) for value in (*values, *canonical)}
+    forms |= {NUMBERS[int(form)] for form in list(forms) if form.isdecimal() and int(form) < len(NUMBERS)}
+    return frozenset(forms | {str(NUMBERS.index(form)) for form in forms if form in NUMBERS})
+
+
+def _with(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:
+    return msgspec.structs.replace(act, values=values, canonical_values=canonical)

@@ -1,0 +1,165 @@
+"""What a run keeps of its dialogues for people to look at: `dialogues.jsonl.gz`, a line each after a first one.
+
+Texts, gold and predicted states, and a verdict on every unit and slot. The runners write it when a run is saved, the
+page is made from it; nothing is scored again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.records import Speaker
+
+NAME = "dialogues.jsonl.gz"
+LAYOUT = 1  # raised when a reader of the old one would go wrong
+
+States = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
+Kind = Literal["missed", "invented", "wrong", "stale"]
+KINDS: dict[Kind, str] = {
+    "missed": "gold has the slot, the prediction has not",
+    "invented": "the prediction has a slot that gold has not",
+    "wrong": "both have the slot, with values that do not match",
+    "stale": "the prediction keeps a value that gold has given up",
+}
+
+
+class Utterance(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    index: int  # into the dialogue's turns
+    speaker: Speaker
+    text: str
+    number: int | None = None  # a user turn's number, as scores and errors call it
+    state: States | None = None  # gold's
+
+
+class UnitView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is right or wrong as a whole: a frame, or a turn (then the service is empty)."""
+
+    service: str
+    joint: float
+    blamed: int | None = (
+        None  # the turn whose mistake this is, its own number for a fresh one; None: right, or nobody's
+    )
+
+
+class SlotFault(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A slot that is not right, and the turn since which it has not been."""
+
+    service: str
+    slot: str
+    kind: Kind
+    since: int
+    score: float = 0.0  # of a value that is nearly right, under fuzzy matching
+
+
+class TurnView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a tracker made of one user turn."""
+
+    number: int
+    state: States | None = None  # None: nothing was predicted, or right and wrong without values
+    units: tuple[UnitView, ...] = ()
+    frames: dict[str, float] = {}  # joint score per service, where a unit is the whole turn
+    faults: tuple[SlotFault, ...] = ()
+
+
+class ActView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One act that a response was to convey."""
+
+    service: str
+    act: str
+    slot: str = ""
+    values: tuple[str, ...] = ()
+    sought: tuple[str, ...] = ()  # values that must stand in the response word for word
+    missed: tuple[str, ...] = ()  # those of them that do not
+    entailed: bool | None = None  # None: no model was asked, or there is no rule for such an act
+    reference: str | None = None
+    plain: tuple[float, ...] | None = None  # entailment, neutral, contradiction
+    augmented: tuple[float, ...] | None = None  # the same in context, where it was asked again
+    excluded: str | None = None  # why validation leaves it out
+
+
+class AnswerView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A response to one system turn's acts; no text if there was none."""
+
+    index: int
+    text: str | None
+    acts: tuple[ActView, ...] = ()
+
+
+class SystemView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    system: str
+    tracked: tuple[TurnView, ...] = ()
+    answers: tuple[AnswerView, ...] = ()
+
+
+class DialogueView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One dialogue of one test set, with what each system made of it."""
+
+    id: str
+    utterances: tuple[Utterance, ...]
+    tracks: tuple[SystemView, ...]
+    set: str = ""  # a perturbed set's name; empty for the original
+    services: tuple[str, ...] = ()
+
+
+class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A response that should follow from a document, with its scores."""
+
+    system: str
+    id: str
+    document: str
+    text: str
+    history: tuple[str, ...] = ()
+    label: int | None = None  # 1: people found it supported
+    source: str = ""
+    values: dict[str, float] = {}  # by metric
+    faithful: dict[str, bool] = {}  # what a calibration says, by metric
+    probability: dict[str, float] = {}
+
+
+class Header(msgspec.Struct, frozen=True):
+    layout: int = LAYOUT
+    holds: Literal["dialogues", "responses"] = "dialogues"
+    seen: tuple[str, ...] | None = None  # services of the training schema, where it was given
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What the explorer shows of a run: dialogues, or responses to documents. Iterators until it has been read back."""
+
+    header: Header = field(default_factory=Header)
+    dialogues: Iterable[DialogueView] = ()
+    responses: Iterable[ResponseView] = ()
+
+
+def write(path: Path, archive: Archive) -> None:
+    """One dialogue or response at a time; without a time stamp, so that the same content gives the same bytes."""
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
+        for one in chain([archive.header], archive.dialogues, archive.responses):
+            file.write(encoder.encode(one) + b"\n")
+
+
+def read(path: Path) -> Archive:
+    """The whole file, with lists in place of iterators."""
+    hint = "make the run again"
+    try:
+        with gzip.open(path, "rb") as file:
+            header = msgspec.json.decode(next(file, b""), type=Header)
+            if header.layout > LAYOUT:
+                raise UserError("written by a newer troth", file=str(path), hint="update troth to read it")
+            if header.holds == "responses":
+                response = msgspec.json.Decoder(ResponseView)
+                return Archive(header, responses=[response.decode(line) for line in file])
+            dialogue = msgspec.json.Decoder(DialogueView)
+            return Archive(header, [dialogue.decode(line) for line in file])
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"cannot be read: {error}", file=str(path), hint=hint) from error

@@ -1,0 +1,168 @@
+"""The one result that every task returns: scores, rows, what could not be scored and why, what the explorer shows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from troth.core import table
+from troth.core.errors import UserError, near
+from troth.core.metric import Metric
+from troth.core.names import path_of
+from troth.core.score import Score
+from troth.storage import files, runs
+
+if TYPE_CHECKING:
+    import os
+
+    import polars as pl
+
+    from troth.storage.explorer import Archive
+
+SHOWN = 40  # lines of a result's repr
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Scores with intervals and signatures, and the units that they come from.
+
+        result["jga"].value                 # of the first system, over everything
+        result.score("jga", group="seen", system="new")
+        result.frame()                      # all scores as a polars frame
+        result.rows()                       # all units as a polars frame
+        result.save("runs/new")             # and troth.open("runs/new")
+
+    `rows` and `explorer` are made when they are asked for, not before.
+    """
+
+    task: str  # "dst", "robust sgdx", "nlg", …: the command that makes it
+    scores: Sequence[Score]
+    metrics: Sequence[Metric]
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # per system: sizes, and what was missing
+    notes: Sequence[str] = ()  # what a reader should know besides
+    details: Sequence[Any] = ()  # single units that a reader should see: flips, wavering units, comparisons
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=runs.versions)
+    make_rows: Callable[[], pl.DataFrame] | None = None
+    make_explorer: Callable[[], Archive] | None = None
+
+    @property
+    def systems(self) -> list[str]:
+        return list(dict.fromkeys(score.system for score in self.scores))
+
+    def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
+        """One score; without `system`, the first system's."""
+        wanted = system or (self.scores[0].system if self.scores else "")
+        mine = [score for score in self.scores if score.system == wanted]
+        if not mine:
+            raise UserError(f"there is no system '{wanted}'", hint="systems: " + ", ".join(self.systems))
+        for score in mine:
+            if (score.metric, score.group) == (metric, group):
+                return score
+        groups = dict.fromkeys(score.group for score in mine if score.metric == metric)
+        names = list(dict.fromkeys(score.metric for score in mine))
+        hint = "groups: " + ", ".join(groups) if groups else near(metric, names) or "metrics: " + ", ".join(names)
+        raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=hint)
+
+    def __getitem__(self, metric: str) -> Score:
+        return self.score(metric)
+
+    def metric(self, name: str) -> Metric:
+        """What a metric of this result is."""
+        return next((one for one in self.metrics if one.name == name), None) or Metric(name, name)
+
+    def frame(self) -> pl.DataFrame:
+        """The scores as a polars frame, one row each."""
+        import polars as pl
+
+        fields = Score.__struct_fields__
+        kinds = dict.fromkeys(("value", "low", "high"), pl.Float64) | {"n": pl.Int64}
+        columns = {name: [getattr(score, name) for score in self.scores] for name in fields}
+        return pl.DataFrame(columns, schema={name: kinds.get(name, pl.String) for name in fields})
+
+    def rows(self) -> pl.DataFrame:
+        """One row per unit and metric: each score is the sum of `num` over the sum of `den`."""
+        import polars as pl
+
+        return pl.DataFrame() if self.make_rows is None else self.make_rows()
+
+    def explorer(self) -> Archive:
+        """Every dialogue, or every response, with what each system made of it."""
+        from troth.storage.explorer import Archive, Header
+
+        return Archive(Header()) if self.make_explorer is None else self.make_explorer()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a run folder, whole or not at all; an older run in its place is replaced."""
+        out = path_of(folder)
+        run = runs.Run(
+            self.task,
+            dict(self.arguments),
+            dict(self.versions),
+            {system: dict(counts) for system, counts in self.counts.items()},
+            list(self.scores),
+            details=list(self.details),
+            metrics=[metric.stored for metric in self.metrics],
+            notes=list(self.notes),
+        )
+        with files.replaced_folder(out, runs.foreign) as fresh:
+            (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
+            self.rows().write_parquet(fresh / "rows.parquet")
+            if self.make_explorer is not None:
+                from troth.storage import explorer
+
+                explorer.write(fresh / explorer.NAME, self.explorer())
+
+    def tables(self, *, intervals: bool = True) -> list[table.Table]:
+        """The scores laid out for reading."""
+        return table.of_scores(self.scores, intervals=intervals)
+
+    def __repr__(self) -> str:
+        head = f"troth {self.task}: {len(self.scores)} scores of {', '.join(self.systems) or 'no system'}"
+        lines = "\n\n".join(one.plain() for one in self.tables()).splitlines()
+        more = [f"… {len(lines) - SHOWN} more lines: result.frame() has them all"] if len(lines) > SHOWN else []
+        return "\n".join([head, *lines[:SHOWN], *more])
+
+    def _repr_html_(self) -> str:
+        """A table in a notebook."""
+        return "".join([f"<p>troth {html.escape(self.task)}</p>", *(one.html() for one in self.tables())])
+
+
+def check_out(out: str | os.PathLike[str]) -> str:
+    """Checked before any work is done: a run can be written here, and replaces nothing but a run."""
+    files.check_replaceable(path_of(out), runs.foreign)
+    return path_of(out)
+
+
+def open(folder: str | os.PathLike[str]) -> Result:
+    """Opens a run folder that `--out` or `Result.save` wrote."""
+    path = path_of(folder)
+    run = runs.load(path)
+
+    def archive() -> Archive:
+        from troth.storage import explorer
+
+        return explorer.read(Path(path) / explorer.NAME)
+
+    return Result(
+        run.command,
+        run.scores,
+        run.metrics,
+        run.counts,
+        run.notes,
+        run.details,
+        run.arguments,
+        run.versions,
+        make_rows=lambda: runs.rows(path),
+        make_explorer=archive if (Path(path) / "dialogues.jsonl.gz").is_file() else None,
+    )
+
+
+def written(out: str) -> str:
+    """What to tell the user after a run was saved."""
+    return "written: " + ", ".join(f"{out}/{name}" for name in runs.FILES[:3] if (Path(out) / name).is_file())

@@ -1,0 +1,109 @@
+"""Run folders: `run.json`, `rows.parquet` and, for people to look at, `dialogues.jsonl.gz`.
+
+A run is replaced as a whole or not at all. Folders of earlier versions are read, too (`_completed`).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.score import Score
+from troth.core.version import __version__
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FILES = ("run.json", "rows.parquet", "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
+LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
+AGAIN = "make the run again"
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What `run.json` holds: what was run, with what, and what came out."""
+
+    command: str
+    arguments: dict[str, Any]
+    versions: dict[str, str]
+    counts: dict[str, dict[str, int]]  # per system: dialogues, and what was missing
+    scores: list[Score]
+    layout: int = LAYOUT
+    details: list[Any] = []  # single units that a reader should see: flips, wavering ones
+    metrics: list[Metric] = []  # what the scores' metrics are; runs before 0.2 have none
+    notes: list[str] = []
+
+
+def versions() -> dict[str, str]:
+    """The versions of troth, of Python, and of the packages that scores depend on."""
+    from importlib.metadata import version
+
+    packages = ("msgspec", "numpy", "polars", "rapidfuzz")
+    return {"troth": __version__, "python": sys.version.split()[0], **{name: version(name) for name in packages}}
+
+
+def foreign(target: Path) -> str | None:
+    """What lies at the place of a run that is not a run's, and would be lost."""
+    if not target.is_dir():
+        return "is not a run of troth: it is a file"
+    other = sorted(path.name for path in target.iterdir() if path.name not in FILES)
+    return f"is not a run of troth: it holds '{other[0]}'" if other else None
+
+
+def is_run(path: str) -> bool:
+    """Whether a path is a run folder."""
+    try:
+        return (Path(path) / "run.json").is_file()
+    except OSError:  # a name too long to be one
+        return False
+
+
+def load(path: str) -> Run:
+    """What `run.json` of a run folder holds."""
+    file = Path(path)
+    try:
+        file = file / "run.json" if file.is_dir() else file
+        if not file.is_file():
+            raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
+        run = msgspec.json.decode(file.read_bytes(), type=Run)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
+    if run.layout > LAYOUT:
+        raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
+    return run if run.metrics else _completed(run)
+
+
+def rows(path: str) -> pl.DataFrame:
+    """`rows.parquet`: one row per unit and metric."""
+    import polars as pl
+
+    file = Path(path) / "rows.parquet"
+    try:
+        return pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
+
+
+# -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
+
+_LOWER = ("ser", "ss_", "all_wrong_", "false_accepts", "gold_rejected")
+
+
+def _completed(run: Run) -> Run:
+    """The same run with direction and scale of its metrics, which 0.1 knew by their names."""
+    metrics: dict[str, Metric] = {}
+    for score in run.scores:
+        scale = score.scale
+        if scale == "share" and run.command in ("ground", "meta eval") and not score.metric.startswith("faithful:"):
+            scale = "p" if run.command == "meta eval" and score.metric.startswith("p:") else "number"
+        better = "lower" if score.metric.startswith(_LOWER) else "higher"
+        metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale)  # type: ignore[arg-type]
+    scores = [
+        msgspec.structs.replace(s, scale=metrics[s.metric].scale, better=metrics[s.metric].better) for s in run.scores
+    ]
+    return msgspec.structs.replace(run, scores=scores, metrics=list(metrics.values()))

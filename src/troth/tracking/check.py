@@ -1,0 +1,160 @@
+"""Is the gold fit to score against? Gold scored against itself, and what is odd in its annotation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+
+from troth import readers
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, Pair, Schema, Turn
+from troth.core.score import Score
+from troth.tracking import metrics as aggregate
+from troth.tracking.frames import Scorer
+from troth.tracking.profiles import PROFILES, Profile
+from troth.tracking.score import default_profile
+from troth.tracking.scores import scores, system
+
+ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
+
+
+class Place(msgspec.Struct, frozen=True):
+    file: str
+    dialogue: str
+    turn: int | None  # index into the dialogue's turns, or the number that the file gives the turn
+    what: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One kind of oddity: how often, and where first."""
+
+    kind: str
+    count: int
+    places: list[Place]
+
+
+class Checked(msgspec.Struct, frozen=True):
+    dialogues: int
+    unscored: int  # dialogues that cannot be scored at all, and take no part in the ceiling
+    ceiling: list[Score]  # gold as its own prediction; anything below 1 comes with a reason
+    findings: list[Finding]
+
+
+def check(
+    gold: str, *, profile: Profile | None = None, schema: str | None = None, format: str | None = None
+) -> Checked:
+    """Score gold against itself and list what is odd in it."""
+    schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
+    name = format or readers.detect(gold)
+    if name == "trippy":
+        raise UserError("holds right and wrong and no states", file=gold, hint="check the gold dialogues themselves")
+    chosen = profile or PROFILES[default_profile(schemas, name)]
+    scorer = Scorer(chosen, schemas, strict=False)
+    found: dict[str, list[Place]] = defaultdict(list)
+    seen: set[str] = set()
+    for file, items in readers.batches(gold, format):
+        for item in items:
+            dialogue = item.gold if isinstance(item, Pair) else item
+            odd = list(_oddities(dialogue, schemas, complete=name != "sgd"))
+            if dialogue.id in seen:
+                odd.append(("duplicate id", None, "this id came before"))
+            seen.add(dialogue.id)
+            for kind, turn, what in odd:
+                found[kind].append(Place(file, dialogue.id, turn, what))
+            try:
+                scorer.add(dialogue, dialogue)
+            except UserError as error:  # what cannot be scored is a finding here, not the end
+                found["cannot be scored"].append(Place(file, dialogue.id, error.turn, error.what))
+    if not seen:
+        raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
+    findings = [Finding(kind, len(places), places) for kind, places in sorted(found.items()) if places]
+    return Checked(len(seen), len(found["cannot be scored"]), _ceiling(scorer, schemas), findings)
+
+
+def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
+    if not len(scorer.table()):
+        return []
+    whole = system("gold", scorer, schema)
+    listed = []
+    for score in scores(whole, aggregate.names((0.5,)), (), None, schema, resamples=1, seed=0):
+        reason = score.reason
+        if score.value is not None and score.value < 1.0:
+            reason = _below(aggregate.metric(score.metric)(whole.frames), whole.dialogues)
+        listed.append(msgspec.structs.replace(score, low=None, high=None, reason=reason))
+    return listed
+
+
+def _below(parts: aggregate.Parts, dialogues: list[str]) -> str:
+    lost = parts.num < parts.den
+    first = int(lost.argmax())
+    place = f"dialogue {dialogues[parts.dialogue[first]]}, turn {parts.turn[first]}"
+    return f"{int(lost.sum())} units do not match themselves, the first in {place}: values that the matcher calls empty"
+
+
+# -- oddities ----------------------------------------------------------------------------------------------------------
+
+Oddity = tuple[str, int | None, str]
+
+
+def _oddities(dialogue: Dialogue, schema: Schema | None, *, complete: bool) -> Iterator[Oddity]:
+    """`complete`: every turn holds the states of all services, so that one which is not there has nothing."""
+    states: dict[str, dict[str, tuple[str, ...]]] = {}
+    numbers: set[int] = set()
+    before: str | None = None
+    worded = any(turn.text for turn in dialogue.turns)  # files of states alone have no texts and no system turns
+    answered = any(turn.speaker == "SYSTEM" for turn in dialogue.turns)
+    for index, turn in enumerate(dialogue.turns):
+        place = index if turn.number is None else turn.number
+        if worded and not turn.text.strip():
+            yield "empty turn", place, f"{turn.speaker} says nothing"
+        if answered and turn.speaker == before:
+            yield "speaker twice in a row", place, f"{turn.speaker} after {turn.speaker}"
+        if turn.number is not None and turn.speaker == "USER":
+            if turn.number in numbers:
+                yield "duplicate turn", place, f"user turn {turn.number} came before"
+            numbers.add(turn.number)
+        before = turn.speaker
+        services = [frame.service for frame in turn.frames]
+        for service in sorted({service for service in services if services.count(service) > 1}):
+            yield "service twice in a turn", place, f"{service}: only the last frame is scored"
+        for frame in turn.frames:
+            yield from ((kind, place, what) for kind, what in _frame_oddities(turn, frame, schema))
+        if turn.speaker == "USER":
+            now = {f.service: f.state.slot_values for f in turn.frames if f.state is not None}
+            for service, slots in states.items():
+                for slot in slots.keys() - now.get(service, {} if complete else slots).keys():
+                    yield "state shrinks", place, f"{service}.{slot} is gone"
+            states = now if complete else {**states, **now}
+    if not any(turn.speaker == "USER" for turn in dialogue.turns):
+        yield "no user turn", None, "nothing to score"
+
+
+def _frame_oddities(turn: Turn, frame: Frame, schema: Schema | None) -> Iterator[tuple[str, str]]:
+    service = schema.get(frame.service) if schema is not None else None
+    if schema is not None and service is None:
+        yield "service not in the schema", frame.service
+    slots = {slot.name: slot for slot in service.slots} if service else None
+    if frame.state is not None:
+        for slot, values in frame.state.slot_values.items():
+            if not values or not all(value.strip() for value in values):
+                yield "empty value", f"{frame.service}.{slot}"
+            if slots is None:
+                continue
+            if slot not in slots:
+                yield "slot not in the schema", f"{frame.service}.{slot}"
+            elif slots[slot].is_categorical:
+                for value in values:
+                    if value not in slots[slot].possible_values and value != ANYTHING:
+                        yield "value not in the schema", f"{frame.service}.{slot} = '{value}'"
+        intent = frame.state.active_intent
+        if service and intent not in (None, "NONE") and intent not in {i.name for i in service.intents}:
+            yield "intent not in the schema", f"{frame.service}: {intent}"
+    for span in frame.spans or ():
+        if span.start < 0 and span.copy_from is not msgspec.UNSET:
+            continue  # MultiWOZ 2.2: the value is that of another slot, and need not be said
+        if not 0 <= span.start < span.exclusive_end <= len(turn.text):
+            yield "span outside the text", f"{frame.service}.{span.slot} at {span.start}-{span.exclusive_end}"
+        elif slots is not None and span.slot not in slots:
+            yield "slot not in the schema", f"{frame.service}.{span.slot}"

@@ -1,0 +1,222 @@
+"""What a run keeps of its dialogues: gathered in the same pass that scores them, when the run is to be saved.
+
+How a slot is wrong: `missed`, `invented`, `wrong`, or `stale` (the prediction keeps a value that gold had before and
+has given up). A fault is as old as the turn since which its slot has been wrong with the same prediction and the same
+gold: a slot whose gold value changes while it is wrong is a fresh fault, as line 10 of FGA's algorithm 1 has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from troth.core.records import Dialogue, Schema, Turn
+from troth.storage.explorer import DialogueView, Kind, SlotFault, States, SystemView, TurnView, UnitView, Utterance
+from troth.tracking.frames import Column
+from troth.tracking.metrics import Floats
+from troth.tracking.profiles import Profile
+from troth.tracking.scores import System
+from troth.tracking.states import Comparer
+
+Values = tuple[str, ...]
+Slots = dict[str, Values]
+T = TypeVar("T")
+
+
+class _Read(msgspec.Struct, frozen=True, gc=False):
+    """A dialogue as it was read, with states as the profile has them."""
+
+    id: str
+    services: tuple[str, ...]
+    utterances: tuple[Utterance, ...]
+    predicted: dict[int, States]  # by the user turn's number; a turn without a prediction is absent
+    correct: dict[int, dict[str, bool]]
+
+
+class Keeper:
+    """Gathers dialogues beside a scorer. Each is kept encoded: small in memory, and quick to hand between processes."""
+
+    def __init__(self, profile: Profile, schema: Schema | None) -> None:
+        self.comparer = Comparer(profile, schema, strict=False)
+        self.dialogues: list[str] = []
+        self.read: list[bytes] = []
+
+    def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
+        numbers = iter([number for number, _ in gold.user_turns()])
+        said = []
+        for index, turn in enumerate(gold.turns):
+            number = next(numbers) if turn.speaker == "USER" else None
+            state = None if number is None else self._states(turn)
+            said.append(Utterance(index, turn.speaker, turn.text, number, state))
+        turns = {} if pred is None else dict(pred.user_turns())
+        self.dialogues.append(gold.id)
+        made = _Read(
+            gold.id,
+            gold.services,
+            tuple(said),
+            {number: self._states(turn) for number, turn in turns.items()},
+            {number: turn.correct for number, turn in turns.items() if turn.correct is not None},
+        )
+        self.read.append(msgspec.json.encode(made))
+
+    def merge(self, other: Keeper) -> None:
+        self.dialogues += other.dialogues
+        self.read += other.read
+
+    def _states(self, turn: Turn) -> States:
+        return {service: dict(values) for service, (values, _) in self.comparer.sides(turn).items()}
+
+
+class Scored(NamedTuple):
+    """One system's dialogues with the verdicts on them."""
+
+    keeper: Keeper
+    system: System
+    name: str
+
+
+def kept(scored: Sequence[Scored], *, set: str = "") -> Iterator[DialogueView]:
+    """Every dialogue with what each system made of it; gold is the first one's."""
+    found = [_Verdicts(one) for one in scored]
+    for dialogue in scored[0].keeper.dialogues:
+        read = [one.read(dialogue) for one in found]
+        tracks = [
+            SystemView(one.scored.name, tuple(one.tracked(dialogue, mine)))
+            for one, mine in zip(found, read, strict=True)
+        ]
+        yield DialogueView(dialogue, read[0].utterances, tuple(tracks), set, read[0].services)
+
+
+class _Verdicts:
+    """The scorer's table, looked up by dialogue and turn."""
+
+    def __init__(self, scored: Scored) -> None:
+        self.scored, self.comparer = scored, scored.keeper.comparer
+        self.index = {name: position for position, name in enumerate(scored.keeper.dialogues)}
+        self.services = [*scored.system.services, ""]
+        frames = scored.system.frames
+        joint, lag, starts = frames.lags
+        turns = frames.turns if starts is not None else np.arange(len(frames.table))
+        self.units = _by_turn(
+            frames.table[turns, :2], self._units(frames.table[turns], joint, lag, whole=starts is not None)
+        )
+        self.frames = _by_turn(frames.table[:, :2], self._frames(frames.table)) if starts is not None else {}
+
+    def _units(self, table: Floats, joint: Floats, lag: Floats, *, whole: bool) -> list[UnitView]:
+        numbers, codes = table[:, Column.TURN].tolist(), table[:, Column.SERVICE].astype(np.int64).tolist()
+        return [
+            UnitView(
+                "" if whole else self.services[code],
+                score,
+                int(number - age) if score < 1.0 and np.isfinite(age) else None,
+            )
+            for number, code, score, age in zip(numbers, codes, joint.tolist(), lag.tolist(), strict=True)
+        ]
+
+    def _frames(self, table: Floats) -> list[tuple[str, float]]:
+        codes = table[:, Column.SERVICE].astype(np.int64).tolist()
+        return [
+            (self.services[code], joint) for code, joint in zip(codes, table[:, Column.JOINT].tolist(), strict=True)
+        ]
+
+    def read(self, dialogue: str) -> _Read:
+        return msgspec.json.decode(self.scored.keeper.read[self.index[dialogue]], type=_Read)
+
+    def tracked(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
+        faults = _Faults(self.comparer)
+        position = self.index[dialogue]
+        for said in read.utterances:
+            if said.number is None:
+                continue
+            key = (position, said.number)
+            units = self.units.get(key, [])
+            predicted = read.predicted.get(said.number)
+            if said.number in read.correct:
+                marks = read.correct[said.number]
+                yield TurnView(said.number, None, tuple(units), {}, tuple(faults.given(said.number, marks)))
+                continue
+            services = {service: joint for service, joint in self.frames.get(key, []) if service}
+            found = faults.turn(said.number, said.state or {}, predicted) if units else []
+            yield TurnView(said.number, predicted, tuple(units), services, tuple(found))
+
+
+def _by_turn(keys: Floats, values: Sequence[T]) -> dict[tuple[int, int], list[T]]:
+    found: dict[tuple[int, int], list[T]] = {}
+    for (dialogue, number), value in zip(keys.astype(np.int64).tolist(), values, strict=True):
+        found.setdefault((dialogue, number), []).append(value)
+    return found
+
+
+class _Past(NamedTuple):
+    gold: Values | None
+    pred: Values | None
+    since: int
+
+
+class _Faults:
+    """Which slots of a dialogue are wrong, how, and since when; turns come in order."""
+
+    def __init__(self, comparer: Comparer) -> None:
+        self.comparer = comparer
+        self.past: dict[tuple[str, str], _Past] = {}  # slots that were wrong in their service's last frame
+        self.had: dict[tuple[str, str], set[str]] = {}  # every value that gold has had
+
+    def turn(self, number: int, golds: States, preds: States | None) -> Iterator[SlotFault]:
+        whole = self.comparer.profile.scope == "state"
+        services = dict.fromkeys((*golds, *(preds or {}))) if whole else golds
+        for service in services:
+            gold = golds.get(service, {})
+            pred = None if preds is None else preds.get(service, {} if whole else None)
+            yield from self._frame(number, service, gold, pred)
+            for slot, values in gold.items():
+                self.had.setdefault((service, slot), set()).update(values)
+
+    def _frame(self, number: int, service: str, gold: Slots, pred: Slots | None) -> Iterator[SlotFault]:
+        if pred is None:  # nothing predicted: everything that gold has is missed
+            scores: Mapping[str, float] = dict.fromkeys(gold, 0.0)
+        else:
+            scores = self.comparer.compare(gold, pred, service).scores
+        guesses = pred or {}
+        for slot in {**gold, **guesses}:
+            key = (service, slot)
+            if scores.get(slot, 1.0) == 1.0:
+                self.past.pop(key, None)
+                continue
+            mine, guess = gold.get(slot), guesses.get(slot)
+            before = self.past.get(key)
+            same = before is not None and _same(before.gold, mine) and before.pred == guess
+            since = before.since if before is not None and same else number
+            self.past[key] = _Past(mine, guess, since)
+            yield SlotFault(service, slot, self._kind(key, mine, guess), since, scores[slot])
+        for key in [key for key in self.past if key[0] == service and key[1] not in gold and key[1] not in guesses]:
+            del self.past[key]
+
+    def _kind(self, key: tuple[str, str], gold: Values | None, pred: Values | None) -> Kind:
+        if pred is None:
+            return "missed"
+        had = self.had.get(key, set())
+        given_up = bool(pred) and pred[0] in had and (gold is None or pred[0] not in gold)
+        if given_up:
+            return "stale"
+        return "invented" if gold is None else "wrong"
+
+    def given(self, number: int, marks: Mapping[str, bool]) -> Iterator[SlotFault]:
+        """Files that say right or wrong per slot, without values."""
+        for slot, right in marks.items():
+            key = ("", slot)
+            if right:
+                self.past.pop(key, None)
+                continue
+            since = self.past[key].since if key in self.past else number
+            self.past[key] = _Past(None, None, since)
+            yield SlotFault("", slot, "wrong", since)
+
+
+def _same(old: Values | None, new: Values | None) -> bool:
+    """Whether gold has not changed; a further wording of a value is no change."""
+    if old is None or new is None:
+        return old is new
+    return old == new or any(value in old for value in new)

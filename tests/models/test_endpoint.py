@@ -1,0 +1,359 @@
+"""A language model behind a server, against servers on this machine that answer as known ones do."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth import models as backends
+from troth.core.errors import UserError
+from troth.models import Request, client
+from troth.models.endpoint import EndpointLm, spans
+
+Reply = tuple[int, Any]
+Body = dict[str, Any]
+
+
+class Server:
+    def __init__(self) -> None:
+        self.reply: Callable[[str, Body], Reply] = vllm
+        self.asked: list[tuple[str, Body]] = []
+        self.keys: list[str | None] = []
+        self.url = ""
+        self.delay = 0.0
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.asked.append((self.path, body))
+            state.keys.append(self.headers.get("Authorization"))
+            time.sleep(state.delay)
+            code, said = state.reply(self.path.removeprefix("/v1"), body)
+            data = said if isinstance(said, bytes) else json.dumps(said).encode()
+            try:
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+            except OSError:
+                pass  # whoever asked has stopped waiting
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(client, "PAUSE", 0.0)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{running.server_port}/v1"
+    yield state
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+def split(text: str) -> list[str]:
+    return re.findall(r"\s*\w+|\s*[^\w\s]|\s+", text)
+
+
+def value(token: str) -> float:
+    return -float(len(token))
+
+
+def vllm(path: str, body: Body) -> Reply:
+    """Scores what it is given with `echo`; with a mark at the beginning, which its offsets count, where asked for."""
+    if path != "/completions":
+        return 404, {"error": "no such place"}
+    if not body.get("echo"):
+        return 200, {"choices": [{"text": " made" * body["max_tokens"]}]}
+    tokens = (["<s>"] if body["add_special_tokens"] else []) + split(body["prompt"])
+    values = [None, *(value(token) for token in tokens[1:])]
+    if body["max_tokens"]:
+        tokens, values = [*tokens, " made"], [*values, -0.5]
+    return 200, {
+        "choices": [{"text": "…", "logprobs": {"tokens": tokens, "token_logprobs": values, "text_offset": [-1]}}]
+    }
+
+
+def prompt_logprobs(path: str, body: Body) -> Reply:
+    """vLLM's own way: the token itself first, likelier ones after; nothing for the first place."""
+    if body.get("echo"):
+        return 400, {"error": "echo is not supported"}
+    if "prompt_logprobs" not in body:
+        return vllm(path, body)
+    listed: list[Any] = [None]
+    for token in split(body["prompt"])[1:]:
+        likelier = {"decoded_token": " the", "logprob": -0.1}
+        listed.append({"7": {"decoded_token": token, "logprob": value(token)}, "1": likelier})
+    return 200, {"choices": [{"text": " made", "prompt_logprobs": listed}]}
+
+
+def echo_ignored(path: str, body: Body) -> Reply:
+    """Scores only what it made up itself."""
+    return 200, {"choices": [{"text": " made", "logprobs": {"tokens": [" made"], "token_logprobs": [-0.5]}}]}
+
+
+def no_scores(path: str, body: Body) -> Reply:
+    return 200, {"choices": [{"text": " made", "logprobs": None}]}
+
+
+def echo_refused(path: str, body: Body) -> Reply:
+    return 400, {"error": "Only no echo is supported"} if body.get("echo") else no_scores(path, body)[1]
+
+
+def chat_only(path: str, body: Body) -> Reply:
+    if path != "/chat/completions":
+        return 404, {}
+    return 200, {"choices": [{"message": {"role": "assistant", "content": body["messages"][0]["content"].upper()}}]}
+
+
+# -- log-probabilities -------------------------------------------------------------------------------------------------
+
+ASKED = Request(("Document: tea.\n\n", "hi.\n"), "Agent: tea is nice.")
+
+
+def lm(server: Server) -> EndpointLm:
+    return EndpointLm(server.url, "m", timeout=5.0, parallel=3)
+
+
+@pytest.mark.parametrize("kind", [vllm, prompt_logprobs])
+def test_logprobs(server: Server, kind: Callable[[str, Body], Reply]) -> None:
+    server.reply = kind
+    found, alone = lm(server).logprobs([ASKED, Request((), "tea is nice")])
+    assert found.tokens == ("Agent", ":", " tea", " is", " nice", ".")
+    assert found.logprobs == tuple(value(token) for token in ("\nAgent", ":", " tea", " is", " nice", "."))
+    assert (alone.tokens, alone.logprobs) == (("tea", " is", " nice"), (None, -3.0, -5.0))
+
+
+def test_a_mark_at_the_beginning_gives_the_first_token_a_score(server: Server) -> None:
+    (found,) = lm(server).logprobs([Request((), "tea is", bos=True)])
+    assert (found.tokens, found.logprobs) == (("tea", " is"), (-3.0, -3.0))
+    assert server.asked[0][1]["add_special_tokens"] is True
+
+
+@pytest.mark.parametrize("kind", [echo_ignored, no_scores, echo_refused, chat_only])
+def test_a_server_without_them_is_refused(server: Server, kind: Callable[[str, Body], Reply]) -> None:
+    server.reply = kind
+    with pytest.raises(UserError, match="gives no log-probabilities of a prompt") as error:
+        lm(server).logprobs([ASKED])
+    assert "\n" not in str(error.value)
+    assert f"{server.url}#m" in str(error.value)
+
+
+def test_the_way_is_found_once(server: Server) -> None:
+    server.reply = prompt_logprobs
+    model = lm(server)
+    model.logprobs([Request((), f"tea {number}") for number in range(10)])
+    assert len(server.asked) == 11, "one way tried in vain, then ten answers"
+
+
+def test_equal_requests_are_asked_once_and_empty_ones_not_at_all(server: Server) -> None:
+    found = lm(server).logprobs([ASKED, Request(("x",), ""), ASKED])
+    assert found[0] == found[2]
+    assert found[1].tokens == ()
+    assert len(server.asked) == 1
+
+
+def test_no_minus_infinity(server: Server) -> None:
+    server.reply = lambda *_: (
+        200, b'{"choices": [{"logprobs": {"tokens": ["a", " b"], "token_logprobs": [null, -Infinity]}}]}',
+    )  # fmt: skip
+    (found,) = lm(server).logprobs([("a", " b")])
+    assert found.logprobs == (-9999.0,)
+    assert all(value is not None and math.isfinite(value) for value in found.logprobs)
+
+
+# -- alignment ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "prompt", "expected"),
+    [
+        (["a", " b"], "a b", [(0, 1), (1, 3)]),
+        (["<s>", "a", " b"], "a b", [(0, 0), (0, 1), (1, 3)]),
+        (["", "a", " b"], "a b", [(0, 0), (0, 1), (1, 3)]),
+        (["", " b"], "a b", [(0, 1), (1, 3)]),
+        (["a", "", " b"], "a b", [(0, 1), (1, 1), (1, 3)]),
+        (["x ", "�", "�", "�", " y"], "x 😀 y", [(0, 2), (2, 3), (3, 3), (3, 3), (3, 5)]),
+        (["�", "�", "y"], "éy", [(0, 1), (1, 1), (1, 2)]),
+        (["x", "�", "�"], "xé", [(0, 1), (1, 2), (2, 2)]),
+        (["a", " b"], "a c", None),
+        (["a"], "a b", None),
+        (["a", " b", " c"], "a b", None),
+        (["q", "�", "y"], "xéy", None),
+        ([], "a", None),
+    ],
+)
+def test_spans(tokens: list[str], prompt: str, expected: list[tuple[int, int]] | None) -> None:
+    assert spans(tokens, prompt) == expected
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="�", exclude_categories=["Cs"]), min_size=1, max_size=4), min_size=1
+    )
+)
+def test_any_tokens_of_a_text_are_found_again(tokens: list[str]) -> None:
+    prompt = "".join(tokens)
+    found = spans(tokens, prompt)
+    assert found is not None
+    assert [prompt[start:end] for start, end in found] == tokens
+
+
+# -- generation --------------------------------------------------------------------------------------------------------
+
+
+def test_generation(server: Server) -> None:
+    assert lm(server).generate(["a", "b", "a"], max_tokens=2, temperature=0.5, seed=3) == [" made made"] * 3
+    assert len(server.asked) == 2
+    body = server.asked[0][1]
+    assert (body["model"], body["temperature"], body["seed"], body["max_tokens"]) == ("m", 0.5, 3, 2)
+
+
+def test_a_server_that_only_chats(server: Server) -> None:
+    server.reply = chat_only
+    model = lm(server)
+    assert model.generate(["say a", "say b"]) == ["SAY A", "SAY B"]
+    assert [path for path, _ in server.asked].count("/v1/completions") == 1
+
+
+# -- what can be wrong -------------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_sent_and_a_wrong_one_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    lm(server).generate(["a"])
+    assert server.keys == ["Bearer secret"]
+    server.reply = lambda *_: (401, {})
+    with pytest.raises(UserError, match="OPENAI_API_KEY") as error:
+        lm(server).generate(["a"])
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ((400, {"error": "too long:\n5000 tokens"}), "answers 400: .*too long"),
+        ((503, b"busy"), "answers 503: busy"),
+        ((200, b"<html>"), "not JSON"),
+        ((200, {"choices": []}), "without a text"),
+        ((200, {"choices": [{"text": None}]}), "without a text"),
+    ],
+)
+def test_refusals(server: Server, reply: Reply, told: str) -> None:
+    server.reply = lambda *_: reply
+    with pytest.raises(UserError, match=told) as error:
+        lm(server).generate(["a"])
+    assert "\n" not in str(error.value)
+
+
+def test_a_text_that_is_too_long_does_not_end_the_run(server: Server) -> None:
+    model = lm(server)
+    document, words = "tea " * 50, "tea is nice"
+    server.reply = lambda path, body: (400, {"error": "too long"}) if len(body["prompt"]) > 99 else vllm(path, body)
+    asked = [ASKED, Request((document, "hi.\n"), words), Request(("hi.\n",), words), Request((), document)]
+    first, long, alone, longest = model.logprobs(asked)
+    assert None not in first.logprobs
+    assert (long.tokens, long.logprobs) == (alone.tokens, (None,) * 3)
+    assert (longest.tokens, longest.logprobs) == ((document,), (None,))
+
+
+def test_a_refusal_after_the_way_is_known(server: Server) -> None:
+    model = lm(server)
+    model.logprobs([ASKED])
+    server.reply = lambda *_: (404, {"error": "no such model"})
+    with pytest.raises(UserError, match=r"answers 404: .*no such model"):
+        model.logprobs([("a", "b")])
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(server: Server) -> None:
+    class Short(bytes):
+        def __len__(self) -> int:  # what the server says that it will send
+            return super().__len__() + (len(server.asked) == 1)
+
+    server.reply = lambda *_: (200, Short(b'{"choices": [{"text": "yes"}]}'))
+    assert lm(server).generate(["a"]) == ["yes"]
+    assert len(server.asked) == 2
+
+
+def test_an_answer_that_is_too_large(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.Client.post, "__kwdefaults__", {"most": 20})
+    with pytest.raises(UserError, match="more than 20 bytes"):
+        lm(server).generate(["a"])
+
+
+@pytest.mark.parametrize(("key", "sent"), [(" secret\n", "Bearer secret"), ("sécret", None), ("sec\nret", None)])
+def test_keys(server: Server, monkeypatch: pytest.MonkeyPatch, key: str, sent: str | None) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    if sent:
+        lm(server).generate(["a"])
+        assert server.keys == [sent]
+        return
+    with pytest.raises(UserError, match="the key in OPENAI_API_KEY has characters") as error:
+        lm(server).generate(["a"])
+    assert key not in str(error.value)
+
+
+def test_a_token_without_text_that_the_server_made_up(server: Server) -> None:
+    """Its end of a text, after the prompt: it has no part in the continuation."""
+    given = {"tokens": ["a", " b", ""], "token_logprobs": [None, -2.0, -0.1]}
+    server.reply = lambda *_: (200, {"choices": [{"logprobs": given}]})
+    (found,) = lm(server).logprobs([("a", " b")])
+    assert (found.tokens, found.logprobs) == ((" b",), (-2.0,))
+
+
+def test_no_answer_in_time(server: Server) -> None:
+    server.delay = 0.5
+    with pytest.raises(UserError, match="does not answer: timeout"):
+        EndpointLm(server.url, "m", timeout=0.05).logprobs([ASKED])
+
+
+def test_nobody_there(server: Server) -> None:
+    with pytest.raises(UserError, match="no connection"):
+        EndpointLm("http://127.0.0.1:9/v1", "m", timeout=1.0).generate(["a"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "http://host/v1", "http://#m", "http://[::1/v1#m", "http://user:secret@host/v1#m", "http://user:secret@host/v1",
+        "http://user:secret@#m", "http://host/v1?key=secret#m", "http://host/v1?key=secret",
+    ],
+)  # fmt: skip
+def test_no_such_name(name: str) -> None:
+    with pytest.raises(UserError) as error:
+        EndpointLm.named(name)
+    assert "secret" not in str(error.value)
+
+
+def test_by_name(server: Server, tmp_path: Any) -> None:
+    model = backends.lm(f"{server.url}#m", cache=str(tmp_path / "c.sqlite"))
+    assert model.name == f"{server.url}#m"
+    first = model.logprobs([ASKED])
+    assert backends.lm(f"{server.url}/#m", cache=str(tmp_path / "c.sqlite")).logprobs([ASKED]) == first
+    assert len(server.asked) == 1, "the second is from the cache"
+
+
+def test_no_entailment_there() -> None:
+    with pytest.raises(UserError, match="gives no entailment"):
+        backends.nli("http://localhost:8000/v1#m", cache=None)

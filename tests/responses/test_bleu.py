@@ -1,0 +1,56 @@
+"""BLEU from summed counts is sacreBLEU's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.responses import bleu as overlap
+
+WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS.filter(bool)), min_size=1, max_size=6))
+def test_counts_give_corpus_bleu(pairs: list[tuple[str, str]]) -> None:
+    responses, gold = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    ours = overlap.bleu(overlap.counts(responses, gold).sum(axis=0).tolist())
+    assert 100 * ours == pytest.approx(sacrebleu.corpus_bleu(responses, [gold]).score, abs=1e-9)
+
+
+def test_perfect_is_one_and_empty_is_zero() -> None:
+    texts = ["the cat sat on the mat", "which area do you want ?"]
+    perfect = overlap.counts(texts, texts)
+    assert overlap.bleu(perfect.sum(axis=0).tolist()) == 1.0
+    assert overlap.bleu(overlap.counts(["", ""], texts).sum(axis=0).tolist()) == 0.0
+    assert overlap.interval(perfect, resamples=20) == (1.0, 1.0, 1.0)
+
+
+def test_the_interval_is_over_dialogues() -> None:
+    good, bad = overlap.counts(
+        ["the cat sat on the mat", "nothing"], ["the cat sat on the mat", "the cat sat on the mat"]
+    )
+    value, low, high = overlap.interval(np.stack([good, bad] * 10), resamples=200)
+    assert 0 < low < value < high < 1
+    again = overlap.interval(np.stack([good, bad] * 10), resamples=200)
+    assert again == (value, low, high)
+
+
+def test_signature() -> None:
+    assert overlap.signature().startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+
+
+def test_a_resample_without_the_group_is_left_out() -> None:
+    """One dialogue of three is in the group: about 30 % of the resamples have none of it, and no BLEU."""
+    perfect = overlap.counts(["the cat sat on the mat"], ["the cat sat on the mat"])
+    group = np.concatenate([perfect, np.zeros((2, perfect.shape[1]))])
+    assert overlap.interval(group, resamples=200) == (1.0, 1.0, 1.0)
+    none = overlap.interval(np.zeros((2, perfect.shape[1])), resamples=20)
+    assert np.isnan([none.low, none.high]).all()
+
+
+def test_nothing_said_is_a_bleu_of_zero_and_not_left_out() -> None:
+    good, empty = overlap.counts(["the cat sat on the mat", ""], ["the cat sat on the mat"] * 2)
+    assert overlap.interval(np.stack([good, empty]), resamples=200).low == 0.0

@@ -1,0 +1,171 @@
+"""CheckDST's metrics: golden values, tables, and lemma 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tracking.build import state
+from troth.core import normalize
+from troth.core.records import Dialogue, Frame, Turn
+from troth.robustness.checkdst import changed_words, checkdst
+from troth.robustness.consistency import COREFERENCE, Notes, conditional, paired
+
+SETS = ("NED", "PI", "SDI")
+
+
+def test_the_authors_class(shared: Path) -> None:
+    expected = json.loads((shared / "golden/checkdst_examples.json").read_text())
+    file = str(shared / "data/checkdst/ckpt_step928_multiwoz_checkdst-{}_example.checkdst_prediction.jsonl")
+    result = checkdst(file.format("orig"), {name: file.format(name) for name in SETS}, nohf="code", resamples=10)
+    found = {score.metric: score for score in result.scores}
+    for name in ("orig", *SETS):
+        suffix = "" if name == "orig" else f":{name}"
+        assert round(found[f"jga{suffix}"].value or 0, 4) == expected["JGA"][name]
+        assert found[f"jga{suffix}"].n == expected["rows"][name]
+        nohf = found[f"nohf{suffix}"]
+        assert round(nohf.value or 0, 4) == expected["NoHF_code"][name]
+        assert nohf.n == expected["named_entities_predicted"][name]
+        assert round(nohf.n * (1 - (nohf.value or 0))) == expected["hallucinated"][name]
+    for name in SETS:
+        assert round(found[f"cjga:{name}"].value or 0, 4) == expected["cJGA_conditional"][name]
+        assert round(found[f"cjga_all:{name}"].value or 0, 4) == expected["cJGA_all"][name]
+        assert result.unpaired[name] == (70, 0)
+    for flip in result.flips:
+        assert flip.perturbation in SETS
+        assert flip.changed
+
+
+RIGHTS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
+
+
+@given(RIGHTS)
+def test_lemma_1(pairs: list[tuple[bool, bool]]) -> None:
+    right, twin = (np.array(side) for side in zip(*pairs, strict=True))
+    both, either = conditional(right, twin)
+    before, after = right.mean(), twin.mean()
+    if either.sum():
+        assert both.sum() / either.sum() <= 1 - abs(before - after) / max(before, after) + 1e-12
+        assert both.sum() / either.sum() <= 1 - abs(before - after) + 1e-12
+    else:
+        assert before == after == 0
+
+
+@pytest.mark.parametrize(
+    ("right", "twin", "both", "either"),
+    [([1], [1], 1, 1), ([1], [0], 0, 1), ([0], [1], 0, 1), ([0], [0], 0, 0), ([1, 1, 0, 0], [1, 0, 1, 0], 1, 3)],
+)
+def test_conditional(right: list[int], twin: list[int], both: int, either: int) -> None:
+    found = conditional(np.array(right, dtype=bool), np.array(twin, dtype=bool))
+    assert [part.sum() for part in found] == [both, either]
+
+
+def test_units_are_paired_by_name_and_the_rest_is_counted() -> None:
+    ours = [("a", 0, ""), ("a", 1, ""), ("b", 0, "")]
+    theirs = [("b", 0, ""), ("c", 0, ""), ("a", 1, "")]
+    pairs = paired(ours, theirs)
+    assert [(ours[i], theirs[j]) for i, j in zip(pairs.first, pairs.second, strict=True)] == [
+        (("a", 1, ""), ("a", 1, "")),
+        (("b", 0, ""), ("b", 0, "")),
+    ]
+    assert (pairs.only_first, pairs.only_second) == (1, 1)
+    assert len(paired([], []).first) == 0
+
+
+def turns(
+    text: str, values: dict[str, str], *, service: str = "hotel", context: str | None = None
+) -> tuple[Dialogue, Dialogue]:
+    gold = Dialogue("d", (Turn("USER", text, context=context),))
+    return gold, Dialogue("d", (Turn("USER", text, (Frame(service, state(values)),)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "default", "code"),
+    [
+        ("at the alder", {"name": "alder"}, (1, 1), (1, 1)),
+        ("at the Alder  Court", {"name": "alder court"}, (1, 1), (0, 1)),
+        ("at the alder", {"name": "birch"}, (0, 1), (0, 1)),
+        ("at the alder", {"name": "dontcare"}, (0, 0), (0, 1)),
+        ("in the centre", {"name": "centre"}, (1, 1), (0, 1)),  # the script looks for what its map made of it
+        ("in the alder", {"area": "north"}, (0, 0), (0, 0)),  # no named entity
+        ("at the alder", {}, (0, 0), (0, 0)),
+    ],
+)
+def test_hallucination(text: str, values: dict[str, str], default: tuple[int, int], code: tuple[int, int]) -> None:
+    for rule, expected in (("default", default), ("code", code)):
+        notes = Notes(nohf=rule)  # type: ignore[arg-type]
+        notes.add(*turns(text, values))
+        parts = notes.hallucination()
+        assert (parts.num.tolist(), parts.den.tolist()) == ([expected[0]], [expected[1]]), rule
+
+
+def test_what_was_said_before_counts_and_a_files_own_context_wins() -> None:
+    gold = Dialogue("d", (Turn("USER", "a hotel"), Turn("SYSTEM", "the birch"), Turn("USER", "book it")))
+    pred = Dialogue("d", tuple(Turn("USER", frames=(Frame("hotel", state({"name": "birch"})),)) for _ in range(2)))
+    notes = Notes()
+    notes.add(gold, pred)
+    assert notes.hallucination().num.tolist() == [0, 1]
+    notes = Notes()
+    notes.add(*turns("book it", {"name": "elm"}, context="<user> the elm <system> yes <user> book it"))
+    assert notes.hallucination().num.tolist() == [1]
+
+
+def test_named_entities() -> None:
+    assert normalize.is_named_entity("hotel", "name")
+    assert normalize.is_named_entity("train", "train-departure")
+    assert not normalize.is_named_entity("hotel", "area")
+    assert normalize.is_named_entity("Restaurants_2", "restaurant_name")
+    assert not normalize.is_named_entity("Restaurants_2", "price_range")
+    assert normalize.is_named_entity("Stays_1", "area", frozenset(["Stays_1.area"]))
+    assert not normalize.is_named_entity("Stays_2", "area", frozenset(["Stays_1.area"]))
+    assert not normalize.is_named_entity("hotel", "name", frozenset(["area"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a train on the same day as the restaurant booking", True),
+        ("for the same group of people", True),
+        ("I need to leave from there by noon", True),
+        ("a taxi between the two places", True),
+        ("somewhere in that area", True),
+        ("I need a taxi to the hotel at 5", False),
+        ("is it cheap?", False),
+        ("that is all, thanks", False),
+        ("a room for 2 nights", False),
+    ],
+)
+def test_coreference_patterns(text: str, found: bool) -> None:
+    assert bool(COREFERENCE.search(text)) == found
+
+
+def test_a_reference_holds_for_the_turns_after_it() -> None:
+    gold = Dialogue("d", tuple(Turn("USER", text) for text in ("a hotel", "the same day as that one", "thanks")))
+    notes = Notes(coref="patterns")
+    notes.add(gold, None)
+    assert notes.pointing() == {(0, 0): False, (0, 1): True, (0, 2): True}
+    notes = Notes()
+    notes.add(gold, None)
+    assert notes.pointing() is None
+
+
+def test_merged_notes_equal_the_whole() -> None:
+    pairs = [turns("at the alder", {"name": "alder"}), turns("at the alder", {"name": "birch"})]
+    whole, first, second = Notes(), Notes(), Notes()
+    for note, chosen in ((whole, pairs), (first, pairs[:1]), (second, pairs[1:])):
+        for pair in chosen:
+            note.add(*pair)
+    first.merge(second)
+    assert first.texts == whole.texts
+    assert np.array_equal(first.table(), whole.table(), equal_nan=True)
+
+
+def test_changed_words() -> None:
+    assert changed_words("to london please", "to uh london please") == ["+uh"]
+    assert changed_words("to london", "to mlodno") == ["-london", "+mlodno"]
+    assert changed_words("same", "same") == []

@@ -1,0 +1,411 @@
+"""The cache file: what is kept, for how long, and what happens to a damaged one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth.core.errors import UserError
+from troth.storage import cache as module
+from troth.storage.cache import Store, key, size
+
+Rows = list[tuple[bytes, bytes]]
+
+
+def rows(first: int, end: int, length: int = 25) -> Rows:
+    return [(key(str(number)), bytes([number % 256]) * length) for number in range(first, end)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return str(tmp_path / "deep" / "scores.sqlite")
+
+
+@given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
+def test_keys_differ_where_parts_do(one: list[str], other: list[str]) -> None:
+    assert (key(*one) == key(*other)) == (one == other)
+
+
+def test_keys_know_where_a_part_ends() -> None:
+    assert len({key("ab", "c"), key("a", "bc"), key("abc"), key("abc", ""), key("", "abc"), key("a\ud800")}) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("500MB", 500_000_000), ("2 gb", 2_000_000_000), ("1.5K", 1500), ("123", 123), ("7b", 7), ("0", 0)],
+)
+def test_size(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1MB", "many", "1XB", "nan", "inf", "1e30GB"])
+def test_no_size(text: str) -> None:
+    with pytest.raises(UserError, match="no size"):
+        size(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1234])
+def test_what_is_put_is_got(file: str, count: int) -> None:
+    Store(file).put("m", rows(0, count))
+    again = Store(file)
+    assert again.get([digest for digest, _ in rows(0, count + 3)]) == dict(rows(0, count))
+    assert again.get([]) == {}
+
+
+def test_the_first_answer_stays(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", [(b"k", b"first")])
+    cache.put("m", [(b"k", b"second"), (b"l", b"other")])
+    assert cache.get([b"k", b"l"]) == {b"k": b"first", b"l": b"other"}
+
+
+def test_summary(file: str) -> None:
+    cache = Store(file, limit=10**6)
+    cache.put("small@1", rows(0, 3))
+    cache.put("large@2", rows(3, 10, 100))
+    found = cache.summary()
+    assert (found.file, found.answers, found.limit) == (file, 10, 10**6)
+    assert [(kept.model, kept.answers) for kept in found.models] == [("large@2", 7), ("small@1", 3)]
+    assert found.models[0].bytes > 700
+    assert abs(found.models[0].used - time.time()) < 60
+    assert found.bytes >= os.path.getsize(file) > 0
+
+
+def test_memory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = Store.at(None)
+    cache.put("m", rows(0, 5))
+    assert len(cache.get([digest for digest, _ in rows(0, 9)])) == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"TROTH_CACHE": "/own"}, "/own/scores.sqlite"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/troth/scores.sqlite"),
+        ({"TROTH_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own/scores.sqlite"),
+    ],
+)
+def test_the_usual_place(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TROTH_CACHE", "XDG_CACHE_HOME", "TROTH_CACHE_LIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Store.at("").path == str(Path(expected))
+    assert Store.at("").limit == module.LIMIT
+    monkeypatch.setenv("TROTH_CACHE_LIMIT", "3MB")
+    assert Store.at("x.sqlite").limit == 3_000_000
+
+
+def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("TROTH_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    with pytest.raises(UserError, match="TROTH_CACHE"):
+        Store.at("")
+
+
+# -- a limit -----------------------------------------------------------------------------------------------------------
+
+
+def test_trim_drops_what_was_not_used_for_longest(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000.0]
+    monkeypatch.setattr("troth.storage.cache.time.time", lambda: clock[0])
+    cache = Store(file)
+    for age in range(4):
+        cache.put("m", rows(1000 * age, 1000 * age + 1000))
+        clock[0] += 10 * module.STALE
+    used_again = [digest for digest, _ in rows(0, 1000)]
+    cache.get(used_again)  # the oldest, but in use
+    assert cache.trim(10**9) == 0
+    before = cache.summary().bytes
+    gone = cache.trim(before // 2)
+    assert cache.summary().bytes <= before // 2
+    assert 1000 < gone < 3500
+    left = [len(cache.get([digest for digest, _ in rows(1000 * age, 1000 * age + 1000)])) for age in range(4)]
+    assert left[0] == 1000
+    assert left[1] == 0
+    assert sum(left) == 4000 - gone
+
+
+def test_reading_within_a_day_writes_nothing(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 100))
+    cache.close()
+    before = Path(file).read_bytes()
+    reader = Store(file)
+    assert len(reader.get([digest for digest, _ in rows(0, 100)])) == 100
+    reader.close()
+    assert Path(file).read_bytes() == before
+
+
+@pytest.mark.parametrize("to", [0, 1, 4096])
+def test_trim_to_next_to_nothing_ends(file: str, to: int) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 50))
+    assert cache.trim(to) == 50
+    assert cache.trim(to) == 0
+
+
+@pytest.mark.parametrize("length", [21, 400])
+def test_the_file_stays_within_its_limit(file: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 200)
+    cache, most, before, drops = Store(file, limit=500_000), 0, 0, []
+    for first in range(0, 1_000_000 // (length + 50), 100):
+        cache.put("m", rows(first, first + 100, length))
+        answers = cache._with(lambda connection: connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+        if answers < before:
+            drops.append(1 - answers / (before + 100))
+        before, most = answers, max(most, cache._with(pages))
+    assert 350_000 < most < 650_000
+    assert len(drops) >= 3
+    assert all(0.15 < drop < 0.3 for drop in drops), "a fifth of them, each time"
+
+
+def pages(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_count").fetchone()[0]) * 4096
+
+
+def test_dropping_lets_others_in(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two chunks another process writes; and nobody drops what another has dropped already."""
+    monkeypatch.setattr(module, "CHUNK", 100)
+    cache, other = Store(file), Store(file)
+    cache.put("m", rows(0, 2000))
+    turns: list[float] = []
+
+    def turn(seconds: float) -> None:
+        turns.append(seconds)
+        other.put("o", rows(9000, 9001))
+        other._with(lambda connection: module._drop(connection, 100_000))
+
+    monkeypatch.setattr("troth.storage.cache.time.sleep", turn)
+    cache._with(lambda connection: module._drop(connection, 100_000))
+    assert len(turns) > 5
+    assert 1000 < cache.summary().answers < 1200
+
+
+def test_the_limit_holds_for_many_short_runs(file: str) -> None:
+    for run in range(12):
+        cache = Store(file, limit=300_000)
+        cache.put("m", rows(500 * run, 500 * run + 500, 100))
+        cache.close()
+    assert os.path.getsize(file) < 400_000
+
+
+def test_clear(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 2000))
+    full = cache.summary().bytes
+    assert cache.clear() == 2000
+    assert cache.summary().answers == 0
+    assert cache.summary().bytes < full / 3
+    cache.put("m", rows(0, 2))
+    assert cache.summary().answers == 2
+
+
+def test_clear_while_another_process_writes(file: str) -> None:
+    one, other = Store(file), Store(file)
+    one.put("A@1", rows(0, 3))
+    other.clear()
+    other.put("B@1", rows(3, 5))
+    one.put("A@1", rows(5, 9))
+    assert {kept.model: kept.answers for kept in other.summary().models} == {"A@1": 4, "B@1": 2}
+
+
+# -- other processes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_another_process_makes_the_file_meanwhile(tmp_path: Path, after: int) -> None:
+    """After any of the statements by which a new file is looked at."""
+    file = str(tmp_path / "scores.sqlite")
+    asked: list[str] = []
+
+    class Slow(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            found = super().execute(statement, *values).fetchall()
+            asked.append(statement)
+            if len(asked) == after + 1:
+                Store(file).put("m", rows(0, 3))
+            return SimpleNamespace(fetchone=lambda: found[0])
+
+    connection = sqlite3.connect(file, isolation_level=None, factory=Slow)
+    module._prepared(connection, file)
+    connection.close()
+    assert len(asked) > after
+    assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_what_a_forked_process_keeps_stays(file: str) -> None:
+    """Though its parent closes the file while the child has it open, and a third one opens it."""
+    cache = Store(file)
+    cache.put("m", rows(0, 10))
+    to_child, to_parent = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            cache.get([b"x"])
+            os.write(to_parent[1], b".")
+            os.read(to_child[0], 1)
+            cache.put("m", rows(10, 400))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.read(to_parent[0], 1)
+    cache.close()
+    third = Store(file)
+    third.put("m", rows(400, 410))
+    os.write(to_child[1], b".")
+    assert os.waitpid(child, 0)[1] == 0
+    third.put("m", rows(410, 420))
+    third.close()
+    for end in (*to_child, *to_parent):
+        os.close(end)
+    assert Store(file).summary().answers == 420
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_memory_outlives_a_fork() -> None:
+    cache = Store.at(None)
+    cache.put("m", rows(0, 5))
+    child = os.fork()
+    if not child:
+        os._exit(len(cache.get([digest for digest, _ in rows(0, 9)])))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    assert cache.summary().answers == 5
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+def filled(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 3000))
+    cache.close()
+
+
+@pytest.mark.parametrize("damage", ["header", "middle", "short"])
+def test_a_damaged_file_is_kept_beside_a_fresh_one(file: str, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(file)
+    whole = Path(file).read_bytes()
+    spoilt = {
+        "header": b"not a database at all" * 1000,
+        "middle": whole[:4096] + b"\xa5" * (len(whole) - 4096),
+        "short": whole[: len(whole) // 2],
+    }[damage]
+    Path(file).write_bytes(spoilt)
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 3000)]) == {}
+    cache.put("m", rows(0, 10))
+    assert len(cache.get([digest for digest, _ in rows(0, 10)])) == 10
+    (aside,) = Path(file).parent.glob("*.corrupt-*")
+    assert aside.read_bytes() == spoilt
+    told = capsys.readouterr().err
+    assert told == f"troth: {file}: the cache is damaged; a new one is begun, the old one is kept as {aside}\n"
+
+
+def test_a_file_that_another_process_has_mended_is_left_alone(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two stores have the damaged file open; the first puts it aside, the second must not do that to the new one."""
+    filled(file)
+    late = Store(file)
+    assert late.get([b"x"]) == {}
+    whole = Path(file).read_bytes()
+    with open(file, "r+b") as spoilt:
+        spoilt.seek(4096)
+        spoilt.write(b"\xa5" * (len(whole) - 4096))
+    keys = [digest for digest, _ in rows(0, 3000)]
+    first = Store(file)
+    assert first.get(keys) == {}
+    first.put("m", rows(0, 10))
+    assert len(late.get(keys)) == 10
+    assert len(list(Path(file).parent.glob("*.corrupt-*[0-9]"))) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_answers_do_not_go_into_the_file_that_was_put_aside(file: str) -> None:
+    filled(file)
+    one = Store(file)
+    one.put("m", rows(3000, 3001))
+    os.replace(file, f"{file}.corrupt-by-another")
+    one.put("m", rows(3001, 3401))
+    assert Store(file).summary().answers == 400
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE answers SET value = x'00'",
+        "UPDATE answers SET value = x''",
+        "UPDATE answers SET value = (SELECT value FROM answers ORDER BY key LIMIT 1)",
+        "DROP TABLE answers",
+    ],
+)
+def test_a_garbled_answer_is_none(file: str, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute(damage)
+    connection.close()
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 3000)]) == {}
+    assert "the cache is damaged" in capsys.readouterr().err
+    cache.put("m", rows(0, 10))
+    assert len(cache.get([digest for digest, _ in rows(0, 10)])) == 10
+
+
+def test_an_older_layout_is_begun_anew(file: str) -> None:
+    Path(file).parent.mkdir()
+    with sqlite3.connect(file) as connection:
+        connection.executescript(
+            "CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+            "CREATE TABLE answers (key BLOB PRIMARY KEY, model INTEGER, used INTEGER, value BLOB) WITHOUT ROWID;"
+            "INSERT INTO answers VALUES (x'00', 1, 1, x'00');"
+            "PRAGMA user_version = 1;"
+        )
+        connection.execute(f"PRAGMA application_id = {module.OURS}")
+    connection.close()
+    cache = Store(file)
+    assert cache.get([b"\0"]) == {}
+    cache.put("m", rows(0, 10))
+    assert cache.summary().answers == 10
+
+
+def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
+    file = str(tmp_path / "other.sqlite")
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE things (name TEXT)")
+    connection.close()
+    before = Path(file).read_bytes()
+    with pytest.raises(UserError, match="another program"):
+        Store(file).get([b"x"])
+    assert Path(file).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["other.sqlite"]
+
+
+def test_a_newer_layout_is_not_touched(file: str) -> None:
+    filled(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(UserError, match="newer troth"):
+        Store(file).get([b"x"])
+
+
+@pytest.mark.parametrize("place", ["folder", "beneath a file"])
+def test_no_cache_can_be_there(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    path = {"folder": tmp_path, "beneath a file": tmp_path / "file" / "scores.sqlite"}[place]
+    with pytest.raises(UserError, match="--no-cache"):
+        Store(str(path)).get([b"x"])
