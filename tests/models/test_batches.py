@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.models.batches import Room, answered, encodable, planned
+from troth.models.batches import Room, answered, encodable, padded, planned, tensors
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,28 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
 def test_a_wrong_number_of_answers_is_an_error() -> None:
     with pytest.raises(ValueError, match="zip"):
         answered(["a", "b"], lambda _: ["x"], lengths=lambda asked: [1] * len(asked), room=Room(8, 8))
+
+
+@pytest.mark.parametrize(
+    ("rows", "left", "ids", "mask"),
+    [
+        ([], False, [], []),
+        ([[1, 2]], False, [[1, 2]], [[1, 1]]),
+        ([[1, 2], [3]], False, [[1, 2], [3, 9]], [[1, 1], [1, 0]]),
+        ([[1, 2], [3]], True, [[1, 2], [9, 3]], [[1, 1], [0, 1]]),
+        ([[1, 2], []], True, [[1, 2], [9, 9]], [[1, 1], [0, 0]]),
+    ],
+)
+def test_padded(rows: list[list[int]], left: bool, ids: list[list[int]], mask: list[list[int]]) -> None:
+    made = padded(rows, 9, left=left)
+    assert (made.ids.tolist(), made.mask.tolist()) == (ids, mask)
+
+
+def test_tensors_pad_tokens_with_the_padding_token_and_the_rest_with_zero() -> None:
+    rows = [{"input_ids": [5, 6], "attention_mask": [1, 1]}, {"input_ids": [7], "attention_mask": [1]}]
+    made = {name: column.tolist() for name, column in tensors(rows, 9).items()}
+    assert made == {"input_ids": [[5, 6], [7, 9]], "attention_mask": [[1, 1], [1, 0]]}
+    assert tensors(rows, None)["input_ids"].tolist() == [[5, 6], [7, 0]]
 
 
 @pytest.mark.parametrize(("text", "expected"), [("plain", "plain"), ("é😀", "é😀"), ("a\ud800b", "a?b")])

@@ -6,8 +6,11 @@ float32 throughout: an answer does not depend on what else is in its batch, beyo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -20,6 +23,13 @@ class Room(NamedTuple):
 
     items: int
     units: int
+
+
+class Padded(NamedTuple):
+    """Rows of tokens as two arrays of the same shape: the tokens, and 1 where a token stands, 0 where padding does."""
+
+    ids: NDArray[np.int64]
+    mask: NDArray[np.int64]
 
 
 class Batch(NamedTuple):
@@ -97,6 +107,28 @@ def answered(
         if progress is not None:
             progress(done, total)
     return [answers[item] for item in items]
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -> Padded:
+    """Rows of tokens padded to the longest with the token `pad`, on the right, or on the left for generation."""
+    shape = (len(rows), max(map(len, rows), default=0))
+    ids, mask = np.full(shape, pad, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for number, row in enumerate(rows):
+        own = slice(shape[1] - len(row), None) if left else slice(len(row))
+        ids[number, own], mask[number, own] = row, 1
+    return Padded(ids, mask)
+
+
+def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, Any]:
+    """Columns of a tokenizer's output, one mapping per row, as padded torch tensors for a model's keyword arguments.
+
+    `input_ids` are padded with the token `pad` (0 where the tokenizer has none), everything else with 0.
+    """
+    import torch
+
+    columns = rows[0] if rows else ()
+    fill = {"input_ids": pad or 0}
+    return {name: torch.from_numpy(padded([row[name] for row in rows], fill.get(name, 0)).ids) for name in columns}
 
 
 def encodable(text: str) -> str:
