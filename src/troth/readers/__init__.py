@@ -97,8 +97,8 @@ def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema
     `schema`: the services' schema, laid beside the dialogues where the format is a folder.
     """
     writer = FORMATS.load(format)
-    if not hasattr(writer, "write"):
-        able = ", ".join(sorted(name for name in FORMATS if hasattr(FORMATS.load(name), "write")))
+    if not writer.FORMAT.writes:
+        able = ", ".join(sorted(name for name in FORMATS if FORMATS.load(name).FORMAT.writes))
         raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
     place = Path(out)
     part = place.parent / f".{place.name}.{os.getpid()}.part"
@@ -108,7 +108,7 @@ def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema
         if not place.parent.is_dir():
             raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
         try:
-            writer.write(_writable(dialogues, format, pairs=getattr(writer, "PAIRS", False)), part)
+            writer.write(_writable(dialogues, format, pairs=writer.FORMAT.pairs), part)
             if schema is not None and part.is_dir():
                 (part / "schema.json").write_bytes(schema)
             part.rename(place)

@@ -17,10 +17,18 @@ from troth.core.errors import UserError
 from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import lines, where
+from troth.readers.format import Format
 from troth.readers.plain import PlainState, add, field, frames, services, shown, sides, text, whole
 from troth.readers.source import Document
 
-PAIRS = True  # `write` takes pairs as well as dialogues
+FORMAT = Format(
+    name="checkdst",
+    about="CheckDST prediction files: one user turn per line, states as `domain slot value, …`",
+    profile="checkdst",
+    writes=True,
+    pairs=True,
+    ending=".jsonl",
+)
 
 DOMAINS = frozenset(("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train"))
 BOOK = frozenset(("day", "people", "stay", "time"))  # after "book", these make a slot's name of two words

@@ -18,6 +18,7 @@ from troth.core.errors import UserError, near
 from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import lines, where
+from troth.readers.format import Format
 from troth.readers.plain import (
     by_position,
     field,
@@ -32,7 +33,13 @@ from troth.readers.plain import (
 )
 from troth.readers.source import Document
 
-PAIRS = True  # `write` takes pairs as well as dialogues
+FORMAT = Format(
+    name="jsonl",
+    about="troth's own JSON Lines: one user turn per line, with its state and optionally a prediction",
+    writes=True,
+    pairs=True,
+    ending=".jsonl",
+)
 
 KEYS = ("dialogue", "turn", "system", "user", "state", "intent", "requested", "coref", "pred", "meta")
 

@@ -15,8 +15,11 @@ from troth.core.errors import UserError
 from troth.core.normalize import is_empty
 from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
+from troth.readers.format import Format
 from troth.readers.plain import PlainState, add, dialogues, field, frames, mapping, sequence, services, text, value_text
 from troth.readers.source import Document
+
+FORMAT = Format(name="multiwoz", about="MultiWOZ `data.json` (2.0, 2.1, 2.3, 2.4)")
 
 _LOG, _METADATA = re.compile(rb'"log"\s*:\s*\['), re.compile(rb'"metadata"\s*:\s*\{')
 

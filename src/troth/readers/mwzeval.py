@@ -16,8 +16,16 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
+from troth.readers.format import Format
 from troth.readers.plain import by_position, dialogues, frames, mapping, sequence, services, state, text
 from troth.readers.source import Document
+
+FORMAT = Format(
+    name="mwzeval",
+    about="mwzeval input files: predicted states and responses per MultiWOZ dialogue",
+    profile="mwzeval",
+    writes=True,
+)
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')
 _KEY = re.compile(rb'"(?:state|response)"\s*:')

@@ -13,8 +13,15 @@ from troth.core.normalize import dialogue_id
 from troth.core.records import Pair
 from troth.readers.checkdst import Row, pairs
 from troth.readers.decode import lines, where
+from troth.readers.format import Format
 from troth.readers.plain import field, mapping, sequence, text, whole
 from troth.readers.source import Document
+
+FORMAT = Format(
+    name="parlai",
+    about="ParlAI world logs of state trackers, as CheckDST's authors evaluate them",
+    profile="checkdst",
+)
 
 
 def detect(document: Document) -> bool:

@@ -14,7 +14,15 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Span, Speaker, State
 from troth.readers.decode import decode
+from troth.readers.format import Format
 from troth.readers.source import Document
+
+FORMAT = Format(
+    name="sgd",
+    about="Schema-Guided Dialogue, DSTC8, SGD-X and MultiWOZ 2.2: gold or predictions",
+    writes=True,
+    folder=True,
+)
 
 PER_FILE = 128  # dialogues a file, as in the public release
 

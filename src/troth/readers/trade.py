@@ -14,8 +14,11 @@ from troth.core.errors import UserError
 from troth.core.normalize import is_empty
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import where
+from troth.readers.format import Format
 from troth.readers.plain import PlainState, add, dialogues, frames, in_order, mapping, sequence, services, state, text
 from troth.readers.source import Document
+
+FORMAT = Format(name="trade", about="Result files of TRADE and SOM-DST: gold and predicted state of every turn")
 
 GOLD = ("gt", "turn_belief")
 PRED = ("pr", "pred_bs_ptr", "pred_bs_gen")

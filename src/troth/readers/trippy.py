@@ -11,8 +11,13 @@ from collections.abc import Iterator, Sequence
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import where
+from troth.readers.format import Format
 from troth.readers.plain import dialogues, in_order, mapping, sequence, shown
 from troth.readers.source import Document
+
+FORMAT = Format(
+    name="trippy", about="TripPy's correctness per slot and turn, without values", profile="trippy", correctness=True
+)
 
 # The order of TripPy's `dataset_config/multiwoz21.json`, which is the order of the numbers in the file.
 SLOTS = (

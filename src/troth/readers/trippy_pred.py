@@ -15,8 +15,11 @@ from troth.core.errors import UserError
 from troth.core.normalize import dialogue_id, is_empty
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import decode, where
+from troth.readers.format import Format
 from troth.readers.plain import PlainState, add, field, frames, in_order, mapping, services, text, value_text, whole
 from troth.readers.source import Document
+
+FORMAT = Format(name="trippy-pred", about="TripPy's `pred_res.*.json`: predicted and true values of every slot")
 
 _PRED, _GOLD = "slot_prediction_", "slot_groundtruth_"
 _INFORMED = "§§"  # marks a value that was taken from what the system said

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from troth.core.records import Grounded
+from troth.readers.format import Format
 from troth.readers.grounded import rows
 from troth.readers.source import Document
+
+FORMAT = Format(name="begin", about="BEGIN's TSV files: one response per line with a human label")
 
 LABELS = {"begin_label", "gold label"}
 

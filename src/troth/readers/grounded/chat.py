@@ -23,10 +23,13 @@ from typing import Any
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers.decode import decode, lines, where
+from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.plain import field, mapping, sequence, text
 from troth.readers.source import Document
+
+FORMAT = Format(name="chat", about="OpenAI-style chat messages, with retrieved passages as messages of their own")
 
 CONTEXT = ("context", "tool", "function")
 INSTRUCTIONS = ("system", "developer")

@@ -13,8 +13,11 @@ from collections.abc import Iterator
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
+from troth.readers.format import Format
 from troth.readers.grounded import rows
 from troth.readers.source import Document
+
+FORMAT = Format(name="csv", about="CSV or TSV with a header; also FaithDial's audit of gold responses")
 
 LIMIT = 1 << 27  # characters of a cell: documents are longer than the 128 kB that Python's reader allows by itself
 

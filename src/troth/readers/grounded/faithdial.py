@@ -17,9 +17,12 @@ import msgspec
 
 from troth.core.records import Grounded
 from troth.readers.decode import decode, where
+from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
+
+FORMAT = Format(name="faithdial", about="FaithDial's JSON: edited responses, with labels where they were not edited")
 
 
 class Utterance(msgspec.Struct, frozen=True):
@@ -50,6 +53,8 @@ def read(document: Document) -> Iterator[Grounded]:
 
 class Original:
     """FaithDial's JSON: the responses before the editing, each with its label."""
+
+    FORMAT = Format(name="faithdial-original", about="FaithDial's JSON: responses before the editing, all with labels")
 
     def detect(self, document: Document) -> bool:  # noqa: ARG002
         return False

@@ -13,10 +13,13 @@ from typing import Any
 from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers.decode import lines, where
+from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.plain import field, sequence, text
 from troth.readers.source import Document
+
+FORMAT = Format(name="jsonl", about="troth's own JSON Lines: one response per line with its document")
 
 KEYS = ("id", "document", "history", "response", "label", "source", "meta")
 

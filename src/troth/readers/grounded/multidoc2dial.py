@@ -17,8 +17,11 @@ from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import decode, where
+from troth.readers.format import Format
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
+
+FORMAT = Format(name="multidoc2dial", about="MultiDoc2Dial's JSON: each agent turn with the passages that it refers to")
 
 DOCUMENTS = "multidoc2dial_doc.json"
 

@@ -24,8 +24,11 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import decode
+from troth.readers.format import Format
 from troth.readers.grounded.opening import opening, value
 from troth.readers.source import Document
+
+FORMAT = Format(name="topical-chat", about="Topical-Chat's conversations with their reading sets")
 
 PERSONAL = "Personal Knowledge"
 LEADS = ("shortened_wiki_lead_section", "summarized_wiki_lead_section")

@@ -15,8 +15,13 @@ import msgspec
 
 from troth.core.records import Grounded
 from troth.readers.decode import decode
+from troth.readers.format import Format
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
+
+FORMAT = Format(
+    name="wow", about="Wizard of Wikipedia's JSON: each wizard turn with the sentence that it was written from"
+)
 
 NONE = "no_passages_used"
 
