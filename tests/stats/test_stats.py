@@ -26,11 +26,12 @@ from troth.stats import (
     holm,
     interval,
     median_and_error,
-    normal_quantile,
     pearson,
     ratio,
+    resampling,
     spearman,
 )
+from troth.stats.quantiles import normal_quantile
 
 Array = NDArray[np.float64]
 NAN = math.nan
@@ -92,7 +93,7 @@ def test_neither_chunks_nor_the_number_of_resamples_move_a_row(monkeypatch: pyte
     num, den = dialogues(101, 2, seed=2)
     whole = bootstrap(num, den, resamples=300)
     np.testing.assert_array_equal(bootstrap(num, den, resamples=50), whole[:50])
-    monkeypatch.setattr(stats, "CHUNK", 101 * 9)
+    monkeypatch.setattr(resampling, "CHUNK", 101 * 9)
     np.testing.assert_array_equal(bootstrap(num, den, resamples=300), whole)
 
 

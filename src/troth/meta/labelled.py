@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
-from troth.stats import BOOTSTRAP, Array, _words
+from troth.stats import Array
 
 MEASURES = ("spearman", "pearson", "auroc")  # in the order of the paper's table 3
 
@@ -97,13 +97,8 @@ def resampled(cells: Sequence[Labelled], documents: int, *, resamples: int, seed
 
 def draws(documents: int, *, resamples: int, seed: int) -> Iterator[Array]:
     """How often each document is drawn, a row a resampling: those of `stats.bootstrap` for the same seed."""
-    if not documents:
-        return
-    words = _words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=(documents + 1) // 2, items=documents)
-    for some in words:
-        scaled = np.multiply(some.view("<u4"), np.uint64(documents), dtype=np.uint64) >> np.uint64(32)
-        drawn = scaled.view(np.int64)[:, :documents]
-        yield np.stack([np.bincount(row, minlength=documents) for row in drawn]).astype(np.float64)
+    if documents:
+        yield from stats.draws(documents, resamples=resamples, seed=seed)
 
 
 # -- bins --------------------------------------------------------------------------------------------------------------
