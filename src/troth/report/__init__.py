@@ -1,1 +1,5 @@
-"""Results for people: tables for papers and terminals."""
+"""Results for people: comparisons, gates, tables, charts, and `troth.report(…)`, which writes them as one page."""
+
+from troth.core.callable import make_callable
+
+make_callable(__name__, "write", "report")

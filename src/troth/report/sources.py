@@ -1,0 +1,212 @@
+"""Runs as reports take them: opened, checked, their rows grouped by system and metric."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from troth.core.errors import UserError, near
+from troth.core.metric import Metric
+from troth.core.names import path_of
+from troth.core.parts import NONE, Floats, Parts, Units
+from troth.core.score import Score
+from troth.stats.estimates import Estimate, Resampling, estimates
+from troth.storage import result as results
+from troth.storage.explorer import Archive
+from troth.storage.result import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Run = Result | str | os.PathLike[str]  # a result, or the folder that one was saved to
+
+COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
+OPTIONAL = {"service": "text", "set": "text"}
+LARGEST = 1e15  # of a numerator or denominator: beyond it sums lose whole units, and then overflow
+AGAIN = "make the run again"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run in a report: its result, its path, and what the run and its systems are called in this report."""
+
+    result: Result
+    path: str
+    name: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)  # of its systems; a system that is not here keeps its name
+
+    @cached_property
+    def systems(self) -> list[ScoredSystem]:
+        return [ScoredSystem(self, system, self.names.get(system, system)) for system in self.result.systems]
+
+    @cached_property
+    def archive(self) -> Archive:
+        """Dialogues or responses to look at one by one; empty if the run has none."""
+        if self.result.make_explorer is None:
+            return Archive()
+        archive = self.result.explorer()
+        return Archive(archive.header, list(archive.dialogues), list(archive.responses))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the run has anything to look at one by one."""
+        return bool(self.archive.dialogues or self.archive.responses)
+
+    @cached_property
+    def details(self) -> list[Mapping[str, Any]]:
+        """Single units that the run keeps: flips, units that waver between wordings."""
+        kept = [one for one in self.result.details if isinstance(one, Mapping)]
+        for one in kept:
+            self._check_detail(one)
+        return kept
+
+    def _check_detail(self, detail: Mapping[str, Any]) -> None:
+        turn, values = detail.get("turn"), detail.get("values")
+        what = f"a detail's turn is not a number: {turn!r}" if not isinstance(turn, int | None) else ""
+        for label, value in values.items() if isinstance(values, Mapping) else ():
+            if not isinstance(value, int | float):
+                what = f"a detail's value under '{label}' is not a number: {value!r}"
+        if what:
+            raise UserError(what, file=self.path, dialogue=str(detail.get("dialogue", "")), hint=AGAIN)
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """One row per unit and metric, checked, under the names that the scores have."""
+        rows = self.result.rows()
+        self._check_rows(rows)
+        return _by_score(rows, self.result.task) if "set" in rows.columns else rows
+
+    def _check_rows(self, rows: pl.DataFrame) -> None:
+        import polars as pl
+
+        wanted = COLUMNS | ({"turn": "whole numbers"} if self.result.task == "dst" else {})
+        for name, kind in (wanted | {name: kind for name, kind in OPTIONAL.items() if name in rows.columns}).items():
+            if name not in rows.columns:
+                raise self._damaged(f"rows.parquet has no column '{name}'")
+            column = rows[name]
+            dtype = column.dtype
+            fits = {"text": dtype == pl.String, "numbers": dtype.is_numeric(), "whole numbers": dtype.is_integer()}
+            if not fits[kind] and not (rows.height == 0 or (name in OPTIONAL and dtype == pl.Null)):
+                raise self._damaged(f"rows.parquet: '{name}' holds {dtype}, not {kind}")
+            if name in COLUMNS and column.null_count():
+                raise self._damaged(f"rows.parquet: '{name}' has gaps")
+            least = 0 if name == "den" else -LARGEST
+            if kind == "numbers" and rows.height and not column.is_between(least, LARGEST).all():  # NaN is not, either
+                raise self._damaged(f"rows.parquet: '{name}' holds a number that cannot be one of a score")
+
+    def _damaged(self, what: str) -> UserError:
+        return UserError(what, file=self.path, hint=AGAIN)
+
+    @cached_property
+    def by_metric(self) -> dict[tuple[str, str], pl.DataFrame]:
+        """The rows of each system and metric."""
+        parted = self.rows.partition_by("system", "metric", as_dict=True, maintain_order=True)
+        return {(str(key[0]), str(key[1])): rows for key, rows in parted.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSystem:
+    """A system of a run: its scores, and its rows metric by metric."""
+
+    source: Source
+    system: str  # what the run calls it
+    name: str  # what the report calls it
+
+    @cached_property
+    def scores(self) -> dict[tuple[str, str], Score]:
+        """By metric and group."""
+        return {(s.metric, s.group): s for s in self.source.result.scores if s.system == self.system}
+
+    def score(self, metric: str, group: str = "all") -> Score | None:
+        return self.scores.get((metric, group))
+
+    def known(self, metric: str, group: str = "all") -> Score | None:
+        """The score if it has a value."""
+        score = self.score(metric, group)
+        return score if score is not None and score.value is not None else None
+
+    def value(self, metric: str, group: str = "all") -> float | None:
+        score = self.score(metric, group)
+        return None if score is None else score.value
+
+    def groups(self, metric: str, kind: str) -> dict[str, Score]:
+        """The scores of a kind of group that have a value: of `service`, by the service's name."""
+        return {
+            group.partition(":")[2]: score
+            for (name, group), score in self.scores.items()
+            if name == metric and group.startswith(f"{kind}:") and score.value is not None
+        }
+
+    @property
+    def overall(self) -> list[str]:
+        """The metrics that have a value over everything."""
+        return [s.metric for s in self.scores.values() if s.group == "all" and s.value is not None]
+
+    def metric(self, name: str) -> Metric:
+        return self.source.result.metric(name)
+
+    def derived(self, of: str) -> list[Metric]:
+        """The run's metrics that are derived from one."""
+        return [metric for metric in self.source.result.metrics if metric.of == of]
+
+    def counts(self) -> Mapping[str, int]:
+        return self.source.result.counts.get(self.system, {})
+
+    def rows(self, metric: str) -> pl.DataFrame:
+        return self.source.by_metric.get((self.system, metric), self.source.rows.clear())
+
+    @cached_property
+    def dialogues(self) -> tuple[str, ...]:
+        """The ids of its dialogues, sorted."""
+        mine = [rows["dialogue"] for (system, _), rows in self.source.by_metric.items() if system == self.system]
+        return tuple(sorted({id for ids in mine for id in ids.unique().to_list()}))
+
+    def sums(self, metric: str) -> tuple[Floats, Floats]:
+        """Numerators and denominators of a metric per dialogue, in the order of `dialogues`."""
+        num, den = parts_of(self.rows(metric)).sums(self.dialogues)
+        if not den.any():
+            known = [name for system, name in self.source.by_metric if system == self.system and name != metric]
+            score = self.score(metric)
+            hint = near(metric, known) or "it has: " + (", ".join(known) or "none")
+            what = f"'{self.name}' has no metric '{metric}'"
+            raise UserError(what, hint=(score.reason if score is not None else None) or hint)
+        return num, den
+
+
+def open_run(run: Run, place: int) -> Source:
+    """A run of a report, which is the one at this place, from 1: what is not in a folder is called by its place."""
+    if isinstance(run, Result):
+        return Source(run, f"run {place}")
+    return Source(results.open(run), path_of(run))
+
+
+def parts_of(rows: pl.DataFrame) -> Parts:
+    """Rows as parts of a ratio, by dialogue."""
+    dialogues = sorted(rows["dialogue"].unique().to_list())
+    place = {name: code for code, name in enumerate(dialogues)}
+    codes = np.array([place[name] for name in rows["dialogue"].to_list()], dtype=np.int64)
+    nothing = np.full(rows.height, NONE)
+    num, den = (rows[side].to_numpy().astype(np.float64) for side in ("num", "den"))
+    return Parts(num, den, Units(dialogues, codes, nothing, (), nothing))
+
+
+def by_group(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
+    """Each group's ratio of sums with its interval, as the task itself gives it for groups."""
+    labels = sorted(rows[column].drop_nulls().unique().to_list())
+    parts, group = parts_of(rows), np.array(rows[column].to_list(), dtype=object)
+    found = estimates((parts.take(group == label) for label in labels), parts.units.dialogues, Resampling())
+    return dict(zip(map(str, labels), found, strict=True))
+
+
+def _by_score(rows: pl.DataFrame, task: str) -> pl.DataFrame:
+    """Robustness runs once had `jga` for every set, and the set in a column of its own."""
+    import polars as pl
+
+    original = "jga_orig" if task == "robust sgdx" else "jga"
+    metric = pl.when(pl.col("set") == "orig").then(pl.lit(original)).otherwise(pl.lit("jga:") + pl.col("set"))
+    return rows.with_columns(metric=metric).drop("set")
