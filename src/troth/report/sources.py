@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from troth.stats.estimates import Estimate, Resampling, estimates
 from troth.storage import result as results
 from troth.storage.explorer import Archive
 from troth.storage.result import Result
+from troth.storage.runs import AGAIN, LARGEST
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,8 +28,6 @@ Run = Result | str | os.PathLike[str]  # a result, or the folder that one was sa
 
 COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
 OPTIONAL = {"service": "text", "set": "text"}
-LARGEST = 1e15  # of a numerator or denominator: beyond it sums lose whole units, and then overflow
-AGAIN = "make the run again"
 
 
 @dataclass(frozen=True)

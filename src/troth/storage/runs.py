@@ -5,14 +5,18 @@ A run is replaced as a whole or not at all. Folders of earlier versions are read
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.metric import Metric
+from troth.core.metric import Better, Metric
 from troth.core.score import Score
 from troth.core.version import __version__
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 FILES = ("run.json", "rows.parquet", "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
 LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
 AGAIN = "make the run again"
+LARGEST = 1e15  # of a score, a numerator or a denominator: beyond it, sums lose whole units and then overflow
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -74,7 +79,18 @@ def load(path: str) -> Run:
         raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
     if run.layout > LAYOUT:
         raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
+    for score in run.scores:
+        if not _is_possible(score):
+            what = f"impossible: '{score.metric}' is {score.value}, with an interval from {score.low} to {score.high}"
+            raise UserError(what, file=str(file), hint=AGAIN)
     return run if run.metrics else _completed(run)
+
+
+def _is_possible(score: Score) -> bool:
+    """Whether a score's numbers can be printed, and its interval runs from low to high."""
+    known = [number for number in (score.value, score.low, score.high) if number is not None]
+    in_order = score.low is None or score.high is None or score.low <= score.high
+    return in_order and all(abs(number) <= LARGEST for number in known)
 
 
 def rows(path: str) -> pl.DataFrame:
@@ -83,26 +99,54 @@ def rows(path: str) -> pl.DataFrame:
 
     file = Path(path) / "rows.parquet"
     try:
-        return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        with _without_backtrace():
+            return pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
+
+
+@contextmanager
+def _without_backtrace() -> Iterator[None]:
+    """polars panics on some damaged files, and prints a backtrace to file descriptor 2 before it raises."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # standard error is closed
+        yield
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
 
 
 # -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
 
 _LOWER = ("ser", "ss_", "all_wrong_", "false_accepts", "gold_rejected")
+_FAMILIES = (  # names of derived metrics: the metric that they are of, and what by
+    r"(?P<variant>faithful):(?P<of>.+)",
+    r"(?P<variant>ss|all_wrong)_(?P<of>.+)",
+    r"(?P<of>[^:]+):(?P<variant>.+)",
+    r"(?P<of>.+)_(?P<variant>orig|drop|v\d.*|.*\+.*)",
+    r"(?P<of>fga)@(?P<variant>.+)",
+)
 
 
 def _completed(run: Run) -> Run:
-    """The same run with direction and scale of its metrics, which 0.1 knew by their names."""
+    """The same run with what its metrics are, which 0.1 knew by their names."""
     metrics: dict[str, Metric] = {}
     for score in run.scores:
         scale = score.scale
         if scale == "share" and run.command in ("ground", "meta eval") and not score.metric.startswith("faithful:"):
             scale = "p" if run.command == "meta eval" and score.metric.startswith("p:") else "number"
-        better = "lower" if score.metric.startswith(_LOWER) else "higher"
-        metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale)  # type: ignore[arg-type]
+        better: Better = "lower" if score.metric.startswith(_LOWER) else "higher"
+        derived = next(filter(None, (re.fullmatch(form, score.metric) for form in _FAMILIES)), None)
+        of, variant = (derived["of"], derived["variant"]) if derived else ("", "")
+        metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale, of=of, variant=variant)
     scores = [
         msgspec.structs.replace(s, scale=metrics[s.metric].scale, better=metrics[s.metric].better) for s in run.scores
     ]
