@@ -1,9 +1,9 @@
 """Signatures: everything that moves a number, in one line, in the manner of sacreBLEU.
 
 A recipe is a frozen dataclass (a profile of state tracking, the settings of SGSAcc) or a mapping of rules to values.
-The signature is made from all of its fields, so that no rule can be forgotten: a field is left out only where it has the
-value that the recipe's named base has, or where the metric declares that it does not depend on it. Equal signatures,
-apart from `n` and `v`, mean equal rules.
+The signature is made from all of its fields, so that no rule can be forgotten: a field is left out only where it has
+the value that the recipe's named base has, or where the metric declares that it does not depend on it. Equal
+signatures, apart from `n` and `v`, mean equal rules.
 """
 
 from __future__ import annotations
@@ -22,20 +22,34 @@ class Based(Protocol):
     def base(self) -> Any: ...
 
 
-def signature(metric: Metric, recipe: Any, *, n: int, group: str = "all") -> str:
+def signature(metric: Metric | str, recipe: Any, *, n: int, group: str = "all") -> str:
     """`JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:26139|v:0.2.0`."""
-    parts = [metric.name.upper()]
-    parts += [f"{rule}:{_text(value)}" for rule, value in rules(recipe) if rule not in metric.ignores]
-    parts += [f"group:{group}"] if group != "all" else []
-    return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
+    return "|".join([identity(metric, recipe, group=group), f"n:{n}", f"v:{__version__}"])
+
+
+def identity(metric: Metric | str, recipe: Any, *, group: str = "all") -> str:
+    """The signature without the number of units and the version: what numbers must share to be compared."""
+    name, ignored = (metric, frozenset[str]()) if isinstance(metric, str) else (metric.name, metric.ignores)
+    parts = [name.upper(), recipe_text(recipe, ignored), f"group:{group}" if group != "all" else ""]
+    return "|".join(filter(None, parts))
+
+
+def recipe_text(recipe: Any, ignored: frozenset[str] = frozenset()) -> str:
+    """The rules of a recipe as a signature writes them: `unit:frame|match:exact`."""
+    return "|".join(f"{rule}:{_text(value)}" for rule, value in rules(recipe) if rule not in ignored)
 
 
 def rules(recipe: Any) -> Iterator[tuple[str, Any]]:
     """The rules of a recipe that a signature names.
 
-    Of a dataclass: fields declared with `always()`, and all others whose value is not the base's (`recipe.base()`) or,
-    without a base, not the field's default. Of a mapping: all of them. None and "" are never named.
+    Of a dataclass: fields whose metadata has `always`, and all others whose value is not the base's (`recipe.base()`)
+    or, without a base, not the field's default; never those marked `silent`. Of a mapping: all of them. Of a tuple of
+    recipes: what each names. None and "" are never named.
     """
+    if isinstance(recipe, tuple):
+        for one in recipe:
+            yield from rules(one)
+        return
     if isinstance(recipe, Mapping):
         yield from ((name, value) for name, value in recipe.items() if value not in (None, ""))
         return
@@ -43,7 +57,9 @@ def rules(recipe: Any) -> Iterator[tuple[str, Any]]:
     for field in fields(recipe):
         value = getattr(recipe, field.name)
         usual = _default(field) if base is None else getattr(base, field.name)
-        if value not in (None, "") and (field.metadata.get("always") or value != usual):
+        if value in (None, "") or field.metadata.get("silent"):
+            continue
+        if field.metadata.get("always") or value != usual:
             yield field.metadata.get("rule", field.name), value
 
 

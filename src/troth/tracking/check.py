@@ -9,18 +9,22 @@ import msgspec
 
 from troth import readers
 from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.parts import Parts
 from troth.core.records import Dialogue, Frame, Pair, Schema, Turn
 from troth.core.score import Score
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
-from troth.tracking.profiles import PROFILES, Profile
-from troth.tracking.score import default_profile
-from troth.tracking.scores import scores, system
+from troth.stats.estimates import Resampling, scores
+from troth.tracking.cells import Grouping, TrackedSystem, cells
+from troth.tracking.metrics import chosen
+from troth.tracking.profiles import Profile
+from troth.tracking.profiles import profile as find_profile
+from troth.tracking.score import default_profile, schema_of
+from troth.tracking.scorer import Scorer
 
 ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
 
 
-class Place(msgspec.Struct, frozen=True):
+class FindingPlace(msgspec.Struct, frozen=True):
     file: str
     dialogue: str
     turn: int | None  # index into the dialogue's turns, or the number that the file gives the turn
@@ -32,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     kind: str
     count: int
-    places: list[Place]
+    places: list[FindingPlace]
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -43,18 +47,27 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def check(
-    gold: str, *, profile: Profile | None = None, schema: str | None = None, format: str | None = None
+    gold: Path,
+    *,
+    profile: str | Profile | None = None,
+    schema: Path | None = None,
+    format: str | None = None,
 ) -> Checked:
-    """Score gold against itself and list what is odd in it."""
-    schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-    name = format or readers.detect(gold)
-    if name == "trippy":
-        raise UserError("holds right and wrong and no states", file=gold, hint="check the gold dialogues themselves")
-    chosen = profile or PROFILES[default_profile(schemas, name)]
-    scorer = Scorer(chosen, schemas, strict=False)
-    found: dict[str, list[Place]] = defaultdict(list)
+    """Scores gold against itself, and lists what is odd in its annotation.
+
+    >>> from troth import demo
+    >>> check(demo.path("gold")).dialogues
+    24
+    """
+    path = path_of(gold)
+    schemas = schema_of(schema, path)
+    name = format or readers.detect(path)
+    if readers.FORMATS.load(name).FORMAT.correctness:
+        raise UserError("holds right and wrong and no states", file=path, hint="check the gold dialogues themselves")
+    scorer = Scorer(find_profile(profile) if profile else default_profile(schemas, name), schemas, strict=False)
+    found: dict[str, list[FindingPlace]] = defaultdict(list)
     seen: set[str] = set()
-    for file, items in readers.batches(gold, format):
+    for file, items in readers.batches(path, format):
         for item in items:
             dialogue = item.gold if isinstance(item, Pair) else item
             odd = list(_oddities(dialogue, schemas, complete=name != "sgd"))
@@ -62,34 +75,35 @@ def check(
                 odd.append(("duplicate id", None, "this id came before"))
             seen.add(dialogue.id)
             for kind, turn, what in odd:
-                found[kind].append(Place(file, dialogue.id, turn, what))
+                found[kind].append(FindingPlace(file, dialogue.id, turn, what))
             try:
                 scorer.add(dialogue, dialogue)
             except UserError as error:  # what cannot be scored is a finding here, not the end
-                found["cannot be scored"].append(Place(file, dialogue.id, error.turn, error.what))
+                found["cannot be scored"].append(FindingPlace(file, dialogue.id, error.turn, error.what))
     if not seen:
-        raise UserError("no dialogue in it", file=gold, hint="is it the right file?")
+        raise UserError("no dialogue in it", file=path, hint="is it the right file?")
     findings = [Finding(kind, len(places), places) for kind, places in sorted(found.items()) if places]
     return Checked(len(seen), len(found["cannot be scored"]), _ceiling(scorer, schemas), findings)
 
 
 def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
-    if not len(scorer.table()):
+    gold = TrackedSystem.of("gold", scorer)
+    if not len(gold.frames.table):
         return []
-    whole = system("gold", scorer, schema)
-    listed = []
-    for score in scores(whole, aggregate.names((0.5,)), (), None, schema, resamples=1, seed=0):
-        reason = score.reason
-        if score.value is not None and score.value < 1.0:
-            reason = _below(aggregate.metric(score.metric)(whole.frames), whole.dialogues)
-        listed.append(msgspec.structs.replace(score, low=None, high=None, reason=reason))
-    return listed
+    metrics = chosen(rates=(0.5,))
+    ceiling = []
+    every = scores("gold", cells(gold, metrics, Grouping(schema=schema)), gold.frames.dialogues, Resampling(1))
+    for metric, score in zip(metrics, every, strict=True):
+        below = score.value is not None and score.value < 1.0
+        reason = _below(gold.parts(metric)) if below else score.reason
+        ceiling.append(msgspec.structs.replace(score, low=None, high=None, reason=reason))
+    return ceiling
 
 
-def _below(parts: aggregate.Parts, dialogues: list[str]) -> str:
+def _below(parts: Parts) -> str:
     lost = parts.num < parts.den
-    first = int(lost.argmax())
-    place = f"dialogue {dialogues[parts.dialogue[first]]}, turn {parts.turn[first]}"
+    dialogue, turn, _ = parts.take(lost).units.keys()[0]
+    place = f"dialogue {dialogue}, turn {turn}"
     return f"{int(lost.sum())} units do not match themselves, the first in {place}: values that the matcher calls empty"
 
 

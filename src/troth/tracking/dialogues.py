@@ -1,4 +1,4 @@
-"""What a run keeps of its dialogues: gathered in the same pass that scores them, when the run is to be saved.
+"""What the explorer shows of trackers: gathered in the same pass that scores the dialogues.
 
 How a slot is wrong: `missed`, `invented`, `wrong`, or `stale` (the prediction keeps a value that gold had before and
 has given up). A fault is as old as the turn since which its slot has been wrong with the same prediction and the same
@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from troth.core.parts import Floats
 from troth.core.records import Dialogue, Schema, Turn
 from troth.storage.explorer import DialogueView, Kind, SlotFault, States, SystemView, TurnView, UnitView, Utterance
-from troth.tracking.frames import Column
-from troth.tracking.metrics import Floats
+from troth.tracking.frames import COLUMN, Frames
 from troth.tracking.profiles import Profile
-from troth.tracking.scores import System
 from troth.tracking.states import Comparer
 
 Values = tuple[str, ...]
@@ -36,8 +35,8 @@ class _Read(msgspec.Struct, frozen=True, gc=False):
     correct: dict[int, dict[str, bool]]
 
 
-class Keeper:
-    """Gathers dialogues beside a scorer. Each is kept encoded: small in memory, and quick to hand between processes."""
+class DialogueGatherer:
+    """Gathers dialogues beside a scorer. Each is held encoded: small in memory, and quick to hand between processes."""
 
     def __init__(self, profile: Profile, schema: Schema | None) -> None:
         self.comparer = Comparer(profile, schema, strict=False)
@@ -62,7 +61,7 @@ class Keeper:
         )
         self.read.append(msgspec.json.encode(made))
 
-    def merge(self, other: Keeper) -> None:
+    def merge(self, other: DialogueGatherer) -> None:
         self.dialogues += other.dialogues
         self.read += other.read
 
@@ -70,22 +69,22 @@ class Keeper:
         return {service: dict(values) for service, (values, _) in self.comparer.sides(turn).items()}
 
 
-class Scored(NamedTuple):
+class ScoredDialogues(NamedTuple):
     """One system's dialogues with the verdicts on them."""
 
-    keeper: Keeper
-    system: System
-    name: str
+    gathered: DialogueGatherer
+    frames: Frames
+    system: str
 
 
-def kept(scored: Sequence[Scored], *, set: str = "") -> Iterator[DialogueView]:
-    """Every dialogue with what each system made of it; gold is the first one's."""
-    found = [_Verdicts(one) for one in scored]
-    for dialogue in scored[0].keeper.dialogues:
-        read = [one.read(dialogue) for one in found]
+def views(systems: Sequence[ScoredDialogues], *, set: str = "") -> Iterator[DialogueView]:
+    """Every dialogue with what each system made of it; gold is the first system's."""
+    verdicts = [_Verdicts(one) for one in systems]
+    for dialogue in systems[0].gathered.dialogues:
+        read = [one.read(dialogue) for one in verdicts]
         tracks = [
-            SystemView(one.scored.name, tuple(one.tracked(dialogue, mine)))
-            for one, mine in zip(found, read, strict=True)
+            SystemView(one.scored.system, tuple(one.turns(dialogue, mine)))
+            for one, mine in zip(verdicts, read, strict=True)
         ]
         yield DialogueView(dialogue, read[0].utterances, tuple(tracks), set, read[0].services)
 
@@ -93,20 +92,20 @@ def kept(scored: Sequence[Scored], *, set: str = "") -> Iterator[DialogueView]:
 class _Verdicts:
     """The scorer's table, looked up by dialogue and turn."""
 
-    def __init__(self, scored: Scored) -> None:
-        self.scored, self.comparer = scored, scored.keeper.comparer
-        self.index = {name: position for position, name in enumerate(scored.keeper.dialogues)}
-        self.services = [*scored.system.services, ""]
-        frames = scored.system.frames
-        joint, lag, starts = frames.lags
-        turns = frames.turns if starts is not None else np.arange(len(frames.table))
-        self.units = _by_turn(
-            frames.table[turns, :2], self._units(frames.table[turns], joint, lag, whole=starts is not None)
-        )
-        self.frames = _by_turn(frames.table[:, :2], self._frames(frames.table)) if starts is not None else {}
+    def __init__(self, scored: ScoredDialogues) -> None:
+        self.scored, self.comparer = scored, scored.gathered.comparer
+        self.encoded = dict(zip(scored.gathered.dialogues, scored.gathered.read, strict=True))
+        frames = scored.frames
+        self.index = {name: code for code, name in enumerate(frames.dialogues)}
+        self.services = [*frames.services, ""]
+        joint, lag = frames.lags
+        whole = frames.profile.unit == "turn"
+        units = frames.table[frames.turns] if whole else frames.table
+        self.units = _by_turn(units[:, :2], self._units(units, joint, lag, whole=whole))
+        self.frames = _by_turn(frames.table[:, :2], self._frames(frames.table)) if whole else {}
 
     def _units(self, table: Floats, joint: Floats, lag: Floats, *, whole: bool) -> list[UnitView]:
-        numbers, codes = table[:, Column.TURN].tolist(), table[:, Column.SERVICE].astype(np.int64).tolist()
+        numbers, codes = table[:, COLUMN["turn"]].tolist(), table[:, COLUMN["service"]].astype(np.int64).tolist()
         return [
             UnitView(
                 "" if whole else self.services[code],
@@ -117,17 +116,17 @@ class _Verdicts:
         ]
 
     def _frames(self, table: Floats) -> list[tuple[str, float]]:
-        codes = table[:, Column.SERVICE].astype(np.int64).tolist()
+        codes = table[:, COLUMN["service"]].astype(np.int64).tolist()
         return [
-            (self.services[code], joint) for code, joint in zip(codes, table[:, Column.JOINT].tolist(), strict=True)
+            (self.services[code], joint) for code, joint in zip(codes, table[:, COLUMN["joint"]].tolist(), strict=True)
         ]
 
     def read(self, dialogue: str) -> _Read:
-        return msgspec.json.decode(self.scored.keeper.read[self.index[dialogue]], type=_Read)
+        return msgspec.json.decode(self.encoded[dialogue], type=_Read)
 
-    def tracked(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
+    def turns(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
         faults = _Faults(self.comparer)
-        position = self.index[dialogue]
+        position = self.index.get(dialogue, -1)
         for said in read.utterances:
             if said.number is None:
                 continue
@@ -136,7 +135,7 @@ class _Verdicts:
             predicted = read.predicted.get(said.number)
             if said.number in read.correct:
                 marks = read.correct[said.number]
-                yield TurnView(said.number, None, tuple(units), {}, tuple(faults.given(said.number, marks)))
+                yield TurnView(said.number, None, tuple(units), {}, tuple(faults.correctness(said.number, marks)))
                 continue
             services = {service: joint for service, joint in self.frames.get(key, []) if service}
             found = faults.turn(said.number, said.state or {}, predicted) if units else []
@@ -203,7 +202,7 @@ class _Faults:
             return "stale"
         return "invented" if gold is None else "wrong"
 
-    def given(self, number: int, marks: Mapping[str, bool]) -> Iterator[SlotFault]:
+    def correctness(self, number: int, marks: Mapping[str, bool]) -> Iterator[SlotFault]:
         """Files that say right or wrong per slot, without values."""
         for slot, right in marks.items():
             key = ("", slot)

@@ -12,18 +12,21 @@ from typing import Any
 
 import msgspec
 
-from troth import readers
 from troth.core.errors import UserError
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
-from troth.tracking.pool import feed
-from troth.tracking.profiles import RULES, Profile
-from troth.tracking.scores import System, system
+from troth.core.metric import Metric
+from troth.core.names import Path, path_of
+from troth.tracking.cells import TrackedSystem
+from troth.tracking.feed import Corpus, Predictions, feed
+from troth.tracking.metrics import metric as find_metric
+from troth.tracking.profiles import ABOUT, ORDER, Profile
+from troth.tracking.profiles import profile as find_profile
+from troth.tracking.score import schema_of
+from troth.tracking.scorer import Scorer
 
-Key = tuple[int, int, str]
+Key = tuple[str, int, str]
 
 
-class Flip(msgspec.Struct, frozen=True):
+class RuleFlip(msgspec.Struct, frozen=True):
     """A unit whose score one rule moves."""
 
     dialogue: str
@@ -33,7 +36,7 @@ class Flip(msgspec.Struct, frozen=True):
     after: float | None
 
 
-class Step(msgspec.Struct, frozen=True):
+class RuleStep(msgspec.Struct, frozen=True):
     """One rule changed: the score before and after it, and the units that it moves."""
 
     rule: str
@@ -47,36 +50,45 @@ class Step(msgspec.Struct, frozen=True):
     units_after: int
     raised: int | None  # units whose score rises or falls; None where the rule changes what a unit is
     lowered: int | None
-    flips: list[Flip]
+    flips: list[RuleFlip]
 
 
 def explain(
-    gold: str,
-    pred: str | None,
+    gold: Path,
+    pred: Path | None = None,
     *,
-    start: Profile,
-    end: Profile,
+    start: str | Profile = "sgd",
+    end: str | Profile = "trade",
     metric: str = "jga",
-    schema: str | None = None,
-    formats: tuple[str | None, str | None] = (None, None),
-) -> list[Step]:
-    """Every rule that differs between two profiles, in the order of `RULES`, with what it does to a metric."""
-    if "given" in (start.match, end.match):
+    schema: Path | None = None,
+    format: str | None = None,
+    pred_format: str | None = None,
+) -> list[RuleStep]:
+    """The rules that differ between two profiles, and what each of them does to a metric.
+
+    >>> from troth import demo
+    >>> steps = explain(demo.path("gold"), demo.path("hasty"), start="trade", end="sgd")
+    >>> f"{steps[0].before:.3f} … {steps[-1].after:.3f}"
+    '0.333 … 0.495'
+    """
+    first, last, measure = find_profile(start), find_profile(end), find_metric(metric)
+    if "given" in (first.match, last.match):
         raise UserError("profile trippy holds no values, so no rule can be changed", hint="choose another profile")
-    aggregate.metric(metric)
-    rules = [rule for rule in RULES if getattr(start, rule) != getattr(end, rule)]
-    path = [start]
+    rules = [rule for rule in ORDER if getattr(first, rule) != getattr(last, rule)]
+    path = [first]
     for rule in rules:
-        path.append(_changed(path[-1], rule, end))
-    profiles = [*path, *(_changed(start, rule, end) for rule in rules)]
-    schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-    scorers = feed(lambda: [Scorer(profile, schemas, strict=False) for profile in profiles], gold, pred, formats)
-    scored = [system(profile.name, scorer, schemas) for profile, scorer in zip(profiles, scorers, strict=True)]
-    steps = []
-    for index, rule in enumerate(rules):
-        before, after, alone = scored[index], scored[index + 1], scored[len(path) + index]
-        steps.append(_step(rule, start, end, metric, (before, after, scored[0], alone)))
-    return steps
+        path.append(_changed(path[-1], rule, last))
+    profiles = [*path, *(_changed(first, rule, last) for rule in rules)]
+    known = schema_of(schema, path_of(gold))
+    system = Predictions(
+        None if pred is None else path_of(pred), lambda: [Scorer(one, known, strict=False) for one in profiles]
+    )
+    (scorers,) = feed(Corpus(path_of(gold), format, pred_format), [system])
+    units = [_units(TrackedSystem.of(one.profile.name, one), measure) for one in scorers]
+    return [
+        _step(rule, (first, last), (units[index], units[index + 1]), (units[0], units[len(path) + index]))
+        for index, rule in enumerate(rules)
+    ]
 
 
 def _changed(profile: Profile, rule: str, end: Profile) -> Profile:
@@ -84,25 +96,30 @@ def _changed(profile: Profile, rule: str, end: Profile) -> Profile:
     return replace(profile, **change)
 
 
-def _step(rule: str, start: Profile, end: Profile, metric: str, scored: tuple[System, ...]) -> Step:
-    before, after, first, alone = (_units(one, metric) for one in scored)
-    old, new = str(getattr(start, rule)), str(getattr(end, rule))
-    flips: list[Flip] | None = None
+_Units = dict[Key, float]  # a metric's value of each unit that it applies to
+
+
+def _step(
+    rule: str, ends: tuple[Profile, Profile], pair: tuple[_Units, _Units], single: tuple[_Units, _Units]
+) -> RuleStep:
+    """`pair`: units before and after this rule on the way; `single`: at the start, and with only this rule changed."""
+    before, after = pair
+    flips: list[RuleFlip] | None = None
     if not _redrawn(before, after):
         flips = [
-            Flip(scored[0].dialogues[key[0]], key[1], key[2] or None, before.get(key), after.get(key))
+            RuleFlip(key[0], key[1], key[2] or None, before.get(key), after.get(key))
             for key in sorted(before.keys() | after.keys())
             if before.get(key) != after.get(key)
         ]
-    first_mean, alone_mean = _mean(first), _mean(alone)
-    return Step(
+    first, alone = _mean(single[0]), _mean(single[1])
+    return RuleStep(
         rule,
-        RULES[rule],
-        old,
-        new,
+        ABOUT[rule],
+        str(getattr(ends[0], rule)),
+        str(getattr(ends[1], rule)),
         _mean(before),
         _mean(after),
-        None if first_mean is None or alone_mean is None else alone_mean - first_mean,
+        None if first is None or alone is None else alone - first,
         len(before),
         len(after),
         None if flips is None else sum((flip.after or 0.0) > (flip.before or 0.0) for flip in flips),
@@ -111,20 +128,17 @@ def _step(rule: str, start: Profile, end: Profile, metric: str, scored: tuple[Sy
     )
 
 
-def _redrawn(before: dict[Key, float], after: dict[Key, float]) -> bool:
+def _redrawn(before: _Units, after: _Units) -> bool:
     """Whether units of one side are frames and those of the other turns, so that there is nothing to pair them by."""
     kinds = [{bool(service) for *_, service in side} for side in (before, after)]
     return True in kinds[0] ^ kinds[1]
 
 
-def _units(scored: System, metric: str) -> dict[Key, float]:
-    """The metric's value of each unit that it applies to."""
-    parts = aggregate.metric(metric)(scored.frames)
-    services = [*scored.services, ""]  # numbers are each scorer's own; the last, at -1, is a unit without a service
-    names = (services[code] for code in parts.service.tolist())
-    keys = zip(parts.dialogue.tolist(), parts.turn.tolist(), names, strict=True)
+def _units(system: TrackedSystem, metric: Metric) -> _Units:
+    parts = system.parts(metric)
+    keys = parts.units.keys()
     return {key: num for key, num, den in zip(keys, parts.num.tolist(), parts.den.tolist(), strict=True) if den}
 
 
-def _mean(units: dict[Key, float]) -> float | None:
+def _mean(units: _Units) -> float | None:
     return math.fsum(units.values()) / len(units) if units else None

@@ -2,204 +2,245 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
 from troth import readers
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError
+from troth.core.groups import chosen as chosen_groups
+from troth.core.metric import Metric
+from troth.core.names import Path, labelled, listed, path_of, stem
+from troth.core.options import one_of, resolve
 from troth.core.records import Schema
 from troth.core.score import Score
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
-from troth.tracking.pool import Gathers, feed
+from troth.stats.estimates import Resampling, scores
+from troth.storage.explorer import Archive, Header
+from troth.storage.result import Result, check_out
+from troth.tracking import metrics as measures
+from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
+from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
+from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.scores import Found, System, system, unit_rows
-from troth.tracking.scores import scores as summed
+from troth.tracking.scorer import Scorer
 
-if TYPE_CHECKING:
-    import polars as pl
+ProfileLike = str | Profile
 
-    from troth.tracking.dialogues import Keeper
 
-BY = ("seen", "service", "domain", "slot", "turn")
-ENDINGS = (".gz", ".zip", ".json", ".jsonl", ".csv", ".tsv", ".txt")
+class TrackingOptions(TypedDict, total=False):
+    """Keywords of `dst`; what they mean and their defaults: `TrackingSettings`."""
+
+    profile: ProfileLike | Sequence[ProfileLike] | None
+    unit: str | None
+    match: str | None
+    missing: str | None
+    fga: str | None
+    metrics: str | Iterable[str] | None
+    rates: Iterable[float]
+    by: str | Iterable[str]
+    schema: Path | Schema | None
+    train_schema: Path | None
+    format: str | None
+    pred_format: str | None
+    unknown: str
+    common: bool
+    resamples: int
+    seed: int
+    workers: int
+    explorer: bool
+    out: Path | None
 
 
 @dataclass(frozen=True)
-class Result(Found):
-    """Scores with their intervals, and the units that they come from."""
+class TrackingSettings:
+    profile: ProfileLike | Sequence[ProfileLike] | None = None  # a name, a Profile, several, or "all"; None: by format
+    unit: str | None = None  # rules to change on top of the profile
+    match: str | None = None
+    missing: str | None = None
+    fga: str | None = None
+    metrics: str | Iterable[str] | None = None  # None: all
+    rates: Iterable[float] = measures.DEFAULT_RATES  # λ of FGA, where `metrics` does not name it
+    by: str | Iterable[str] = ()  # groups: service, domain, slot, turn
+    schema: Path | Schema | None = None  # None: the schema.json beside gold, if there is one
+    train_schema: Path | None = None  # tells seen services from unseen ones
+    format: str | None = None  # of gold; None: detected
+    pred_format: str | None = None
+    unknown: str = "error"  # predicted slots outside the schema: "error", or "ignore" and count
+    common: bool = False  # score only the dialogues that gold and all systems have
+    resamples: int = 1000
+    seed: int = 0
+    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    explorer: bool = True  # keep the dialogues, for the explorer of the page
+    out: Path | None = None  # save the run to this folder
 
-    scores: list[Score]
-    systems: list[System]
-    metrics: list[str]
-    keepers: dict[str, Keeper] = field(default_factory=dict)  # by system: the dialogues, where they were to be kept
-    seen: frozenset[str] | None = None  # the training services
-
-    def rows(self) -> pl.DataFrame:
-        """One row a unit and metric: `num` over `den` are the parts that every score is a ratio of sums of."""
-        import polars as pl
-
-        return pl.concat(frame for system in self.systems for frame in unit_rows(system, self.metrics))
-
-    def dialogues(self) -> Iterator[bytes]:
-        """The lines of `dialogues.jsonl.gz`, of the systems whose dialogues were kept."""
-        from troth.storage.explorer import Header, lines
-        from troth.tracking.dialogues import Scored, kept
-
-        found = [Scored(self.keepers[one.name], one, one.name) for one in self.systems if one.name in self.keepers]
-        header = Header(seen=None if self.seen is None else tuple(sorted(self.seen)))
-        return lines(header, kept(found) if found else ())
+    @property
+    def rules(self) -> dict[str, str | None]:
+        return {"unit": self.unit, "match": self.match, "missing": self.missing, "fga": self.fga}
 
 
-def dst(
-    gold: str,
-    *preds: str,
-    profile: str | Profile | Sequence[str | Profile] | None = None,
-    rules: Mapping[str, str | None] | None = None,
-    schema: str | Schema | None = None,
-    train_schema: str | None = None,
-    by: Iterable[str] = (),
-    metrics: Sequence[str] | None = None,
-    formats: tuple[str | None, str | None] = (None, None),
-    unknown: str = "error",
-    resamples: int = 1000,
-    seed: int = 0,
-    workers: int = 1,
-    keep: bool = False,
-) -> Result:
-    """Score predictions against gold.
+def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
+    """Scores trackers' predictions against gold states.
 
-    `preds`: paths, each optionally as `name=path`; none if `gold` holds both sides. `profile`: a name, a `Profile`,
-    "all", or several, each scored in the same pass. `rules` changes some of its rules: unit, match, missing, fga.
-    `train_schema` tells seen services from unseen. `by` adds groups: service, domain, slot, turn. `formats`: of gold
-    and of the predictions, where detection should not decide. `workers`: how many processes may read and score; they
-    change no figure. `keep`: the dialogues stay at hand for `Result.dialogues`, under the first profile of each system.
+    `gold` and each of `preds` are files, folders or archives in any known format; a prediction may be given as
+    `NAME=PATH`. Without `preds`, `gold` must hold both sides. The options are those of `TrackingSettings`; rules of
+    the profile (`unit`, `match`, `missing`, `fga`) can be changed one by one.
+
+    >>> from troth import demo
+    >>> result = dst(demo.path("gold"), demo.path("hasty"), metrics="jga,aga", resamples=50)
+    >>> f"{result['jga'].value:.3f}"
+    '0.495'
     """
-    groups = known_groups(by, BY, train_schema)
-    schemas = readers.schema(schema) if isinstance(schema, str) else schema or readers.schema_beside(gold)
-    seen = frozenset(readers.schema(train_schema)) if train_schema else None
-    names = list(dict.fromkeys(metrics)) if metrics is not None else aggregate.names()
-    for name in names:
-        aggregate.metric(name)  # a misspelled metric is told before anything is read
-    systems: list[System] = []
-    keepers: dict[str, Keeper] = {}
-    for label, path in _labels(gold, preds):
-        chosen = [p.with_options(**(rules or {})) for p in _profiles(profile, gold, path, schemas, formats)]
-        labels = [label] if len(chosen) == 1 else [f"{label}:{p.name}" for p in chosen]
+    settings = resolve(TrackingSettings, options)
+    source = path_of(gold)
+    grouping = Grouping(
+        chosen_groups(settings.by, GROUPS, train_schema=settings.train_schema),
+        None if settings.train_schema is None else frozenset(readers.schema(path_of(settings.train_schema))),
+        schema_of(settings.schema, source),
+    )
+    metrics = measures.chosen(settings.metrics, settings.rates)  # a misspelt name is an error before anything is read
+    one_of("unknown", settings.unknown, ("error", "ignore"))
+    if settings.out is not None:
+        check_out(settings.out)
+    jobs = [
+        _Job(label, path, _profiles(settings, source, path, grouping.schema))
+        for label, path in _systems(source, [path_of(pred) for pred in preds])
+    ]
+    corpus = Corpus(source, settings.format, settings.pred_format, settings.common)
+    gathered = feed(
+        corpus, [Predictions(job.path, _maker(job, settings, grouping)) for job in jobs], workers=settings.workers
+    )
+    systems = [system for job, made in zip(jobs, gathered, strict=True) for system in job.systems(made)]
+    if settings.common:
+        systems = _common(systems)
+    result = Result(
+        "dst",
+        _scores(systems, metrics, grouping, Resampling(settings.resamples, settings.seed)),
+        metrics,
+        counts={system.name: system.counts for system in systems},
+        arguments=_arguments(source, preds, settings),
+        make_rows=lambda: _rows(systems, metrics),
+        make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,
+    )
+    if settings.out is not None:
+        result.save(settings.out)
+    return result
 
-        def make(chosen: list[Profile] = chosen) -> list[Scorer]:
-            return [Scorer(p, schemas, by_slot="slot" in groups, strict=unknown == "error") for p in chosen]
 
-        if keep:
-            scorers, keepers[labels[0]] = _kept(make, chosen[0], schemas, (gold, path), formats, workers)
-        else:
-            scorers = feed(make, gold, path, formats, workers=workers)
-        systems.extend(system(*pair, schemas) for pair in zip(labels, scorers, strict=True))
-    scores = [
+@dataclass(frozen=True)
+class _Job:
+    """One system's file, and the profiles that it is scored under."""
+
+    label: str
+    path: str | None
+    profiles: list[Profile]
+
+    @property
+    def names(self) -> list[str]:
+        return [self.label if len(self.profiles) == 1 else f"{self.label}:{p.name}" for p in self.profiles]
+
+    def systems(self, gathered: Sequence[Any]) -> list[TrackedSystem]:
+        scorers = gathered[: len(self.profiles)]
+        return [TrackedSystem.of(name, scorer) for name, scorer in zip(self.names, scorers, strict=True)]
+
+
+def _maker(job: _Job, settings: TrackingSettings, grouping: Grouping) -> Callable[[], list[Gatherer]]:
+    """One scorer for each profile; the dialogues are kept as the first profile has them."""
+    by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
+
+    def make() -> list[Gatherer]:
+        scorers: list[Gatherer] = [Scorer(p, grouping.schema, by_slot=by_slot, strict=strict) for p in job.profiles]
+        return [*scorers, DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else scorers
+
+    return make
+
+
+def _scores(
+    systems: Sequence[TrackedSystem], metrics: Sequence[Metric], grouping: Grouping, how: Resampling
+) -> list[Score]:
+    return [
         score
         for system in systems
-        for score in summed(system, names, groups, seen, schemas, resamples=resamples, seed=seed)
+        for score in scores(system.name, cells(system, metrics, grouping), system.frames.dialogues, how)
     ]
-    return Result(scores, systems, names, keepers, seen)
 
 
-def _kept(
-    make: Callable[[], list[Scorer]],
-    profile: Profile,
-    schema: Schema | None,
-    files: tuple[str, str | None],
-    formats: tuple[str | None, str | None],
-    workers: int,
-) -> tuple[list[Scorer], Keeper]:
-    """Scored as ever, with one more that keeps the dialogues."""
-    from troth.tracking.dialogues import Keeper
+def _rows(systems: Sequence[TrackedSystem], metrics: Sequence[Metric]) -> Any:
+    import polars as pl
 
-    def gatherers() -> list[Gathers]:
-        return [*make(), Keeper(profile, schema)]
-
-    *scorers, keeper = feed(gatherers, *files, formats, workers=workers)
-    return cast(list[Scorer], scorers), cast(Keeper, keeper)
+    return pl.concat(system.parts(metric).frame(system.name, metric.name) for system in systems for metric in metrics)
 
 
-def applicable(schema: Schema | None, *, correctness: bool) -> list[Profile]:
-    """The profiles under which data of this kind can be scored."""
-    if correctness:
-        return [PROFILES["trippy"]]
-    return [p for p in PROFILES.values() if p.name != "trippy" and (schema is not None or p.scope == "state")]
+def _archive(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], grouping: Grouping) -> Archive:
+    sets = [ScoredDialogues(made[-1], made[0].frames(), job.names[0]) for job, made in zip(jobs, gathered, strict=True)]
+    header = Header(seen=None if grouping.seen is None else tuple(sorted(grouping.seen)))
+    return Archive(header, views(sets))
 
 
-def _profiles(
-    given: str | Profile | Sequence[str | Profile] | None,
-    gold: str,
-    pred: str | None,
-    schema: Schema | None,
-    formats: tuple[str | None, str | None],
-) -> list[Profile]:
-    if given is None:
-        return [choose(gold, pred, schema, formats)]
-    if given == "all":
-        return applicable(schema, correctness=(formats[0] or readers.detect(gold)) == "trippy")
-    items = [given] if isinstance(given, str | Profile) else list(given)
-    return [find_profile(item) if isinstance(item, str) else item for item in items]
+def _arguments(gold: str, preds: Sequence[Path], settings: TrackingSettings) -> dict[str, Any]:
+    """What a reader needs to make the run again."""
+    paths = {name: value for name in ("schema", "train_schema") if isinstance(value := getattr(settings, name), str)}
+    plain = {"by": ",".join(listed(settings.by)) or None, "resamples": settings.resamples, "seed": settings.seed}
+    return {"gold": gold, "pred": [path_of(pred) for pred in preds], **plain, **settings.rules, **paths}
 
 
-def choose(gold: str, pred: str | None, schema: Schema | None, formats: tuple[str | None, str | None]) -> Profile:
-    """The profile to score with when none is named: by the format of the predictions."""
-    if pred is None:
-        return PROFILES[default_profile(schema, formats[0] or readers.detect(gold))]
-    return PROFILES[default_profile(schema, formats[1] or readers.detect(pred))]
+def _common(systems: Sequence[TrackedSystem]) -> list[TrackedSystem]:
+    """The systems on the dialogues that all of them have predictions for."""
+    shared = set.intersection(*({*s.frames.dialogues} - {*s.missing} for s in systems))
+    if not shared:
+        raise UserError("no dialogue is in gold and in all predictions", hint="are they of the same split?")
+    counts = {"dialogues": len(shared), "missing_dialogues": 0}
+    return [replace(s, frames=s.frames.on(shared), counts={**s.counts, **counts}) for s in systems]
 
 
-def default_profile(schema: Schema | None, pred_format: str) -> str:
-    """The profile that the predictions' own field would use."""
-    own = {"trippy": "trippy", "checkdst": "checkdst", "parlai": "checkdst", "mwzeval": "mwzeval"}
-    if pred_format in own:
-        return own[pred_format]
-    return "sgd" if schema is not None else "trade"
+# -- systems, schemas, profiles ----------------------------------------------------------------------------------------
 
 
-def _labels(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
-    """A short name for each system: its own, or as much of the path as tells it from the others."""
+def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
+    """A short name and a path for each system."""
     if not preds:
-        return [(stem(gold, 1), None)]
+        return [(stem(gold), None)]
     if "-" in preds and gold == "-":
         raise UserError("standard input is gold or prediction, not both", hint="name a file for one of them")
-    return list(labels(preds, "prediction"))
+    return list(labelled(preds, "prediction"))
 
 
-def labels(given: Sequence[str], what: str) -> list[tuple[str, str]]:
-    """A name for each system, and its path: its own name, or as much of the path as tells it from the others."""
-    paths = [named(item) for item in given]
-    for depth in range(1, 10):
-        names = [name or stem(path, depth) for name, path in paths]
-        if len(set(names)) == len(names):
-            return [(name, path) for name, (_, path) in zip(names, paths, strict=True)]
-    raise UserError(f"the same {what} is named twice", hint="give each a name: first=PATH second=PATH")
+def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:
+    """A schema as it is given, from a file, or from beside gold."""
+    if schema is None:
+        return readers.schema_beside(gold)
+    return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
 
 
-def named(pred: str) -> tuple[str, str]:
-    """`name=path` in two; the name is empty where none is given."""
-    name, equals, path = pred.partition("=")
-    return (name, path) if equals and "/" not in name else ("", pred)
+def _profiles(settings: TrackingSettings, gold: str, pred: str | None, schema: Schema | None) -> list[Profile]:
+    wanted = settings.profile
+    if wanted is None:
+        profiles = [fitting(gold, pred, schema, settings.format, settings.pred_format)]
+    elif wanted == "all":
+        profiles = applicable(schema, settings.format or readers.detect(gold))
+    else:
+        items = [wanted] if isinstance(wanted, Profile) else listed(wanted) if isinstance(wanted, str) else wanted
+        profiles = [find_profile(item) for item in items]
+    return [profile.with_rules(**settings.rules) for profile in profiles]
 
 
-def stem(path: str, depth: int) -> str:
-    """The last parts of a path, without what only tells the format."""
-    parts = [part for part in path.rstrip("/").split("/") if part not in ("", ".", "..")] or [path]
-    name = "/".join(parts[-depth:])
-    for ending in ENDINGS:
-        name = name.removesuffix(ending)
-    return name
+def fitting(
+    gold: str, pred: str | None, schema: Schema | None, format: str | None = None, pred_format: str | None = None
+) -> Profile:
+    """The profile to score with when none is named: the one that the format of the predictions declares."""
+    name = format or readers.detect(gold) if pred is None else pred_format or readers.detect(pred)
+    return default_profile(schema, name)
 
 
-def known_groups(by: Iterable[str], known: Sequence[str], train_schema: str | None) -> tuple[str, ...]:
-    """What is asked for; seen and unseen come with the training services."""
-    groups = tuple(dict.fromkeys(by))
-    for name in groups:
-        if name not in known:
-            raise UserError(f"cannot group by '{name}'", hint=near(name, known) or "one of: " + ", ".join(known))
-    if "seen" in groups and train_schema is None:
-        raise UserError("seen and unseen need the training services", hint="give --train-schema FILE")
-    return ("seen", *groups) if train_schema and "seen" not in groups else groups
+def default_profile(schema: Schema | None, format: str) -> Profile:
+    """The profile that a format declares; else SGD's where there is a schema, and TRADE's where there is none."""
+    declared = readers.FORMATS.load(format).FORMAT.profile
+    profile: Profile = PROFILES.load(declared or ("sgd" if schema is not None else "trade"))
+    return profile
+
+
+def applicable(schema: Schema | None, format: str) -> list[Profile]:
+    """The profiles under which data of this format can be scored."""
+    profiles: list[Profile] = [PROFILES.load(name) for name in PROFILES.by_name()]
+    correctness = readers.FORMATS.load(format).FORMAT.correctness
+    return [p for p in profiles if (p.match == "given") == correctness and (schema is not None or p.scope == "state")]

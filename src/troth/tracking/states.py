@@ -8,10 +8,10 @@ from typing import NamedTuple
 from troth.core import normalize
 from troth.core.errors import PredictionError, UserError, near
 from troth.core.records import Frame, Schema, Turn
+from troth.tracking.frames import NAN
 from troth.tracking.matching import MATCHERS
 from troth.tracking.profiles import Profile
 
-NAN = float("nan")
 Values = Mapping[str, tuple[str, ...]]
 EMPTY: Values = {}
 EMPTY_SCORES: Mapping[str, float] = {}
@@ -19,7 +19,7 @@ Side = tuple[Values, Frame | None]  # a service's state as the profile has it, a
 
 
 class Compared(NamedTuple):
-    """What a pair of states comes to; the first eight go into the table as they are."""
+    """What a pair of states comes to; the first nine go into a `FrameRow` as they are."""
 
     joint: float
     joint_cat: float
@@ -28,6 +28,7 @@ class Compared(NamedTuple):
     active: int
     right_cat: float
     active_cat: float
+    predicted: int
     wrong: float
     scores: Mapping[str, float]  # of every slot that one side has; empty if the states are the same
 
@@ -49,9 +50,7 @@ class Comparer:
 
     def __init__(self, profile: Profile, schema: Schema | None, *, strict: bool) -> None:
         if profile.scope == "schema" and schema is None:
-            raise UserError(
-                f"profile {profile.name} needs the services' schema", hint="give it with --schema schema.json"
-            )
+            raise UserError(f"profile {profile.name} needs the services' schema", hint="give the schema")
         self.profile, self.schema, self.strict = profile, schema, strict
         self.ignored_slots = 0
         self._match = MATCHERS.get(profile.match)
@@ -99,12 +98,12 @@ class Comparer:
         if gold == pred and all(gold.values()):  # most states are simply right
             count = len(gold)
             if kinds is None:
-                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, 0.0, EMPTY_SCORES)
+                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, count, 0.0, EMPTY_SCORES)
             cat = 0
             for slot in gold:
                 if kinds.categorical.get(slot) or self._kind(slot, service, kinds.categorical, gold=True):
                     cat += 1
-            return Compared(1.0, kinds.cat_part, kinds.noncat_part, count, count, cat, cat, 0.0, EMPTY_SCORES)
+            return Compared(1.0, kinds.cat_part, kinds.noncat_part, count, count, cat, cat, count, 0.0, EMPTY_SCORES)
         compared = self._slot_by_slot(gold, pred, service, kinds.categorical if kinds else None)
         if kinds is None:
             return compared._replace(joint_cat=NAN, joint_noncat=NAN, right_cat=NAN, active_cat=NAN)
@@ -115,12 +114,13 @@ class Comparer:
         """Only slots that one side has can be wrong, so only they are looked at."""
         joint = joint_cat = joint_noncat = 1.0
         right = right_cat = wrong = 0.0
-        active_cat = 0
+        active_cat = predicted = 0
         scores: dict[str, float] = {}
         for slot, values in gold.items():
             categorical = self._kind(slot, service, typed, gold=True)
             guess = pred.get(slot)
             # Equal is right under every matcher; comparing sets takes more than the first value.
+            predicted += guess is not None
             if guess is None:
                 score = 0.0
             elif guess == values and values:
@@ -145,11 +145,13 @@ class Comparer:
                 continue
             scores[slot] = joint = 0.0
             wrong += 1.0
+            predicted += 1
             if categorical:
                 joint_cat = 0.0
             else:
                 joint_noncat = 0.0
-        return Compared(joint, joint_cat, joint_noncat, right, len(gold), right_cat, active_cat, wrong, scores)
+        counts = (right, len(gold), right_cat, active_cat, predicted)
+        return Compared(joint, joint_cat, joint_noncat, *counts, wrong, scores)
 
     def _value(self, gold: tuple[str, ...], pred: tuple[str, ...], categorical: bool | None) -> float:
         if not gold or not pred:
@@ -158,12 +160,12 @@ class Comparer:
         if profile.values == "set":
             return float(set(gold) == set(pred))
         first = pred[0]
-        if categorical and profile.typed:
+        if categorical and profile.typed == "yes":
             if profile.case == "keep":
                 return float(gold[0] == first)
             return float(gold[0] == first or gold[0].lower() == first.lower())
         if self._match is None:
-            raise UserError(f"profile {profile.name} has no way to compare values", hint="choose another --profile")
+            raise UserError(f"profile {profile.name} has no way to compare values", hint="choose another profile")
         if profile.values == "first":
             return self._match(gold[0], first)
         return max(self._match(value, first) for value in gold)
@@ -216,7 +218,7 @@ class Comparer:
                 what = f"slot '{slot}' is not in the schema of {service}"
                 if gold:
                     raise UserError(what, hint=hint)
-                raise PredictionError(what, hint=f"{hint}; troth dst --unknown ignore leaves such slots out")
+                raise PredictionError(what, hint=f"{hint}; unknown=ignore leaves such slots out")
             self.ignored_slots += 1
         return categorical
 

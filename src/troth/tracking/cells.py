@@ -1,0 +1,144 @@
+"""One system's frames as cells: every metric for every group, as parts of a ratio with its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from troth.core.groups import domain, fingerprint
+from troth.core.metric import Metric
+from troth.core.parts import Floats, Ints, Parts
+from troth.core.records import Schema
+from troth.stats.estimates import NOTHING, Cell
+from troth.tracking.frames import SLOT_COLUMN, Frames
+from troth.tracking.profiles import Profile
+from troth.tracking.scorer import Scorer
+
+GROUPS = ("seen", "service", "domain", "slot", "turn")
+NO_VALUES = "the file says right or wrong per slot and holds no values"
+REASONS = {
+    "schema": "it is not known which slots are categorical; give the schema",
+    "ontology": "the number of slots is not known; give the schema",
+}
+
+
+@dataclass(frozen=True)
+class TrackedSystem:
+    """One system's predictions scored under one profile, before any summing."""
+
+    name: str
+    frames: Frames
+    counts: Mapping[str, int]
+    missing: Sequence[str] = ()  # dialogues without a prediction
+    slots: Sequence[str] = ()  # names of slots, where scores by slot are asked for,
+    slot_table: Floats | None = None  # and their table
+
+    @classmethod
+    def of(cls, name: str, scorer: Scorer) -> TrackedSystem:
+        counts = asdict(scorer.counts())
+        slots = scorer.slot_table() if scorer.by_slot else None
+        return cls(name, scorer.frames(), counts, scorer.missing, list(scorer.slots), slots)
+
+    def parts(self, metric: Metric) -> Parts:
+        """A metric over all units."""
+        parts: Parts = metric.compute(self.frames)
+        return parts
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The groups that are asked for, and the services of the training schema, which tell seen from unseen."""
+
+    by: Sequence[str] = ()
+    seen: frozenset[str] | None = None
+    schema: Schema | None = None
+
+
+def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) -> Iterator[Cell]:
+    """Every metric of every group. One at a time: all together would take more memory than the dialogues."""
+    schema, by = grouping.schema, grouping.by
+    for group, frames in groups(system.frames, grouping):
+        train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
+        for metric in metrics:
+            parts: Parts = metric.compute(frames)
+            yield Cell(metric, parts, (*recipe(metric, frames), train), group, reason(metric, frames.profile, schema))
+    if "turn" in by:
+        # Cut after the metric is made: FGA looks back at turns that are not in the group.
+        whole = [(metric, recipe(metric, system.frames), system.parts(metric)) for metric in metrics]
+        for position in np.unique(system.frames.column("turn").astype(np.int64)).tolist():
+            for metric, rules, parts in whole:
+                yield Cell(metric, parts.take(parts.units.turn == position), rules, f"turn:{position}")
+    if "slot" in by and system.slot_table is not None:
+        for metric, group, parts in _slots(system, system.slot_table, metrics):
+            yield Cell(metric, parts, recipe(metric, system.frames), group)
+
+
+def recipe(metric: Metric, frames: Frames) -> tuple[Any, ...]:
+    """The rules that a metric's signature names: the profile's, with the unit that the metric is over."""
+    profile = frames.profile
+    unit = {"unit": profile.unit, "average": profile.average}.get(metric.unit, metric.unit)
+    ontology = "ontology" in metric.needs and profile.average == "turn"
+    slots = {"slots": "given" if profile.match == "given" else frames.slots} if ontology else {}
+    return replace(profile, unit=unit), slots
+
+
+def reason(metric: Metric, profile: Profile, schema: Schema | None) -> str:
+    """Why there is no number, where there is none."""
+    if profile.match == "given" and "ontology" not in metric.needs:
+        return NO_VALUES
+    for need in metric.needs:
+        if need == "ontology" or (need == "schema" and schema is None):
+            return REASONS[need]
+        if need != "schema":
+            return f"gold or predictions carry no {need}"
+    return NOTHING
+
+
+def groups(frames: Frames, grouping: Grouping) -> Iterator[tuple[str, Frames]]:
+    """All frames, and those of each group that is asked for."""
+    yield "all", frames
+    service = frames.column("service").astype(np.int64)
+    names = [*frames.services, ""]  # the last one, at -1, is for units that have no service
+    if grouping.seen is not None:
+        known = np.array([name in grouping.seen for name in names])[service]
+        yield "seen", frames.take(known & (service >= 0))
+        yield "unseen", frames.take(~known & (service >= 0))
+    if "service" in grouping.by:
+        for code, name in sorted(enumerate(frames.services), key=lambda item: item[1]):
+            yield f"service:{name}", frames.take(service == code)
+    if "domain" in grouping.by:
+        domains = np.array([domain(name) for name in names])
+        for one in sorted(set(domains[:-1])):
+            yield f"domain:{one}", frames.take((domains == one)[service] & (service >= 0))
+
+
+def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> Iterator[tuple[Metric, str, Parts]]:
+    """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it."""
+    frames = system.frames
+    column = {name: table[:, place] for name, place in SLOT_COLUMN.items()}
+    wanted = {metric.name: metric for metric in metrics}
+    for code, name in sorted(enumerate(system.slots), key=lambda item: item[1]):
+        rows = column["slot"] == code
+        score = column["score"][rows]
+        if "jga" in wanted:
+            mine = frames.take(frames.column("service") == column["service"][rows][0])
+            units = mine.units(by_turn=False)
+            at = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
+            lost = np.bincount(at, weights=1.0 - score, minlength=len(units))
+            lost[np.isinf(mine.column("wrong"))] = 1.0  # without a prediction no slot is right, mentioned or not
+            yield wanted["jga"], f"slot:{name}", Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
+        if "aga" in wanted:
+            active = (column["active"][rows] == 1.0).astype(float)
+            keys = [column[key][rows].astype(np.int64) for key in ("dialogue", "turn", "service")]
+            units = replace(frames.units(by_turn=False), dialogue=keys[0], turn=keys[1], item=keys[2])
+            yield wanted["aga"], f"slot:{name}", Parts(score * active, active, units)
+
+
+def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> Ints:
+    """Where among units, which are sorted by dialogue and turn, each of some keys stands."""
+    width = int(turn.max(initial=0)) + 1
+    wanted = some_dialogue.astype(np.int64) * width + some_turn.astype(np.int64)
+    return np.searchsorted(dialogue * width + turn, wanted)

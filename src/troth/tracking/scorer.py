@@ -1,0 +1,369 @@
+"""Gold and predicted states compared frame by frame, everything that the metrics need in one pass.
+
+Papers: FGA (Dey et al. 2022) for JGA, SA, AGA and FGA; SGD (Rastogi et al. 2020) for the DSTC8 set. A `Scorer` writes
+one `FrameRow` per frame; `tracking.metrics` makes units and metrics of these rows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from troth.core import normalize
+from troth.core.errors import PredictionError, UserError
+from troth.core.parts import Floats
+from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
+from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
+from troth.tracking.profiles import Profile
+from troth.tracking.states import EMPTY, Comparer, Kinds, Side, Values
+
+INF = float("inf")
+LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
+NOTHING: Side = (EMPTY, None)
+ALL_RIGHT = (1.0,) * 8  # locally right, intent, requested slots, spans
+UNSCORED = (NAN,) * 7  # intent, requested slots and spans of a frame that has none to score
+
+
+@dataclass
+class Counts:
+    """What gold has and the predictions lack, and what was left aside; always shown."""
+
+    dialogues: int = 0
+    missing_dialogues: int = 0
+    missing_turns: int = 0
+    missing_frames: int = 0
+    ignored_slots: int = 0
+    ignored_frames: int = 0
+
+
+class Scorer:
+    """Takes pairs of dialogues one at a time and writes rows; `frames` hands them over as a table."""
+
+    def __init__(
+        self, profile: Profile, schema: Schema | None = None, *, by_slot: bool = False, strict: bool = True
+    ) -> None:
+        """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
+        self.profile, self.schema, self.by_slot = profile, schema, by_slot
+        self.comparer = Comparer(profile, schema, strict=strict)
+        self.dialogues: list[str] = []
+        self.missing: list[str] = []  # dialogues without a prediction
+        self.services: dict[str, int] = {}
+        self.slots: dict[str, int] = {}
+        self.gold_services: set[str] = set()
+        self._counts = Counts()
+        self._rows = array("d")
+        self._slot_rows = array("d")
+        self._spans_seen = self._intents_seen = self._requests_seen = False
+
+    def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
+        """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
+        index = len(self.dialogues)
+        self.dialogues.append(gold.id)
+        if pred is None:
+            self._counts.missing_dialogues += 1
+            self.missing.append(gold.id)
+        predicted = {} if pred is None else dict(_numbered(pred, PredictionError))
+        if self.profile.match == "given":
+            self._add_correctness(index, gold, predicted)
+            return
+        if any(turn.correct is not None for turn in predicted.values()):
+            # Without values both states would be empty, and everything right.
+            raise PredictionError(
+                "has right or wrong per slot and no values", dialogue=gold.id, hint="score it by the profile trippy"
+            )
+        before: dict[str, tuple[Values, Values]] = {}
+        for number, turn in _numbered(gold, UserError):
+            guess = predicted.pop(number, None)
+            if guess is None and pred is not None:
+                self._counts.missing_turns += 1
+            try:
+                before = self._add_turn(index, number, turn, guess, before)
+            except UserError as error:
+                raise error.at(dialogue=gold.id, turn=_place(gold, turn)) from error
+        if predicted:
+            hint = "do gold and prediction belong together?"
+            raise PredictionError("gold has no such turn", dialogue=gold.id, turn=min(predicted), hint=hint)
+
+    def merge(self, other: Scorer) -> None:
+        """Take in what another scorer of the same profile has gathered from other dialogues."""
+        services = _renumbered(self.services, other.services)
+        for mine, theirs, column, slots in (
+            (self._rows, other._rows, COLUMN, None),
+            (self._slot_rows, other._slot_rows, SLOT_COLUMN, _renumbered(self.slots, other.slots)),
+        ):
+            rows = np.array(theirs, dtype=np.float64).reshape(-1, len(column))
+            rows[:, column["dialogue"]] += len(self.dialogues)
+            rows[:, column["service"]] = services[rows[:, column["service"]].astype(np.int64)]
+            if slots is not None:
+                rows[:, column["slot"]] = slots[rows[:, column["slot"]].astype(np.int64)]
+            mine.frombytes(rows.tobytes())
+        self.dialogues += other.dialogues
+        self.missing += other.missing
+        self.gold_services |= other.gold_services
+        self._spans_seen |= other._spans_seen
+        self._intents_seen |= other._intents_seen
+        self._requests_seen |= other._requests_seen
+        self.comparer.ignored_slots += other.comparer.ignored_slots
+        for name, count in vars(other._counts).items():
+            setattr(self._counts, name, getattr(self._counts, name) + count)
+
+    def counts(self) -> Counts:
+        self._counts.dialogues = len(self.dialogues)
+        self._counts.ignored_slots = self.comparer.ignored_slots
+        return self._counts
+
+    # -- one turn, one frame -----------------------------------------------------------------------------------------
+
+    def _add_turn(
+        self, dialogue: int, number: int, gold: Turn, pred: Turn | None, before: dict[str, tuple[Values, Values]]
+    ) -> dict[str, tuple[Values, Values]]:
+        """Score the frames of a turn; returns each service's states, for the next turn to be compared with.
+
+        In SGD a frame stands only where its service is talked about, so a service's history skips turns; where a
+        turn's states are complete (`scope="state"`), the turn before is the history.
+        """
+        comparer, whole = self.comparer, self.profile.scope == "state"
+        golds = comparer.sides(gold)
+        self.gold_services.update(golds)
+        preds = {} if pred is None else comparer.sides(pred)
+        if not whole and preds.keys() != golds.keys():
+            for service in preds.keys() - golds.keys():
+                comparer.check_service(service)
+                self._counts.ignored_frames += 1
+        skip = self.profile.missing == "skip"
+        quick = self.profile.norm == "none" and not self.by_slot
+        after = {} if whole else before
+        services: Collection[str] = golds
+        if whole:
+            # A service that neither side has anything of is not there, whether or not the file has a frame for it.
+            every = dict.fromkeys((*golds, *preds))
+            services = [s for s in every if _annotated(golds.get(s, NOTHING)) or preds.get(s, NOTHING)[0]]
+        for service in services:
+            missing = pred is None or (not whole and service not in preds)
+            if missing and pred is not None:
+                self._counts.missing_frames += 1
+            if missing and skip:
+                continue
+            mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
+            was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
+            now = after[service] = (mine[0], theirs[0])
+            row = self._right(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
+            if row is not None:
+                self._rows.extend(row)
+                continue
+            states = self._states((dialogue, number, service), was, now, missing)
+            self._rows.extend((*states, *self._annotations(gold, mine[1], theirs[1], missing)))
+        if whole and not services and not (pred is None and skip):
+            # A turn in which nothing is asked for on either side is right, and counts.
+            right = float(pred is not None)
+            wrong = 0.0 if pred is not None else INF
+            self._rows.extend(
+                FrameRow(
+                    dialogue, number, -1, right, NAN, NAN, right=0.0, active=0, right_cat=0.0, active_cat=0,
+                    predicted=0, wrong=wrong, size=0, local=right,
+                )
+            )  # fmt: skip
+        return after
+
+    def _right(self, dialogue: int, number: int, frame: Frame | None) -> FrameRow | None:
+        """The row of a frame predicted just as gold has it, which most are; None if it takes a closer look."""
+        if frame is None or frame.state is None or frame.spans is None:
+            return None
+        state, kinds = frame.state, self.comparer.kinds(frame.service)
+        if kinds is None or state.active_intent is None or state.requested_slots is None:
+            return None
+        count, cat = len(state.slot_values), 0
+        for slot in state.slot_values:
+            kind = kinds.categorical.get(slot)
+            if kind is None:
+                return None
+            cat += kind
+        self._spans_seen = self._intents_seen = self._requests_seen = True
+        code = self.services.setdefault(frame.service, len(self.services))
+        joints = (1.0, kinds.cat_part, kinds.noncat_part)
+        return FrameRow(dialogue, number, code, *joints, count, count, cat, cat, count, 0.0, kinds.size, *ALL_RIGHT)
+
+    def _states(
+        self,
+        place: tuple[int, int, str],
+        was: tuple[Values, Values],
+        now: tuple[Values, Values],
+        missing: bool,
+    ) -> tuple[float, ...]:
+        """The first part of a frame's row: everything that has to do with states."""
+        dialogue, number, service = place
+        compared = self.comparer.compare(now[0], now[1], service)
+        kinds = self.comparer.kinds(service)
+        if missing:
+            compared = compared._replace(
+                joint=0.0,
+                joint_cat=compared.joint_cat * 0.0,  # NaN stays NaN
+                joint_noncat=compared.joint_noncat * 0.0,
+                right=0.0,
+                right_cat=compared.right_cat * 0.0,
+                wrong=INF,
+                scores=dict.fromkeys(now[0], 0.0),
+            )
+        local = not missing and (compared.joint == 1.0 or self.comparer.local(was, now, compared.scores))
+        code = self.services.setdefault(service, len(self.services))
+        if self.by_slot:
+            for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
+                name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
+                self._slot_rows.extend(SlotRow(dialogue, number, code, name, score, slot in now[0]))
+        return (dialogue, number, code, *compared[:9], kinds.size if kinds else 0, local)
+
+    # -- intents, requested slots, spans -----------------------------------------------------------------------------
+
+    def _annotations(self, turn: Turn, gold: Frame | None, pred: Frame | None, missing: bool) -> tuple[float, ...]:
+        """The second part of a frame's row: the rest of the DSTC8 set."""
+        if gold is None or gold.state is None:
+            return UNSCORED
+        guess = None if pred is None else pred.state
+        intent = self._intent(gold.state, guess)
+        return (intent, *self._requested(gold.state, guess), *self._tagging(turn, gold, pred, missing))
+
+    def _intent(self, gold: State, pred: State | None) -> float:
+        if gold.active_intent is None:
+            return NAN
+        if pred is None or pred.active_intent is None:
+            return 0.0
+        self._intents_seen = True
+        return float(gold.active_intent == pred.active_intent)
+
+    def _requested(self, gold: State, pred: State | None) -> tuple[float, float, float]:
+        if gold.requested_slots is None:
+            return (NAN, NAN, NAN)
+        if pred is None or pred.requested_slots is None:
+            return (0.0, 0.0, 0.0)
+        self._requests_seen = True
+        # Both empty: 1.0 and averaged in, as in the public script, whose docstring says that it skips them.
+        return f1(gold.requested_slots, pred.requested_slots)
+
+    def _tagging(self, turn: Turn, gold: Frame, pred: Frame | None, missing: bool) -> tuple[float, float, float]:
+        kinds = None if gold.spans is None else self.comparer.kinds(gold.service)
+        if gold.spans is None or kinds is None:
+            return (NAN, NAN, NAN)
+        if pred is None or pred.spans is None:
+            return (0.0, 0.0, 0.0) if missing else (NAN, NAN, NAN)
+        self._spans_seen = True
+        if gold.spans == pred.spans:
+            return (1.0, 1.0, 1.0)
+        text = turn.text
+        tags = [
+            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if _tagged(s, kinds))
+            for spans in (gold.spans, pred.spans)
+        ]
+        return f1(*tags)
+
+    # -- correctness files -------------------------------------------------------------------------------------------
+
+    def _add_correctness(self, dialogue: int, gold: Dialogue, predicted: Mapping[int, Turn]) -> None:
+        """TripPy's files: a wrong turn is locally right iff its wrong slots are those of the last fresh error and the
+        turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
+        fresh: frozenset[str] | None = None
+        before_right = True
+        for number, _ in _numbered(gold, UserError):
+            correct = _correctness(predicted.get(number), gold.id, number)
+            wrong = frozenset(slot for slot, right in correct.items() if not right)
+            local = not wrong or (not before_right and wrong == fresh)
+            if not local:
+                fresh = wrong
+            before_right = not wrong
+            self._rows.extend(
+                FrameRow(
+                    dialogue, number, -1, not wrong, NAN, NAN, right=NAN, active=NAN, right_cat=NAN, active_cat=NAN,
+                    predicted=NAN, wrong=len(wrong), size=len(correct), local=local,
+                )
+            )  # fmt: skip
+            if self.by_slot:
+                for slot, right in correct.items():
+                    name = self.slots.setdefault(slot, len(self.slots))
+                    self._slot_rows.extend(SlotRow(dialogue, number, -1, name, right, NAN))
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def frames(self) -> Frames:
+        """The table of frames; what no prediction carries is NaN throughout, not 0."""
+        rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(COLUMN)).copy()
+        for seen, names in (
+            (self._intents_seen, ("intent",)),
+            (self._requests_seen, ("requested_f1", "requested_precision", "requested_recall")),
+            (self._spans_seen, ("tagging_f1", "tagging_precision", "tagging_recall")),
+        ):
+            if not seen:
+                rows[:, [COLUMN[name] for name in names]] = np.nan
+        return Frames(rows, self.profile, self._ontology(), self.dialogues, list(self.services))
+
+    def slot_table(self) -> Floats:
+        """One row a slot that gold or prediction has, a column per field of `SlotRow`."""
+        return np.frombuffer(self._slot_rows, dtype=np.float64).reshape(-1, len(SLOT_COLUMN)).copy()
+
+    def _ontology(self) -> int | None:
+        """How many slots there are to track, for slot accuracy over turns."""
+        if self.gold_services and self.gold_services <= normalize.MULTIWOZ_DOMAINS:
+            return normalize.MULTIWOZ_SLOTS  # also where MultiWOZ 2.2's schema lists slots that nobody tracks
+        return sum(len(service.slots) for service in self.schema.values()) if self.schema else None
+
+
+def _renumbered(names: dict[str, int], others: Mapping[str, int]) -> Floats:
+    """Codes of another scorer to ours; the last, at -1, stays what it is."""
+    return np.array([*(names.setdefault(name, len(names)) for name in others), -1], dtype=np.float64)
+
+
+def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
+    """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
+    if not any(turn.number is not None for turn in dialogue.turns):
+        return dialogue.user_turns()
+    return _rising(dialogue, kind)
+
+
+def _rising(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
+    last = -1
+    for number, turn in dialogue.user_turns():
+        if not last < number <= LAST_TURN:
+            what = f"a user turn has the number {number}" + (f" after {last}" if last >= 0 else "")
+            raise kind(what, dialogue=dialogue.id, hint="numbers must rise, from 0 on")
+        last = number
+        yield number, turn
+
+
+def _annotated(side: Side) -> bool:
+    """Whether a gold frame says anything: a state, an intent, a request."""
+    values, frame = side
+    state = None if frame is None else frame.state
+    return bool(values) or (state is not None and (state.active_intent, state.requested_slots) != (None, None))
+
+
+def _tagged(span: Span, kinds: Kinds) -> bool:
+    """Spans of non-categorical slots that stand in the text count."""
+    return kinds.categorical.get(span.slot) is False and span.start >= 0
+
+
+def _place(dialogue: Dialogue, turn: Turn) -> int:
+    """What a turn is called in errors: its number where the file gives one, else its index among all turns."""
+    if turn.number is not None:
+        return turn.number
+    return next(index for index, one in enumerate(dialogue.turns) if one is turn)
+
+
+def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:
+    if turn is not None and turn.correct is not None:
+        return turn.correct
+    what = "correctness is missing" if turn is None else "has values and not correctness"
+    hint = "is the file whole?" if turn is None else "the profile trade scores values"
+    raise PredictionError(what, dialogue=dialogue, turn=number, hint=hint)
+
+
+def f1(gold: tuple[object, ...], pred: tuple[object, ...]) -> tuple[float, float, float]:
+    """F1, precision, recall of two multisets; an empty side has precision or recall 1, as in the public script."""
+    if gold == pred:
+        return (1.0, 1.0, 1.0)
+    common = (Counter(gold) & Counter(pred)).total()
+    precision = common / len(pred) if pred else 1.0
+    recall = common / len(gold) if gold else 1.0
+    both = precision + recall
+    return (2.0 * precision * recall / both if both else 0.0, precision, recall)
