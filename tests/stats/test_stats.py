@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -255,6 +256,20 @@ def test_undefined_comparison() -> None:
     (nothing,) = compare([], [], [], [], resamples=20)
     assert math.isnan(nothing.difference)
     assert nothing.dialogues == 0
+
+
+@pytest.mark.parametrize(("count", "metrics", "resamples"), [(4000, 8, 4000), (20_000, 2, 500), (5, 100, 10_000)])
+def test_comparing_takes_little_memory(count: int, metrics: int, resamples: int) -> None:
+    # Beside two copies of the parts and the resampled differences, blocks of one size, whatever is compared.
+    num_a, den = dialogues(count, metrics, seed=16)
+    num_b, _ = dialogues(count, metrics, seed=17)
+    tracemalloc.start()
+    try:
+        compare(num_a, den, np.minimum(num_b, den), den, resamples=resamples)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 12e6 + 8 * (6 * count + 1.5 * resamples) * metrics
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from troth.core.errors import UserError
 from troth.stats.intervals import interval
-from troth.stats.paired import paired_parts, resampled_differences
+from troth.stats.paired import Pair, difference_of, paired
 from troth.stats.quantiles import normal_quantile
-from troth.stats.resampling import TIE, Array, ratio
+from troth.stats.resampling import TIE, Array, ratio, resampled
 
 Verdict = Literal["worse", "not worse", "undecided"]
 
@@ -54,15 +54,15 @@ def gate(
     if round(resamples * (1 - confidence), 6) < 5:
         hint = f"take {math.ceil(5 / (1 - confidence))} or more"
         raise UserError(f"{resamples} resamples are too few for a gate at confidence {confidence}", hint=hint)
-    base, new = _gate_parts(num_base, den_base, num_new, den_new)
+    pair = _gate_parts(num_base, den_base, num_new, den_new)
     difference = float((ratio(num_new, den_new) - ratio(num_base, den_base))[0])
-    drawn = resampled_differences(base, new, resamples=resamples, seed=seed)[:, 0]
+    drawn = resampled(pair, difference_of, resamples=resamples, seed=seed)[:, 0]
     # Undefined resamples stand at the far end of each bound, where they cannot help a decision; no interpolation, which
     # would make NaN of infinity.
     upper = float(np.quantile(np.where(np.isnan(drawn), np.inf, drawn), confidence, method="higher"))
     lower = float(np.quantile(np.where(np.isnan(drawn), -np.inf, drawn), 1 - confidence, method="lower"))
     low, high = (float(bound[0]) for bound in interval(drawn, confidence=confidence))
-    dialogues = base.shape[0]
+    dialogues = len(pair.num_a)
     if upper < -margin - TIE:
         return Gate("worse", difference, low, high, margin, dialogues)
     if lower >= -margin - TIE:
@@ -86,20 +86,18 @@ def _needed(drawn: Array, dialogues: int, distance: float, confidence: float) ->
     return max(wanted, dialogues + 1), None
 
 
-def _gate_parts(
-    num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike
-) -> tuple[Array, Array]:
-    """As `paired_parts`, for one metric; refuses whatever would let a gate pass on nothing."""
+def _gate_parts(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> Pair:
+    """As `paired`, for one metric; refuses whatever would let a gate pass on nothing."""
     sides = [np.asarray(side, dtype=np.float64) for side in (num_base, den_base, num_new, den_new)]
     if not all(np.isfinite(side).all() for side in sides):
         raise UserError("the gate's metric has a sum that is not a number", hint="look for NaN in the results")
-    base, new = paired_parts(*sides)
-    if base.shape[1] != 2:
-        raise ValueError(f"a gate is on one metric, not {base.shape[1] // 2}")
-    scored = min(int((side[:, 1] != 0).sum()) for side in (base, new))
+    pair = paired(*sides)
+    if pair.num_a.shape[1] != 1:
+        raise ValueError(f"a gate is on one metric, not {pair.num_a.shape[1]}")
+    scored = min(int((side != 0).sum()) for side in (pair.den_a, pair.den_b))
     if scored < 2:
         raise UserError(
             f"a gate needs two or more dialogues in which both systems can be scored, not {scored}",
             hint="are the files of both systems complete?",
         )
-    return base, new
+    return pair

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from troth.stats.intervals import check_confidence, interval
-from troth.stats.resampling import SWAPS, TIE, Array, columns, divide, on_grid, ratio, resampled_sums, words
+from troth.stats.resampling import SWAPS, TIE, Array, columns, divide, on_grid, ratio, resampled, words
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,16 @@ def compare(
     says nothing about size. Both are two-sided and count the observed data as one more draw, so that none is ever 0.
     """
     check_confidence(confidence)
-    a, b = paired_parts(num_a, den_a, num_b, den_b)
+    pair = paired(num_a, den_a, num_b, den_b)
     difference = ratio(num_b, den_b) - ratio(num_a, den_a)
-    drawn = resampled_differences(a, b, resamples=resamples, seed=seed)
+    drawn = resampled(pair, difference_of, resamples=resamples, seed=seed)
     low, high = interval(drawn, confidence=confidence)
     below, above = (drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0)  # NaN is neither
     p_bootstrap = np.minimum(1, 2 * (np.minimum(below, above) + 1) / ((~np.isnan(drawn)).sum(axis=0) + 1))
-    swapped, observed = _swapped_differences(a, b, resamples=resamples, seed=seed)
-    extreme = (np.abs(swapped) >= np.abs(observed) - TIE).sum(axis=0)
-    p_swaps = (extreme + 1) / ((~np.isnan(swapped)).sum(axis=0) + 1)
+    p_swaps = _randomization(pair, resamples=resamples, seed=seed)
     table = np.column_stack([difference, low, high, p_bootstrap, p_swaps])
     table[np.isnan(difference)] = np.nan
-    return [Comparison(d, lo, hi, p, q, len(a)) for d, lo, hi, p, q in table.tolist()]
+    return [Comparison(d, lo, hi, p, q, len(pair.num_a)) for d, lo, hi, p, q in table.tolist()]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -78,32 +77,44 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def paired_parts(num_a: ArrayLike, den_a: ArrayLike, num_b: ArrayLike, den_b: ArrayLike) -> tuple[Array, Array]:
-    """The parts of both systems, (D, 2M) each, on one grid."""
-    a, b = np.hstack(columns(num_a, den_a)), np.hstack(columns(num_b, den_b))
-    if a.shape != b.shape:
-        raise ValueError(f"both systems must have the same dialogues and metrics, not {a.shape} and {b.shape}")
-    a, b = on_grid(a, b)
-    return a, b
+class Pair(NamedTuple):
+    """Numerators and denominators of two systems, (D, M) each, a row for each dialogue."""
+
+    num_a: Array
+    den_a: Array
+    num_b: Array
+    den_b: Array
 
 
-def resampled_differences(a: Array, b: Array, *, resamples: int, seed: int) -> Array:
-    """B - A on each resample of the dialogues, (resamples, M)."""
-    sums = resampled_sums(np.hstack([a, b]), resamples=resamples, seed=seed)
-    num_a, den_a, num_b, den_b = np.hsplit(sums, 4)
+def paired(num_a: ArrayLike, den_a: ArrayLike, num_b: ArrayLike, den_b: ArrayLike) -> Pair:
+    """The sums of both systems, rounded so that all further sums are exact."""
+    a, b = columns(num_a, den_a), columns(num_b, den_b)
+    if a[0].shape != b[0].shape:
+        raise ValueError(f"both systems must have the same dialogues and metrics, not {a[0].shape} and {b[0].shape}")
+    (num_one, num_two), (den_one, den_two) = on_grid(a[0], b[0]), on_grid(a[1], b[1])
+    return Pair(num_one, den_one, num_two, den_two)
+
+
+def difference_of(num_a: Array, den_a: Array, num_b: Array, den_b: Array) -> Array:
+    """B - A from sums of numerators and denominators."""
     return divide(num_b, den_b) - divide(num_a, den_a)
 
 
-def _swapped_differences(a: Array, b: Array, *, resamples: int, seed: int) -> tuple[Array, Array]:
-    """Differences after swapping A and B in each dialogue with probability 1/2, and the one observed."""
-    count, metrics = a.shape[0], a.shape[1] // 2
-    total_a, total_b, change = a.sum(axis=0), b.sum(axis=0), b - a
-    blocks = [np.zeros((0, a.shape[1]))]
-    for block in words(stream=SWAPS, seed=seed, resamples=resamples, width=(count + 63) // 64, items=count):
-        bits = np.unpackbits(block.view(np.uint8), axis=1, count=count)
-        blocks.append(bits.astype(np.float64) @ change)
-    moved = np.concatenate(blocks)
-    new_a, new_b = total_a + moved, total_b - moved
-    swapped = divide(new_b[:, :metrics], new_b[:, metrics:]) - divide(new_a[:, :metrics], new_a[:, metrics:])
-    observed = divide(total_b[:metrics], total_b[metrics:]) - divide(total_a[:metrics], total_a[metrics:])
-    return swapped, observed
+def _randomization(pair: Pair, *, resamples: int, seed: int) -> Array:
+    """The share of random swaps of A and B, in each dialogue with probability 1/2, with a difference at least as large.
+
+    Swaps are counted in blocks; none is kept.
+    """
+    count, metrics = pair.num_a.shape
+    num_a, den_a, num_b, den_b = (side.sum(axis=0) for side in pair)
+    num_change, den_change = pair.num_b - pair.num_a, pair.den_b - pair.den_a
+    seen = np.abs(difference_of(num_a, den_a, num_b, den_b)) - TIE
+    extreme, defined = np.zeros(metrics), np.zeros(metrics)
+    width, items = (count + 63) // 64, max(count, 4 * metrics)
+    for block in words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
+        bits = np.unpackbits(block.view(np.uint8), axis=1, count=count).astype(np.float64)
+        num, den = bits @ num_change, bits @ den_change
+        swapped = np.abs(difference_of(num_a + num, den_a + den, num_b - num, den_b - den))
+        extreme += (swapped >= seen).sum(axis=0)  # NaN is not
+        defined += (~np.isnan(swapped)).sum(axis=0)
+    return (extreme + 1) / (defined + 1)

@@ -12,7 +12,7 @@ directly, whose stream NumPy keeps stable (unlike that of `Generator.integers`),
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,10 +38,8 @@ def bootstrap(num: ArrayLike, den: ArrayLike, *, resamples: int = 1000, seed: in
     The draw depends on the seed and on D alone. Systems scored on the same dialogues in the same order are therefore
     resampled alike, and the difference of two results is a paired one.
     """
-    n, d = columns(num, den)
-    (parts,) = on_grid(np.hstack([n, d]))
-    sums = resampled_sums(parts, resamples=resamples, seed=seed)
-    return divide(sums[:, : n.shape[1]], sums[:, n.shape[1] :])
+    parts = [on_grid(side)[0] for side in columns(num, den)]
+    return resampled(parts, divide, resamples=resamples, seed=seed)
 
 
 def columns(num: ArrayLike, den: ArrayLike) -> tuple[Array, Array]:
@@ -54,18 +52,27 @@ def columns(num: ArrayLike, den: ArrayLike) -> tuple[Array, Array]:
 
 
 def on_grid(*sides: Array) -> list[Array]:
-    """Values rounded to multiples of a power of two so coarse that every sum of D of them is exact.
+    """Copies in which values are rounded to multiples of a power of two so coarse that every sum of D of them is exact.
 
     Matrix products add up in an order that depends on the processor and the number of threads; exact sums do not mind.
-    Whole numbers stay as they are, others change by about D / 2^50 of the largest in their column at most.
+    Whole numbers stay as they are, others change by about D / 2^50 of the largest in their column at most. All sides
+    are put on one grid, so that their differences are exact, too.
     """
-    top = np.abs(np.concatenate(sides)).max(axis=0, initial=0.0)
+    top = np.max(
+        [np.abs([side.max(axis=0, initial=0.0), side.min(axis=0, initial=0.0)]) for side in sides], axis=(0, 1)
+    )
     _, exponent = np.frexp(top * max(len(sides[0]), 1))
-    # 53 bits hold the sum; two are kept for rounding up and for differences of two systems.
-    return [np.ldexp(np.rint(np.ldexp(side, 50 - exponent)), exponent - 50) for side in sides]
+    copies = []
+    for side in sides:
+        # 53 bits hold the sum; two are kept for rounding up and for differences of two systems.
+        copy = np.ldexp(side, 50 - exponent)
+        np.rint(copy, out=copy)
+        copies.append(np.ldexp(copy, exponent - 50, out=copy))
+    return copies
 
 
 def divide(num: Array, den: Array) -> Array:
+    """The quotients; NaN where the denominator is 0."""
     quotient: Array = np.divide(num, den, out=np.full(num.shape, np.nan), where=den != 0)
     return quotient
 
@@ -78,10 +85,11 @@ def _check_draw(resamples: int, seed: int) -> None:
 
 
 def words(*, stream: int, seed: int, resamples: int, width: int, items: int) -> Iterator[NDArray[np.uint64]]:
-    """Random 64-bit words, `width` per resample, in chunks of rows that hold about CHUNK items.
+    """Random 64-bit words, `width` per resample, in blocks of rows that hold about CHUNK items.
 
-    A row begins on a word of its own, so neither the chunk's size nor the number of resamples moves the rows before.
+    A row begins on a word of its own, so neither the block's size nor the number of resamples moves the rows before.
     """
+    _check_draw(resamples, seed)
     source = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(stream,)))
     rows = max(8, CHUNK // max(items, 1))
     for start in range(0, resamples, rows):
@@ -89,13 +97,14 @@ def words(*, stream: int, seed: int, resamples: int, width: int, items: int) -> 
         yield source.random_raw(here * width).astype("<u8", copy=False).reshape(here, width)
 
 
-def draws(count: int, *, resamples: int, seed: int) -> Iterator[Array]:
+def draws(count: int, *, resamples: int, seed: int, items: int = 0) -> Iterator[Array]:
     """How often each of `count` dialogues is drawn: a row for each resample, in blocks of rows.
 
-    The draw depends on the seed and on `count` alone.
+    The draw depends on the seed and on `count` alone. `items`: how many numbers the caller keeps for each resample, if
+    more than `count`; blocks are then smaller.
     """
-    _check_draw(resamples, seed)
-    for block in words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=(count + 1) // 2, items=count):
+    width = (count + 1) // 2
+    for block in words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=width, items=max(count, items)):
         # Multiply and shift maps 32 random bits to 0 … D-1, favouring some by D / 2^32: nothing that resampling sees.
         scaled = np.multiply(block.view("<u4"), np.uint64(count), dtype=np.uint64)
         scaled >>= np.uint64(32)
@@ -106,7 +115,18 @@ def draws(count: int, *, resamples: int, seed: int) -> Iterator[Array]:
         yield times
 
 
-def resampled_sums(parts: Array, *, resamples: int, seed: int) -> Array:
-    """Sums over D dialogues drawn with replacement, (resamples, columns): multiplicities times parts."""
-    sums = [times @ parts for times in draws(len(parts), resamples=resamples, seed=seed)]
-    return np.concatenate(sums)
+def resampled(parts: Sequence[Array], statistic: Callable[..., Array], *, resamples: int, seed: int) -> Array:
+    """A statistic of sums on each resample of the dialogues: shape (resamples, …).
+
+    `statistic` takes the column sums of each of the `parts`, a row for each resample, and returns as many rows. They
+    are computed in blocks, and only what it returns is kept.
+    """
+    made: Array | None = None
+    done = 0
+    for times in draws(len(parts[0]), resamples=resamples, seed=seed, items=sum(part.shape[1] for part in parts)):
+        block = statistic(*(times @ part for part in parts))
+        made = np.empty((resamples, *block.shape[1:])) if made is None else made
+        made[done : done + len(block)] = block
+        done += len(block)
+    assert made is not None, "there is at least one resample"
+    return made
