@@ -49,7 +49,7 @@ def test_the_public_sgd_script(shared: Path, mode: str) -> None:
     result = dst(
         str(shared / "data/sgd/dev"),
         str(shared / "data/sgd_predictions/dev"),
-        profile=PROFILES["sgd"].with_options(unit=unit, match=match),
+        profile=PROFILES["sgd"].with_rules(unit=unit, match=match),
         train_schema=str(shared / "data/sgd/train/schema.json"),
         by=("service", "domain"),
         metrics=list(PUBLIC.values()),

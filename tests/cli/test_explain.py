@@ -14,7 +14,7 @@ rule     from         to        before  after  change   alone  up  down  units
 case     ignore       keep       49.49  49.49   +0.00   +0.00   0     0    184
 match    fuzzy-indel  exact      49.49  34.78  -14.71  -14.71   0    37    184
 values   all          first      34.78  33.70   -1.09   -3.55   0     2    184
-typed    True         False      33.70  33.70   +0.00   +1.27   0     0    184
+typed    yes          no         33.70  33.70   +0.00   +1.27   0     0    184
 norm     none         multiwoz   33.70  33.70   +0.00   +0.00   0     0    184
 scope    schema       state      33.70  33.70   +0.00   +0.00   0     0    184
 average  frame        turn       33.70  33.70   +0.00   +0.00   0     0    184

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from troth.core.records import Dialogue, Frame, Schema, Service, SlotSchema, State, Turn
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
-from troth.tracking.metrics import Frames
+from troth.tracking.frames import Frames
+from troth.tracking.metrics import metric as find
 from troth.tracking.profiles import Profile
+from troth.tracking.scorer import Scorer
 
 Values = Mapping[str, str | tuple[str, ...]]
 States = Sequence[Mapping[str, Values] | None]  # a turn each: service to slots; None: no such turn
@@ -54,12 +55,12 @@ def frames(
     scorer = Scorer(profile, schema)
     for one, other in zip(gold, pred, strict=True):
         scorer.add(one, other)
-    return Frames(scorer.table(), profile, 30)
+    return replace(scorer.frames(), slots=30)
 
 
 def values(units: Frames, metric: str) -> list[float | None]:
     """The metric of each unit, None where it does not apply."""
-    parts = aggregate.metric(metric)(units)
+    parts = find(metric).compute(units)
     return [num if den else None for num, den in zip(parts.num.tolist(), parts.den.tolist(), strict=True)]
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.tracking.build import SCHEMA, States, Values, dialogue, frames, mean, values
 from troth.core.errors import PredictionError, UserError
 from troth.core.records import Dialogue, Frame, Span, State, Turn
-from troth.tracking.frames import Scorer, f1
-from troth.tracking.metrics import forgetting_rate
+from troth.tracking.metrics import recovery_rate
 from troth.tracking.profiles import PROFILES
+from troth.tracking.scorer import Scorer, f1
 
 SGD, EXACT, NEMO, TRADE, MWZEVAL, CHECKDST = (
     PROFILES[name] for name in ("sgd", "sgd-exact", "nemo", "trade", "mwzeval", "checkdst")
@@ -66,9 +66,7 @@ def test_profiles_differ_as_their_scripts_do(gold: Values, pred: Values, by_prof
 
 def test_difflib_and_indel_differ_and_are_both_to_be_had() -> None:
     pair = [dialogue([{"Stays_1": {"name": "tide"}}])], [dialogue([{"Stays_1": {"name": "diet"}}])]
-    indel, other = (
-        values(frames(*pair, SGD.with_options(match=m)), "jga")[0] for m in ("fuzzy-indel", "fuzzy-difflib")
-    )
+    indel, other = (values(frames(*pair, SGD.with_rules(match=m)), "jga")[0] for m in ("fuzzy-indel", "fuzzy-difflib"))
     assert (indel, other) == (0.5, 0.25)  # difflib's docs have this pair: the order of the two decides
 
 
@@ -76,7 +74,7 @@ def test_turn_unit_multiplies_the_joint_accuracies_and_nothing_else() -> None:
     gold = [{"Stays_1": {"name": "Alder"}, "Sights_1": {"fee": "free"}}]
     pred = [{"Stays_1": {"name": "Alder"}, "Sights_1": {"fee": "9"}}]
     by_frame = frames([dialogue(gold)], [dialogue(pred)], SGD)
-    by_turn = frames([dialogue(gold)], [dialogue(pred)], SGD.with_options(unit="turn"))
+    by_turn = frames([dialogue(gold)], [dialogue(pred)], SGD.with_rules(unit="turn"))
     assert values(by_frame, "jga") == [1, 0]
     assert values(by_turn, "jga") == [0]
     assert values(by_turn, "aga") == values(by_frame, "aga") == [1, 0]
@@ -113,7 +111,7 @@ def test_missing_predictions_score_zero_or_are_skipped(profile: object, pred: St
     assert sum(value == 0 for value in values(zero, "jga")) == missing
     assert sum(value == 0 for value in values(zero, "sa")) == missing
     assert sum(value == 0 for value in values(zero, "fga@1")) == missing
-    skipped = frames([dialogue(gold)], [guess], profile.with_options(missing="skip"))
+    skipped = frames([dialogue(gold)], [guess], profile.with_rules(missing="skip"))
     assert values(skipped, "jga") == [1.0] * (2 - missing)
 
 
@@ -160,11 +158,11 @@ def test_figure_1_of_the_fga_paper() -> None:
     assert values(units, "turn_match") == [1, 1, 0, 1, 0, 1]
 
 
-def test_forgetting_rate_of_the_paper() -> None:
-    assert forgetting_rate(6, 0.95) == pytest.approx(0.499, abs=5e-4)
+def test_recovery_rate_of_the_paper() -> None:
+    assert recovery_rate(6, 0.95) == pytest.approx(0.499, abs=5e-4)
     for turns, share in ((0, 0.5), (6, 1.0), (6, -0.1)):
         with pytest.raises(UserError):
-            forgetting_rate(turns, share)
+            recovery_rate(turns, share)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +186,7 @@ def test_fga_by_code_and_by_paper(
 ) -> None:
     pair = [dialogue([{"hotel": v} for v in gold])], [dialogue([{"hotel": v} for v in pred])]
     for rule, expected in (("code", code), ("paper", paper)):
-        units = frames(*pair, TRADE.with_options(fga=rule), schema=None)
+        units = frames(*pair, TRADE.with_rules(fga=rule), schema=None)
         assert values(units, "fga@1") == pytest.approx(expected, abs=5e-4), rule
 
 
@@ -202,7 +200,7 @@ def test_a_frame_looks_back_at_its_own_service() -> None:
 def test_a_second_fresh_mistake_is_seen_in_frames_as_in_turns() -> None:
     gold = [{"Stays_1": {"name": "Alder"}}, {"Stays_1": {"name": "Alder", "nights": "2"}}]
     pred = [{"Stays_1": {"name": "Birch"}}, {"Stays_1": {"name": "Birch", "nights": "3"}}]
-    for profile in (EXACT, EXACT.with_options(unit="turn"), SGD, NEMO, TRADE):
+    for profile in (EXACT, EXACT.with_rules(unit="turn"), SGD, NEMO, TRADE):
         units = frames([dialogue(gold)], [dialogue(pred)], profile)
         assert [value == values(units, "jga")[i] for i, value in enumerate(values(units, "turn_match"))] == [True, True]
 
@@ -279,7 +277,7 @@ def test_unknown_names_are_refused_with_the_near_one() -> None:
         Scorer(SGD, SCHEMA).add(good, dialogue([{"Stays_1": {"name": "Alder"}, "Stay_1": {}}]))
     lenient = Scorer(SGD, SCHEMA, strict=False)
     lenient.add(good, dialogue([{"Stays_1": {"name": "Alder", "nmae": "x"}, "Stay_1": {}}]))
-    assert lenient.table()[0, 3] == 1.0
+    assert lenient.frames().column("joint")[0] == 1.0
     assert (lenient.counts().ignored_slots, lenient.counts().ignored_frames) == (1, 1)
 
 
@@ -289,5 +287,5 @@ def test_turns_that_gold_lacks_are_refused() -> None:
 
 
 def test_sgd_needs_a_schema() -> None:
-    with pytest.raises(UserError, match="--schema"):
+    with pytest.raises(UserError, match="give the schema"):
         Scorer(SGD, None)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.tracking.build import SCHEMA, dialogue, frames, mean, values
 from troth.core.records import Dialogue
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
+from troth.stats.estimates import Resampling, scores
+from troth.tracking.cells import Grouping, TrackedSystem, cells
+from troth.tracking.metrics import chosen
 from troth.tracking.profiles import PROFILES, Profile
-from troth.tracking.scores import System as Scored
-from troth.tracking.scores import scores, system
+from troth.tracking.scorer import Scorer
 
 VALUE = st.sampled_from(["North", "north", "South", "dontcare", "Alder Court", "alder cort", "2", "3-star"])
 STAY = st.dictionaries(st.sampled_from([slot.name for slot in SCHEMA["Stays_1"].slots]), VALUE, max_size=4)
@@ -26,10 +26,10 @@ SIGHT = st.dictionaries(st.sampled_from(["name", "fee"]), VALUE, max_size=2)
 TURN = st.fixed_dictionaries({"Stays_1": STAY}, optional={"Sights_1": SIGHT})
 TURNS = st.lists(st.tuples(TURN, TURN), min_size=1, max_size=6)
 CORPUS = st.lists(TURNS, min_size=1, max_size=6)
-PROFILE = st.sampled_from([p for p in PROFILES.values() if p.name != "trippy"]).flatmap(
-    lambda p: st.sampled_from([p, p.with_options(unit="turn"), p.with_options(fga="paper")])
+PROFILE = st.sampled_from([p for p in map(PROFILES.load, PROFILES.own) if p.name != "trippy"]).flatmap(
+    lambda p: st.sampled_from([p, p.with_rules(unit="turn"), p.with_rules(fga="paper")])
 )
-METRICS = aggregate.names()
+METRICS = chosen()
 Pairs = list[tuple[Dialogue, Dialogue]]
 
 
@@ -40,17 +40,17 @@ def corpus(drawn: Sequence[Sequence[tuple[dict[str, dict[str, str]], dict[str, d
     ]
 
 
-def scored(pairs: Pairs, profile: Profile) -> Scored:
+def scored(pairs: Pairs, profile: Profile) -> TrackedSystem:
     scorer = Scorer(profile, SCHEMA)
     for gold, pred in pairs:
         scorer.add(gold, pred)
-    return system("s", scorer, SCHEMA)
+    return TrackedSystem.of("s", scorer)
 
 
 def table(pairs: Pairs, profile: Profile) -> dict[tuple[str, str], tuple[float | None, ...]]:
-    made = scores(
-        scored(pairs, profile), METRICS, ("service", "domain"), frozenset(["Stays_1"]), SCHEMA, resamples=20, seed=1
-    )
+    system = scored(pairs, profile)
+    grouping = Grouping(("service", "domain"), frozenset(["Stays_1"]), SCHEMA)
+    made = scores("s", cells(system, METRICS, grouping), system.frames.dialogues, Resampling(20, 1))
     return {(score.metric, score.group): (score.value, score.low, score.high, score.n) for score in made}
 
 
@@ -69,8 +69,8 @@ def test_merged_shards_equal_the_whole(drawn: list, profile: Profile, cut: int) 
     pairs = corpus(drawn)
     whole, *shards = (scored(part, profile) for part in (pairs, pairs[:cut], pairs[cut:]))
     for metric in METRICS:
-        sums = [[aggregate.metric(metric)(one.frames)[i].sum() for one in (whole, *shards)] for i in (0, 1)]
-        for total, *parts in sums:
+        every = [one.parts(metric) for one in (whole, *shards)]
+        for total, *parts in ([one.num.sum() for one in every], [one.den.sum() for one in every]):
             assert total == pytest.approx(sum(parts), abs=1e-9), metric
 
 
@@ -80,7 +80,7 @@ def test_perfect_predictions_score_1(drawn: list, profile: Profile) -> None:  # 
     golds = [gold for gold, _ in corpus(drawn)]
     units = frames(golds, golds, profile)
     for metric in METRICS:
-        assert mean(units, metric) in (1.0, None), metric
+        assert mean(units, metric.name) in (1.0, None), metric
 
 
 @settings(max_examples=100, deadline=None)
@@ -104,7 +104,7 @@ def test_every_value_is_a_fraction_and_the_categorical_split_multiplies(drawn: l
     pairs = corpus(drawn)
     units = frames([gold for gold, _ in pairs], [pred for _, pred in pairs], profile)
     for metric in METRICS:
-        assert all(value is None or -1e-12 <= value <= 1 + 1e-12 for value in values(units, metric)), metric
+        assert all(value is None or -1e-12 <= value <= 1 + 1e-12 for value in values(units, metric.name)), metric
     joint, cat, noncat = (values(units, metric) for metric in ("jga", "jga_cat", "jga_noncat"))
     for whole, a, b in zip(joint, cat, noncat, strict=True):
         assert whole == pytest.approx((1 if a is None else a) * (1 if b is None else b))

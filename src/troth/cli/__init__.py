@@ -37,6 +37,8 @@ COMMANDS = {  # name to where it is: a module is loaded when one of its commands
 
 
 class Lazy(click.Group):
+    """Commands whose modules are imported when they are called."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
@@ -45,10 +47,6 @@ class Lazy(click.Group):
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         found: click.Command = getattr(import_module(module), name)
-        if "_TROTH_COMPLETE" in os.environ:  # a shell asks what may come next
-            from troth.cli.completion import equip
-
-            equip(found, (cmd_name,))
         return found
 
     def resolve_command(
@@ -62,12 +60,12 @@ class Lazy(click.Group):
 @click.group(cls=Lazy, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="troth")
 def app() -> None:
-    """Tells whether a dialogue system is true."""
+    """Measures whether a dialogue system can be trusted: state tracking, robustness, faithfulness."""
 
 
 def main() -> None:
-    """Run a command; whatever is the user's to mend is one line on standard error."""
-    # Records are trees without cycles, so counting references frees them; the collector would only walk them.
+    """Runs a command. What the user can mend is reported in one line on standard error, with exit code 2."""
+    # Records hold no cycles, so counting references frees them; the collector would only walk them.
     gc.disable()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every console has a λ

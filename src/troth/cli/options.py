@@ -1,52 +1,113 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the types that let shells complete their values."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-GOLD = click.argument("gold", metavar="GOLD")
-PROFILE = click.option("--profile", metavar="NAME", help="Scoring recipe; see `troth ls profiles`.")
-SCHEMA = click.option("--schema", metavar="FILE", help="Services' schema, if it is not beside gold.")
-FORMAT = click.option("--format", metavar="NAME", help="Gold's format, if it should not be detected.")
-PRED_FORMAT = click.option("--pred-format", metavar="NAME", help="The predictions' format, likewise.")
-GOLD_OPTION = click.option("--gold", metavar="GOLD", help="Score prediction files against this gold first.")
-JSON = click.option("--json", is_flag=True, help="Print JSON.")
-SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
 
-WORKERS = click.option(
-    "--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one a core. Moves no figure."
-)
-OUT = click.option("--out", metavar="RUN", help="Write the run to this folder: figures, rows, dialogues.")
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """Names of a registry's members, one or several with commas. The registry is imported only to complete them."""
 
-NLI = click.option(
-    "--nli", metavar="NAME", default="embedded", show_default=True, help="Entailment model; see `troth ls backends`."
+    name = "names"
+
+    def __init__(self, *registries: str, also: Iterable[str] = ()) -> None:
+        """`registries`: import paths, "module:attribute"."""
+        self.registries, self.also = registries, tuple(also)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        before, comma, begun = incomplete.rpartition(",")
+        taken = before.split(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}", help=about)
+            for name, about in self._members().items()
+            if name.startswith(begun) and name not in taken
+        ]
+
+    def _members(self) -> dict[str, str]:
+        members = dict.fromkeys(self.also, "")
+        for path in self.registries:
+            module, _, attribute = path.partition(":")
+            registry = getattr(import_module(module), attribute)
+            members |= {name: about(registry, name) for name in registry}
+        return members
+
+
+def about(registry: Any, name: str) -> str:
+    """What a member of a registry says of itself: its `about` or `summary`, else the first line of its docstring."""
+    member = registry.load(name) if hasattr(registry, "load") else registry[name]
+    declared = getattr(member, "FORMAT", member)
+    text = getattr(declared, "about", None) or getattr(declared, "summary", None) or member.__doc__ or ""
+    return str(text).strip().partition("\n")[0]
+
+
+def option(flag: str, metavar: str, help: str, *names: str, type: Any = None, default: Any = None) -> Callable[[F], F]:
+    """An option with a value; a default is shown."""
+    return click.option(
+        flag, *names, metavar=metavar, type=type, default=default, show_default=default is not None, help=help
+    )
+
+
+def number(flag: str, default: int, help: str, *, least: int = 0) -> Callable[[F], F]:
+    """An option that is a whole number."""
+    return click.option(flag, type=click.IntRange(min=least), default=default, show_default=True, help=help)
+
+
+FILE = click.Path(allow_dash=True)  # completed by the shell; whether it exists is for the reader to say
+FOLDER = click.Path(file_okay=False)
+PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
+FORMATS = Names("troth.readers:FORMATS")
+TRACKING_METRICS = Names("troth.tracking.metrics:METRICS")
+RESPONSE_METRICS = Names("troth.responses.metrics:METRICS")
+GROUNDING_METRICS = Names("troth.grounding.metrics:METRICS")
+ALL_METRICS = Names(*TRACKING_METRICS.registries, *RESPONSE_METRICS.registries, *GROUNDING_METRICS.registries)
+BACKENDS = Names("troth.models:BACKENDS")
+
+GOLD = click.argument("gold", metavar="GOLD", type=FILE)
+PROFILE = option("--profile", "NAME", "Scoring recipe; `troth ls profiles` lists them.", type=PROFILES)
+SCHEMA = option("--schema", "FILE", "Schema of the services, if it is not beside gold.", type=FILE)
+TRAIN_SCHEMA = option("--train-schema", "FILE", "Training schema: adds scores for seen and unseen services.", type=FILE)
+FORMAT = option("--format", "NAME", "Format of gold. Default: detected.", type=FORMATS)
+PRED_FORMAT = option("--pred-format", "NAME", "Format of the predictions. Default: detected.", type=FORMATS)
+GOLD_OPTION = option("--gold", "GOLD", "Gold to score prediction files against.", type=FILE)
+JSON = click.option("--json", is_flag=True, help="Print JSON instead of tables.")
+SEED = number("--seed", 0, "Random seed of the bootstrap.")
+WORKERS = number("--workers", 0, "Worker processes (0 = one per core). Results do not depend on it.")
+OUT = option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
+NLI = option(
+    "--nli", "NAME", "Entailment model; `troth ls backends` lists the kinds.", type=BACKENDS, default="embedded"
 )
-LM = click.option(
-    "--lm", metavar="NAME", default="embedded", show_default=True, help="Language model; see `troth ls backends`."
+LM = option("--lm", "NAME", "Language model; `troth ls backends` lists the kinds.", type=BACKENDS, default="embedded")
+CACHE_FILE = click.option(
+    "--cache", metavar="FILE", type=FILE, default="", help="File of the models' answers. Default: see `troth cache`."
 )
-CACHE_FILE = click.option("--cache", metavar="FILE", default="", help="Models' answers; default: see `troth cache`.")
 
 
 def CACHE(command: F) -> F:  # noqa: N802
     """`--cache FILE` and `--no-cache`, as one argument `cache`: a file, "" for the usual one, None for no file."""
 
     @CACHE_FILE
-    @click.option("--no-cache", is_flag=True, help="Neither read nor keep models' answers.")
+    @click.option("--no-cache", is_flag=True, help="Neither read nor keep the models' answers.")
     @functools.wraps(command)
     def called(*args: Any, cache: str, no_cache: bool, **kwargs: Any) -> Any:
         if no_cache and cache:
-            raise click.UsageError("--cache and --no-cache are both given")
+            raise click.UsageError("--cache and --no-cache exclude each other")
         return command(*args, cache=None if no_cache else cache, **kwargs)
 
     return called  # type: ignore[return-value]
 
 
 def resamples(default: int, least: int) -> Callable[[F], F]:
-    kind = click.IntRange(min=least)
-    return click.option("--resamples", type=kind, default=default, show_default=True, help="Of the dialogues.")
+    return number("--resamples", default, "Number of bootstrap resamples (over dialogues).", least=least)

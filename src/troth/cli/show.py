@@ -11,6 +11,7 @@ import msgspec
 
 from troth.core.errors import GoneError
 from troth.core.table import Table, one_line
+from troth.storage.result import Result, written
 
 
 def table(table: Table) -> None:
@@ -65,3 +66,19 @@ def note(line: str) -> None:
 def printable(line: str) -> str:
     """Text from dialogues may hold terminal escapes; they are shown, not obeyed."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in line)
+
+
+def result(result: Result, *, json_form: bool, out: str | None = None) -> None:
+    """The scores of a run as tables or JSON on standard output, and what a reader should know on standard error."""
+    if json_form:
+        json(result.scores)
+    else:
+        tables(result.tables())
+    if out is not None:
+        note(written(out))
+    reasons = dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all")
+    for reason in reasons:
+        names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
+        note(f"not scored: {', '.join(names)}: {reason}")
+    for line in result.notes:
+        note(line)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,28 +9,46 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from troth.tracking.explain import Step
-    from troth.tracking.score import Result
+    from troth.tracking.explain import RuleStep
+
+_GROUPS = options.Names(also=("service", "domain", "slot", "turn"))
+
+
+def _rule(name: str) -> options.Names:
+    return options.Names(also=CHOICES[name])
 
 
 @click.command(no_args_is_help=True)
 @options.GOLD
-@click.argument("pred", nargs=-1, metavar="[PRED]...")
+@click.argument("pred", nargs=-1, metavar="[PRED]...", type=options.FILE)
 @options.PROFILE
-@click.option("--profiles", metavar="NAMES", help="Several recipes side by side: all, or names with commas.")
-@click.option("--match", metavar="NAME", help="fuzzy-indel, fuzzy-difflib or exact.")
-@click.option("--unit", metavar="NAME", help="frame or turn.")
+@options.option(
+    "--profiles", "NAMES", "Several recipes side by side: all, or names with commas.", type=options.PROFILES
+)
+@options.option("--match", "NAME", "How values are compared: fuzzy-indel, fuzzy-difflib or exact.", type=_rule("match"))
+@options.option("--unit", "NAME", "What is right or wrong as a whole: frame or turn.", type=_rule("unit"))
+@options.option(
+    "--norm", "NAME", "Normaliser of slots and values: none, multiwoz, mwzeval, checkdst.", type=_rule("norm")
+)
 @options.SCHEMA
-@click.option("--train-schema", metavar="FILE", help="The training services: tells seen from unseen.")
-@click.option("--lambda", "rates", metavar="LIST", help="FGA's λ, with commas.  [default: 0.25,0.5,0.75,1]")
-@click.option("--forget", metavar="T,P", help="Also FGA's λ by which a mistake is forgotten to the share P in T turns.")
-@click.option("--fga", metavar="RULE", help="code (the published numbers) or paper (algorithm 1).")
-@click.option("--missing", metavar="RULE", help="zero, or skip as the public script does.")
-@click.option("--unknown", type=click.Choice(["error", "ignore"]), default="error", help="Slots outside the schema.")
-@click.option("--metrics", metavar="NAMES", help="Only these, with commas.")
-@click.option("--by", metavar="NAMES", help="Also by service, domain, slot, turn; with commas.")
+@options.TRAIN_SCHEMA
+@options.option("--lambda", "LIST", "Rates λ of FGA, with commas.  [default: 0.25,0.5,0.75,1]", "rates")
+@options.option("--forget", "T,P", "Also the rate λ at which FGA recovers to the share P after T turns.")
+@options.option("--fga", "RULE", "FGA by the authors' code (code) or by the paper (paper).", type=_rule("fga"))
+@options.option(
+    "--missing", "RULE", "Missing predictions score zero, or are left out (skip) as in the public script.",
+    type=_rule("missing"),
+)  # fmt: skip
+@click.option(
+    "--unknown", type=click.Choice(["error", "ignore"]), default="error", show_default=True,
+    help="Predicted slots that the schema does not have.",
+)  # fmt: skip
+@click.option("--common", is_flag=True, help="Score only the dialogues that gold and all predictions have.")
+@options.option("--metrics", "NAMES", "Metrics to score, with commas. Default: all.", type=options.TRACKING_METRICS)
+@options.option("--by", "NAMES", "Also score by service, domain, slot, turn; with commas.", type=_GROUPS)
 @options.FORMAT
 @options.PRED_FORMAT
 @options.resamples(1000, 1)
@@ -45,72 +61,50 @@ def dst(
     pred: tuple[str, ...],
     profile: str | None,
     profiles: str | None,
-    match: str | None,
-    unit: str | None,
-    schema: str | None,
-    train_schema: str | None,
     rates: str | None,
     forget: str | None,
-    fga: str | None,
-    missing: str | None,
-    unknown: str,
     metrics: str | None,
-    by: str | None,
-    format: str | None,
-    pred_format: str | None,
-    resamples: int,
-    seed: int,
-    workers: int,
     out: str | None,
     json: bool,
+    **settings: Any,
 ) -> None:
     """State tracking: every metric of the field, with intervals, for one system or several.
 
     GOLD is a file, a folder, an archive, or - for standard input; each PRED a path, or NAME=PATH. Without PRED, GOLD
-    holds both.
+    holds both sides.
     """
-    from troth.tracking import score as runner
+    from troth.tracking.metrics import DEFAULT_RATES
+    from troth.tracking.score import dst as run
 
-    rules = {"unit": unit, "match": match, "missing": missing, "fga": fga}
     if profile and profiles:
         raise UserError("--profile and --profiles exclude each other", hint="give one of them")
-    named = profiles or profile
-    result = runner.dst(
+    result = run(
         gold,
         *pred,
-        profile=named.split(",") if named and named != "all" else named,
-        rules=rules,
-        schema=schema,
-        train_schema=train_schema,
-        by=[name.strip() for name in by.split(",")] if by else (),
-        metrics=_metrics(metrics, rates, forget),
-        formats=(format, pred_format),
-        unknown=unknown,
-        resamples=resamples,
-        seed=seed,
-        workers=workers or os.cpu_count() or 1,
-        keep=out is not None,
+        profile=profiles or profile,
+        metrics=metrics,
+        rates=_rates(rates, forget) or DEFAULT_RATES,
+        explorer=out is not None,
+        out=out,
+        **settings,
     )
-    if out is not None:
-        arguments = {"gold": gold, "pred": list(pred), "by": by, "resamples": resamples, "seed": seed, **rules}
-        _save(out, result, {**arguments, "schema": schema, "train_schema": train_schema})
-    if json:
-        show.json(result.scores)
-    else:
-        show.tables(tables.of_scores(result.scores))
-    _note(result)
+    show.result(result, json_form=json, out=out)
+    for system, counts in result.counts.items():
+        lacking = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
+        first = next(score for score in result.scores if score.system == system)
+        show.note(f"{system}: {', '.join(lacking)}; {first.signature}")
 
 
-def _metrics(metrics: str | None, rates: str | None, forget: str | None) -> list[str] | None:
-    from troth.tracking import metrics as aggregate
+def _rates(rates: str | None, forget: str | None) -> list[float]:
+    """The λ that are asked for; none for the default ones."""
+    from troth.tracking.metrics import DEFAULT_RATES, recovery_rate
 
-    if metrics is not None:
-        return [name.strip() for name in metrics.split(",")]
-    chosen = [_rate(text) for text in rates.split(",")] if rates is not None else list(aggregate.DEFAULT_RATES)
+    chosen = [_rate(text) for text in rates.split(",")] if rates is not None else []
     if forget is not None:
         turns, _, share = forget.partition(",")
-        chosen.append(aggregate.forgetting_rate(_number(turns, "--forget"), _number(share, "--forget")))
-    return aggregate.names(chosen)
+        rate = recovery_rate(_number(turns, "--forget"), _number(share, "--forget"))
+        chosen = [*(chosen or DEFAULT_RATES), rate]
+    return chosen
 
 
 def _rate(text: str) -> float:
@@ -129,63 +123,22 @@ def _number(text: str, option: str) -> float:
         ) from None
 
 
-def _save(out: str, result: Result, arguments: dict[str, Any]) -> None:
-    from troth.storage import runs as store
-
-    counts = {system.name: asdict(system.counts) for system in result.systems}
-    store.save(
-        out,
-        command="dst",
-        arguments=arguments,
-        scores=result.scores,
-        rows=result.rows(),
-        counts=counts,
-        dialogues=result.dialogues(),
-    )
-    show.note(store.written(out))
-
-
-def _note(result: Result) -> None:
-    """What has no score and why, and what was missing or left aside: told whatever form the scores have."""
-    for reason in dict.fromkeys(score.reason for score in result.scores if score.reason):
-        names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
-        show.note(f"not scored: {', '.join(names)}: {reason}")
-    for system in result.systems:
-        lacking = [f"{count} {name.replace('_', ' ')}" for name, count in asdict(system.counts).items() if count]
-        first = next(score for score in result.scores if score.system == system.name)
-        show.note(f"{system.name}: {', '.join(lacking)}; {first.signature}")
-
-
 @click.command(no_args_is_help=True)
 @options.GOLD
-@click.argument("pred", required=False, metavar="[PRED]")
-@click.option("--from", "start", metavar="NAME", default="sgd", show_default=True, help="The profile to start at.")
-@click.option("--to", "end", metavar="NAME", default="trade", show_default=True, help="The profile to end at.")
-@click.option("--metric", metavar="NAME", default="jga", show_default=True, help="Whose change is explained.")
-@click.option("--examples", type=click.IntRange(min=0), default=3, help="Units shown of those that a rule flips.")
+@click.argument("pred", required=False, metavar="[PRED]", type=options.FILE)
+@options.option("--from", "NAME", "Profile to start from.", "start", type=options.PROFILES, default="sgd")
+@options.option("--to", "NAME", "Profile to end at.", "end", type=options.PROFILES, default="trade")
+@options.option("--metric", "NAME", "Metric whose change is explained.", type=options.TRACKING_METRICS, default="jga")
+@options.number("--examples", 3, "Units to show for each rule.")
 @options.SCHEMA
 @options.FORMAT
 @options.PRED_FORMAT
 @options.JSON
-def explain(
-    gold: str,
-    pred: str | None,
-    start: str,
-    end: str,
-    metric: str,
-    examples: int,
-    schema: str | None,
-    format: str | None,
-    pred_format: str | None,
-    json: bool,
-) -> None:
-    """Which rule moves the score by how much between two recipes, and which units it flips."""
+def explain(gold: str, pred: str | None, start: str, end: str, examples: int, json: bool, **settings: Any) -> None:
+    """Why a published number differs: which rule of two recipes moves the score by how much, and which units."""
     from troth.tracking.explain import explain as run
-    from troth.tracking.profiles import profile as find
 
-    steps = run(
-        gold, pred, start=find(start), end=find(end), metric=metric, schema=schema, formats=(format, pred_format)
-    )
+    steps = run(gold, pred, start=start, end=end, **settings)
     if json:
         show.json(steps)
         return
@@ -202,7 +155,7 @@ def explain(
             show.text(f"{step.rule}: {place}: {was} → {now}")
 
 
-def _step_row(step: Step) -> tuple[str, ...]:
+def _step_row(step: RuleStep) -> tuple[str, ...]:
     change = None if step.before is None or step.after is None else step.after - step.before
     signed = ["–" if value is None else f"{100 * value:+.2f}" for value in (change, step.alone)]
     flips = ["–" if count is None else str(count) for count in (step.raised, step.lowered)]
@@ -215,14 +168,13 @@ def _step_row(step: Step) -> tuple[str, ...]:
 @options.PROFILE
 @options.SCHEMA
 @options.FORMAT
-@click.option("--places", type=click.IntRange(min=0), default=3, help="How many places to show of each finding.")
+@options.number("--places", 3, "Places to show for each finding.")
 @options.JSON
 def check(gold: str, profile: str | None, schema: str | None, format: str | None, places: int, json: bool) -> None:
-    """Gold scored against itself, and what is odd in its annotation."""
+    """Is gold fit to score against? Scores it against itself, and lists what is odd in its annotation."""
     from troth.tracking.check import check as run
-    from troth.tracking.profiles import profile as find
 
-    checked = run(gold, profile=find(profile) if profile else None, schema=schema, format=format)
+    checked = run(gold, profile=profile, schema=schema, format=format)
     if json:
         show.json(checked)
         return

@@ -41,6 +41,9 @@ class Registry:
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self.members()
 
+    def __getitem__(self, name: str) -> Any:
+        return self.load(name)
+
     def load(self, name: str) -> Any:
         """The member of this name."""
         member = self.own[name] if name in self.own else self.members().get(name)

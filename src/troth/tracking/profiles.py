@@ -60,9 +60,10 @@ class Profile:
         return replace(self, **changed)
 
 
-# What each rule may be changed to on top of a profile; the other values belong to profiles of their own.
+OWN = ("fuzzy-raw", "partial-95", "given", "code-trippy")  # values that belong to one profile only
+# What each rule may be changed to on top of a profile.
 CHOICES: dict[str, tuple[str, ...]] = {
-    rule.name: tuple(c for c in rule.metadata["choices"] if c not in ("given", "code-trippy"))
+    rule.name: tuple(choice for choice in rule.metadata["choices"] if choice not in OWN)
     for rule in fields(Profile)
     if "choices" in rule.metadata
 }

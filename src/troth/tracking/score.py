@@ -34,6 +34,7 @@ class TrackingOptions(TypedDict, total=False):
     profile: ProfileLike | Sequence[ProfileLike] | None
     unit: str | None
     match: str | None
+    norm: str | None
     missing: str | None
     fga: str | None
     metrics: str | Iterable[str] | None
@@ -57,6 +58,7 @@ class TrackingSettings:
     profile: ProfileLike | Sequence[ProfileLike] | None = None  # a name, a Profile, several, or "all"; None: by format
     unit: str | None = None  # rules to change on top of the profile
     match: str | None = None
+    norm: str | None = None
     missing: str | None = None
     fga: str | None = None
     metrics: str | Iterable[str] | None = None  # None: all
@@ -76,7 +78,7 @@ class TrackingSettings:
 
     @property
     def rules(self) -> dict[str, str | None]:
-        return {"unit": self.unit, "match": self.match, "missing": self.missing, "fga": self.fga}
+        return {name: getattr(self, name) for name in ("unit", "match", "norm", "missing", "fga")}
 
 
 def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
@@ -84,7 +86,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
 
     `gold` and each of `preds` are files, folders or archives in any known format; a prediction may be given as
     `NAME=PATH`. Without `preds`, `gold` must hold both sides. The options are those of `TrackingSettings`; rules of
-    the profile (`unit`, `match`, `missing`, `fga`) can be changed one by one.
+    the profile (`unit`, `match`, `norm`, `missing`, `fga`) can be changed one by one.
 
     >>> from troth import demo
     >>> result = dst(demo.path("gold"), demo.path("hasty"), metrics="jga,aga", resamples=50)

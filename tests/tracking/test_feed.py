@@ -12,13 +12,13 @@ import pytest
 
 from troth import demo
 from troth.core.errors import UserError
-from troth.tracking import pool
+from troth.tracking import feed
 from troth.tracking.score import dst
 
 
 @pytest.fixture(autouse=True)
 def _share_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "WORTH_IT", 1)
+    monkeypatch.setattr(feed, "WORTH_IT", 1)
 
 
 def dialogues(side: str) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def spread(items: list[dict[str, Any]], files: int, seed: int) -> list[list[dict
 def scores(gold: str, pred: str, workers: int) -> Any:
     schema = str(Path(demo.path("gold")) / "schema.json")
     result = dst(gold, f"s={pred}", schema=schema, by=("service", "slot", "turn"), workers=workers)
-    return result.scores, result.systems[0].counts
+    return result.scores, result.counts["s"]
 
 
 @pytest.mark.parametrize("seeds", [(0, 0), (0, 1)], ids=["aligned", "dialogues in other files"])
@@ -50,7 +50,7 @@ def test_workers_move_no_figure(tmp_path: Path, seeds: tuple[int, int], workers:
     gold = write(tmp_path / "gold", spread(dialogues("gold"), 5, seeds[0]))
     pred = write(tmp_path / "pred", spread(dialogues("hasty")[3:], 5, seeds[1]))  # three are missing
     expected = scores(gold, pred, 1)
-    assert expected[1].missing_dialogues == 3
+    assert expected[1]["missing_dialogues"] == 3
     assert scores(gold, pred, workers) == expected
 
 
@@ -63,7 +63,9 @@ def test_errors_of_any_share_are_told(tmp_path: Path, workers: int) -> None:
     with pytest.raises(UserError, match=r"dialogues_002.json: dialogue demo_99: predicted, but gold has no such"):
         scores(gold, pred, workers)
     pred = write(tmp_path / "twice", [pred_items[:8], pred_items[8:16], [*pred_items[16:], pred_items[0]]])
-    with pytest.raises(UserError, match=rf"dialogues_002.json: dialogue {pred_items[0]['dialogue_id']}: comes twice"):
+    with pytest.raises(
+        UserError, match=r"dialogues_002.json: dialogue figure_1: duplicate dialogue id"
+    ):
         scores(gold, pred, workers)
     pred = write(tmp_path / "broken", [pred_items[:8], pred_items[8:16], pred_items[16:]])
     for name in ("dialogues_002.json", "dialogues_001.json"):
@@ -75,7 +77,8 @@ def test_errors_of_any_share_are_told(tmp_path: Path, workers: int) -> None:
 def test_a_killed_worker_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = write(tmp_path / "gold", spread(dialogues("gold"), 4, 0))
     pred = write(tmp_path / "pred", spread(dialogues("hasty"), 4, 0))
-    monkeypatch.setattr(pool, "_child", lambda *_: os._exit(9))
+    parent, score = os.getpid(), feed._score
+    monkeypatch.setattr(feed, "_score", lambda *share: score(*share) if os.getpid() == parent else os._exit(9))
     with pytest.raises(UserError, match="a worker was ended from outside"):
         scores(gold, pred, 2)
 
@@ -86,9 +89,60 @@ def test_shares_are_whole_and_about_equal(tmp_path: Path) -> None:
         for number, size in enumerate((10, 10, 100, 10, 10, 60)):
             (tmp_path / folder / f"{number}.json").write_text("x" * size)
     for workers in (2, 3, 6, 9):
-        shares = pool._shares(str(tmp_path / "a"), str(tmp_path / "b"), workers)
+        shares = cuts(tmp_path, workers)
         assert len(shares) == min(workers, 6)
-        assert [Path(f).name for gold, _ in shares for f in gold or ()] == [f"{n}.json" for n in range(6)]
-        assert all(gold for gold, _ in shares)
-    two = pool._shares(str(tmp_path / "a"), str(tmp_path / "b"), 2)
-    assert [len(gold or ()) for gold, _ in two] == [3, 3]
+        assert [number for cut in shares for number in range(6)[cut]] == list(range(6))
+        assert all(range(6)[cut] for cut in shares)
+    assert cuts(tmp_path, 2) == [slice(0, 3), slice(3, 6)]
+
+
+def cuts(folder: Path, workers: int) -> list[slice]:
+    systems = [feed.Predictions(str(folder / "b"), list)]
+    return [share.files or slice(None) for share in feed._shares(feed.Corpus(str(folder / "a")), systems, workers)]
+
+
+def test_systems_are_shared_out_where_files_cannot_be(tmp_path: Path) -> None:
+    gold = write(tmp_path / "gold", [dialogues("gold")])
+    preds = [write(tmp_path / name, [[one] for one in dialogues(name)]) for name in ("hasty", "sturdy")]
+    systems = [feed.Predictions(pred, list) for pred in (*preds, *preds)]
+    shares = feed._shares(feed.Corpus(gold), systems, 2)
+    assert [share.systems for share in shares] == [range(2), range(2, 4)]
+    schema = str(Path(demo.path("gold")) / "schema.json")
+    one, two = (dst(gold, *preds, schema=schema, resamples=20, workers=workers) for workers in (1, 2))
+    assert (one.scores, one.counts) == (two.scores, two.counts)
+
+
+def test_gold_is_read_once_for_all_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from troth import readers
+
+    opened: list[str] = []
+    batches = readers.batches
+
+    def counted(path: str, *args: Any, **kwargs: Any) -> Any:
+        opened.append(path)
+        return batches(path, *args, **kwargs)
+
+    monkeypatch.setattr(readers, "batches", counted)
+    dst(demo.path("gold"), demo.path("hasty"), demo.path("sturdy"), resamples=5)
+    assert opened.count(demo.path("gold")) == 1
+
+
+def test_common_dialogues_alone(tmp_path: Path) -> None:
+    schema = str(Path(demo.path("gold")) / "schema.json")
+    items = dialogues("hasty")
+    some = write(tmp_path / "some", [items[2:]])
+    stray = write(tmp_path / "stray", [[*items[:-1], {**items[0], "dialogue_id": "demo_99"}]])
+    gold = demo.path("gold")
+    result = dst(gold, f"a={some}", f"b={stray}", schema=schema, resamples=20, common=True)
+    ids = {one["dialogue_id"] for one in items[2:-1]}
+    assert {count["dialogues"] for count in result.counts.values()} == {len(ids)}
+    assert set(result.rows()["dialogue"]) == ids
+    with pytest.raises(UserError, match="gold has no such dialogue"):
+        dst(gold, stray, schema=schema)
+
+
+def test_another_split_is_named_as_such(tmp_path: Path) -> None:
+    other = [{**one, "dialogue_id": f"x{number}"} for number, one in enumerate(dialogues("hasty"))]
+    pred = write(tmp_path / "other", [other])
+    with pytest.raises(UserError, match=rf"0 of {len(other)} dialogue ids are in gold \(do gold and prediction belong"):
+        dst(demo.path("gold"), pred)
