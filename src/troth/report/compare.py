@@ -88,15 +88,7 @@ def compare(
         for metric in names:
             _check_alike(base, other, metric)
     tested = [one for other in others for one in paired(base, other, names, resamples=resamples, seed=seed)]
-    corrected = stats.holm([one.result.p_randomization for one in tested])
-    return [
-        Difference(
-            base=base.name, system=one.system.name, difference=one.result.difference, low=one.result.low,
-            high=one.result.high, p_bootstrap=one.result.p_bootstrap, p_randomization=one.result.p_randomization,
-            p_holm=p, dialogues=one.result.dialogues, **_facts(base, one.system, one.metric),
-        )
-        for one, p in zip(tested, corrected, strict=True)
-    ]  # fmt: skip
+    return corrected(base, tested)
 
 
 def gate(
@@ -147,6 +139,18 @@ def paired(
     parts = [np.stack(sides, axis=1) for one in (base, other) for sides in zip(*map(one.sums, metrics), strict=True)]
     found = stats.compare(*parts, resamples=resamples, seed=seed)
     return [Paired(other, metric, result) for metric, result in zip(metrics, found, strict=True)]
+
+
+def corrected(base: ScoredSystem, tested: Sequence[Paired]) -> list[Difference]:
+    """Comparisons with a base, with Holm's correction over all of them."""
+    return [
+        Difference(
+            base=base.name, system=one.system.name, difference=one.result.difference, low=one.result.low,
+            high=one.result.high, p_bootstrap=one.result.p_bootstrap, p_randomization=one.result.p_randomization,
+            p_holm=p, dialogues=one.result.dialogues, **_facts(base, one.system, one.metric),
+        )
+        for one, p in zip(tested, stats.holm([one.result.p_randomization for one in tested]), strict=True)
+    ]  # fmt: skip
 
 
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:

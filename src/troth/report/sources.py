@@ -153,11 +153,16 @@ class ScoredSystem:
         """The run's metrics that are derived from one."""
         return [metric for metric in self.source.result.metrics if metric.of == of]
 
+    @property
     def counts(self) -> Mapping[str, int]:
+        """Sizes, and what was missing."""
         return self.source.result.counts.get(self.system, {})
 
     def rows(self, metric: str) -> pl.DataFrame:
         return self.source.by_metric.get((self.system, metric), self.source.rows.clear())
+
+    def has_rows(self, metric: str) -> bool:
+        return bool(self.rows(metric)["den"].sum() > 0)
 
     @cached_property
     def dialogues(self) -> tuple[str, ...]:

@@ -22,12 +22,12 @@ NO_ROOM = "is there room, and permission to write?"
 ANOTHER = "choose another name"
 
 
-def check_new(out: str) -> Path:
+def check_new(out: str, kind: str = "file") -> Path:
     """Checked before any work is done: nothing exists under this name, and there is a folder to put it in."""
     place = Path(out)
     with writing(out, ANOTHER):
         if place.exists() or place.is_symlink():
-            raise _exists(out)
+            raise _exists(out, kind)
         _check_parent(place, out)
     return place
 
@@ -83,7 +83,7 @@ def new_folder(out: str) -> Iterator[Path]:
     """A folder to fill, which appears under the name `out` when it is whole, and not at all if anything fails."""
     place = Path(out)
     if place.exists() or place.is_symlink():
-        raise UserError("exists already", file=out, hint="name a new folder")
+        raise _exists(out, "folder")
     with _part_folder(place, out) as part:
         yield part
         part.rename(place)
@@ -189,5 +189,5 @@ def _check_not_current(place: Path, out: str) -> None:
         raise UserError(f"{what}, which cannot be replaced", file=out or ".", hint="name a new folder")
 
 
-def _exists(out: str) -> UserError:
-    return UserError("exists already", file=out, hint="name a new file")
+def _exists(out: str, kind: str = "file") -> UserError:
+    return UserError("exists already", file=out, hint=f"name a new {kind}")

@@ -126,9 +126,8 @@ def _without_backtrace() -> Iterator[None]:
 
 # -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
 
-_LOWER = ("ser", "ss_", "all_wrong_", "false_accepts", "gold_rejected")
+_LOWER = r"ser|ser_applicable|(ss|all_wrong)_.+|(false_accepts|gold_rejected)(:.+)?"
 _FAMILIES = (  # names of derived metrics: the metric that they are of, and what by
-    r"(?P<variant>faithful):(?P<of>.+)",
     r"(?P<variant>ss|all_wrong)_(?P<of>.+)",
     r"(?P<of>[^:]+):(?P<variant>.+)",
     r"(?P<of>.+)_(?P<variant>orig|drop|v\d.*|.*\+.*)",
@@ -143,7 +142,7 @@ def _completed(run: Run) -> Run:
         scale = score.scale
         if scale == "share" and run.command in ("ground", "meta eval") and not score.metric.startswith("faithful:"):
             scale = "p" if run.command == "meta eval" and score.metric.startswith("p:") else "number"
-        better: Better = "lower" if score.metric.startswith(_LOWER) else "higher"
+        better: Better = "lower" if re.fullmatch(_LOWER, score.metric) else "higher"
         derived = next(filter(None, (re.fullmatch(form, score.metric) for form in _FAMILIES)), None)
         of, variant = (derived["of"], derived["variant"]) if derived else ("", "")
         metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale, of=of, variant=variant)

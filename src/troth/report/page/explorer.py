@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from troth.report.page.model import Source
+from troth.report.sources import Source
 from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, SystemView, TurnView, Utterance
 
 ORIGINAL = "orig"  # the wording that is none of the variants
@@ -33,7 +33,7 @@ KIND = {kind: place for place, kind in enumerate(KINDS)}
 
 
 class _Pack:
-    """Everything said more than once gets a number."""
+    """Numbers for texts and slot values, so that each is stored once."""
 
     def __init__(self) -> None:
         self.texts: dict[str, int] = {}
@@ -94,17 +94,17 @@ def _rounded(values: Sequence[float] | None) -> list[float] | None:
 
 def pack(sources: Sequence[Source]) -> str | None:
     """The block as base64 of gzip of JSON; None if no run holds dialogues."""
-    found = _merged(sources)
-    if not found:
+    merged = _merged(sources)
+    if not merged:
         return None
     packed = _Pack()
     systems: dict[str, int] = {}
     sets: dict[str, int] = {}
     dialogues = []
-    for kept in found:
-        golds = {said.number: said.state or {} for said in kept.utterances if said.number is not None}
+    for view in merged:
+        golds = {said.number: said.state or {} for said in view.utterances if said.number is not None}
         tracks = []
-        for track in kept.tracks:
+        for track in view.tracks:
             turns = {turn.number: packed.turn(turn, golds.get(turn.number, {})) for turn in track.tracked}
             tracks.append(
                 [
@@ -113,15 +113,9 @@ def pack(sources: Sequence[Source]) -> str | None:
                     [packed.answer(answer) for answer in track.answers],
                 ]
             )
-        dialogues.append(
-            [
-                sets.setdefault(kept.set, len(sets)),
-                kept.id,
-                [packed.text(service) for service in kept.services],
-                [packed.utterance(said) for said in kept.utterances],
-                tracks,
-            ]
-        )
+        services = [packed.text(service) for service in view.services]
+        utterances = [packed.utterance(said) for said in view.utterances]
+        dialogues.append([sets.setdefault(view.set, len(sets)), view.id, services, utterances, tracks])
     block = {
         "texts": list(packed.texts),
         "entries": [list(entry) for entry in packed.entries],
@@ -134,49 +128,48 @@ def pack(sources: Sequence[Source]) -> str | None:
 
 
 def _merged(sources: Sequence[Source]) -> list[DialogueView]:
-    """Dialogues of several runs under one roof: tracks over the same utterances stand side by side.
+    """Dialogues of several runs in one list: tracks over the same utterances stand side by side.
 
     Where two runs have another text under the same id (another test set), the later one is a set of its own. A system
     under the original wording is the system itself, if an earlier run has the same of it in every dialogue.
     """
-    found: dict[tuple[str, str], DialogueView] = {}
+    merged: dict[tuple[str, str], DialogueView] = {}
     for source in sources:
-        known = _known(source, found)
-        for kept in source.archive.dialogues if source.archive is not None else ():
+        names = {one.system: one.name for one in source.systems}
+        known = _known(source, names, merged)
+        for view in source.archive.dialogues:
             tracks = tuple(
-                msgspec.structs.replace(track, system=_called(source, track.system))
-                for track in kept.tracks
+                msgspec.structs.replace(track, system=_called(names, track.system))
+                for track in view.tracks
                 if track.system not in known
             )
-            one = msgspec.structs.replace(kept, tracks=tracks)
-            other = found.get((one.set, one.id))
+            one = msgspec.structs.replace(view, tracks=tracks)
+            other = merged.get((one.set, one.id))
             if other is not None and not _agree(other, one):
                 one = msgspec.structs.replace(one, set=f"{source.name} {one.set}".strip())
-                other = found.get((one.set, one.id))
-            found[one.set, one.id] = one if other is None else _joined(other, one, source.name)
-    return list(found.values())
+                other = merged.get((one.set, one.id))
+            merged[one.set, one.id] = one if other is None else _joined(other, one, source.name)
+    return list(merged.values())
 
 
-def _known(source: Source, found: Mapping[tuple[str, str], DialogueView]) -> set[str]:
+def _known(source: Source, names: Mapping[str, str], merged: Mapping[tuple[str, str], DialogueView]) -> set[str]:
     """Systems of a run under the original wording whose tracks are all here already."""
     same: dict[str, bool] = {}
-    for kept in source.archive.dialogues if source.archive is not None else ():
-        other = found.get((kept.set, kept.id))
+    for view in source.archive.dialogues:
+        other = merged.get((view.set, view.id))
         theirs = {track.system: track.tracked for track in other.tracks} if other is not None else {}
-        for track in kept.tracks:
+        for track in view.tracks:
             base, _, wording = track.system.rpartition(":")
-            if wording == ORIGINAL and base in source.systems:
-                equal = theirs.get(source.systems[base]) == track.tracked
+            if wording == ORIGINAL and base in names:
+                equal = theirs.get(names[base]) == track.tracked
                 same[track.system] = same.get(track.system, True) and equal
     return {system for system, equal in same.items() if equal}
 
 
-def _called(source: Source, system: str) -> str:
+def _called(names: Mapping[str, str], system: str) -> str:
     """`system:v1` is a system of the run under one wording."""
-    if system in source.systems:
-        return source.systems[system]
-    base, _, rest = system.rpartition(":")
-    return f"{source.systems[base]} {rest}" if base in source.systems else system
+    base, _, wording = system.rpartition(":")
+    return names.get(system) or (f"{names[base]} {wording}" if base in names else system)
 
 
 def _agree(a: DialogueView, b: DialogueView) -> bool:
@@ -196,28 +189,21 @@ def _joined(a: DialogueView, b: DialogueView, run: str) -> DialogueView:
         known = said.get(one.index)
         if known is None or (known.state is None and one.state is not None) or not known.text:
             said[one.index] = one
-    tracks: dict[str, SystemView] = {}
-    known_tracks = {track.system: track for track in a.tracks}
-    later = [
-        msgspec.structs.replace(track, system=f"{track.system} ({run})")
-        if _differ(known_tracks.get(track.system), track)
-        else track
-        for track in b.tracks
-    ]
-    for track in (*a.tracks, *later):
+    tracks = {track.system: track for track in a.tracks}
+    for track in b.tracks:
         mine = tracks.get(track.system)
-        tracks[track.system] = (
-            track
-            if mine is None
-            else msgspec.structs.replace(
+        if mine is None:
+            tracks[track.system] = track
+        elif _differ(mine, track):
+            name = f"{track.system} ({run})"
+            tracks[name] = msgspec.structs.replace(track, system=name)
+        else:
+            tracks[track.system] = msgspec.structs.replace(
                 mine, tracked=mine.tracked or track.tracked, answers=mine.answers or track.answers
             )
-        )
     services = tuple(dict.fromkeys((*a.services, *b.services)))
     return DialogueView(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
 
 
-def _differ(a: SystemView | None, b: SystemView) -> bool:
-    if a is None:
-        return False
+def _differ(a: SystemView, b: SystemView) -> bool:
     return any(x and y and x != y for x, y in ((a.tracked, b.tracked), (a.answers, b.answers)))

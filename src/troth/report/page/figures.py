@@ -91,7 +91,8 @@ class _Parts:
 
 
 def _scaled(chart: Chart, field: str, value: Any) -> Any:
-    figures = {chart.low, chart.high, chart.y if chart.kind in ("lines", "columns") else chart.x}
+    x, y = chart.kind not in ("lines", "columns"), chart.kind in ("lines", "columns", "scatter")
+    figures = {chart.low, chart.high, chart.x if x else "", chart.y if y else ""}
     return 100 * value if chart.percent and field in figures and isinstance(value, int | float) else value
 
 
@@ -168,7 +169,7 @@ def _scatter(chart: Chart) -> Any:
     parts = _Parts(chart)
     alt = parts.alt
     x = parts.values("x", chart.x, chart.x_title, zero=False)
-    y = alt.Y(parts.field(chart.y, "Q"), title=chart.y_title or chart.y)
+    y = parts.values("y", chart.y, chart.y_title, zero=True)
     base = parts.base.encode(x=x, y=y).properties(height=320)
     points = base.mark_circle(size=70).encode(color=parts.colour(), tooltip=parts.tips())
     names = base.mark_text(align="left", dx=6, fontSize=9).encode(text=parts.field(chart.label, "N"))

@@ -1,58 +1,17 @@
-"""What the page is made from, and what it is made of: runs in, cards, charts and tables out.
+"""What the page is made of: cards, charts, tables, examples.
 
 Everything the page shows is one of these records, encoded as JSON for the script in the page. A chart is its data, one
-row a mark, with the names of the columns that say where the mark goes: the script draws it, `figures` draws the same
+row per mark, with the names of the columns that say where the mark goes: the script draws it, `figures` draws the same
 into files, and the rows are what its CSV holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import msgspec
 
-from troth.core.score import Score
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from troth.storage.explorer import Archive
-
 Cell = str | float | int | bool | None
-
-
-@dataclass(frozen=True)
-class Source:
-    """A run as it lies on disk. `name` is its own on this page; `systems` maps its systems to their names here."""
-
-    path: str
-    name: str
-    command: str
-    arguments: Mapping[str, Any]
-    versions: Mapping[str, str]
-    counts: Mapping[str, Mapping[str, int]]
-    scores: Sequence[Score]
-    details: Sequence[Any]
-    rows: pl.DataFrame
-    archive: Archive | None = None  # None: the run was written before dialogues were kept
-    systems: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is anything to look at one by one."""
-        return self.archive is not None and bool(self.archive.dialogues or self.archive.responses)
-
-    def called(self, system: str) -> str:
-        return self.systems.get(system, system)
-
-    def score(self, metric: str, system: str, group: str = "all") -> Score | None:
-        """By the system's name in the run."""
-        for score in self.scores:
-            if (score.metric, score.system, score.group) == (metric, system, group):
-                return score
-        return None
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -134,15 +93,10 @@ class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_fiel
     columns: list[str]
     rows: list[list[str]]
     labels: int = 1
-    notes: list[str] = []  # one a row: what the row's name means
+    notes: list[str] = []  # one per row: what the row's name means
     marks: list[tuple[int, int, bool]] = []  # row, column, better
     note: str = ""
     figures: list[list[float | None]] = []
-
-
-def unrounded(scores: Iterable[Score | None]) -> list[float | None]:
-    """A row of `Grid.figures`."""
-    return [part for s in scores for part in ((None, None, None) if s is None else (s.value, s.low, s.high))]
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):

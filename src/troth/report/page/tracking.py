@@ -1,68 +1,61 @@
-"""State tracking: the card and the section."""
+"""State tracking: the card and the section of runs of `troth dst`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from troth.core.score import Score
 from troth.report.page import verdicts, words
-from troth.report.page.differences import Differences, footnote, told
-from troth.report.page.model import (
-    Block,
-    Card,
-    Cell,
-    Chart,
-    Entry,
-    Grid,
-    Heading,
-    Rule,
-    Section,
-    Source,
-    Text,
-    unrounded,
-)
-from troth.report.page.sources import Item, Ratio, chosen, profiles, ratios, sums
+from troth.report.page.cards import Contribution, Question, card, contribution, metrics_grid
+from troth.report.page.differences import Differences, differences, story
+from troth.report.page.model import Block, Cell, Chart, Heading, Rule, Section, Text
+from troth.report.sources import ScoredSystem, Source, by_group
+from troth.stats.estimates import Estimate
 from troth.storage.explorer import KINDS
 
-QUESTION = "Does it track what the user wants?"
+QUESTION = Question("Does it track what the user wants?", "tracking")
 HEADLINE = ("jga", "turn_match")
+COMPARED = ("jga", "fga@0.5", "aga")  # under several profiles
 KIND_COLOURS = {"missed": 1, "invented": 3, "wrong": 0, "stale": 4}
 HOW = {"missed": "missed", "invented": "invented", "wrong": "given a wrong value", "stale": "left stale"}
-WORST = 15
+WORST = 15  # slots in a chart
 LEAST = 5  # dialogues that a turn position must have to be drawn
+LEAD = (
+    "A state is everything that the user has asked for so far. Joint goal accuracy asks whether all of it is right; "
+    "since a state is cumulative, one mistake counts in every turn that carries it on."
+)
 
 
-def items(sources: Sequence[Source]) -> list[Item]:
-    """Systems of tracking runs, each under the first of its profiles."""
-    return [(source, names[0]) for source in sources if source.command == "dst" for names in profiles(source)]
+def contribute(sources: Sequence[Source]) -> Contribution:
+    runs = [source for source in sources if source.result.task == "dst"]
+    found = [group[0] for source in runs for group in profiles(source)]
+    beyond = differences(found, HEADLINE)
+    answer = card(QUESTION, found, lambda _: "jga", beyond, _sentence, _facts)
+    section = _section(runs, found, beyond) if found else None
+    return contribution(found, [answer], section, story(found, beyond, HEADLINE))
+
+
+def profiles(source: Source) -> list[list[ScoredSystem]]:
+    """Systems in groups: `dev:sgd` and `dev:trade` are one system under two profiles."""
+    groups: dict[str, list[ScoredSystem]] = {}
+    for one in source.systems:
+        base, _, profile = one.system.rpartition(":")
+        same = base and _profile(next(iter(one.scores.values()))) == profile
+        groups.setdefault(base if same else one.system, []).append(one)
+    return list(groups.values())
+
+
+def _profile(score: Score) -> str:
+    return words.rules(score.signature).get("profile", "")
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
 
 
-def card(found: Sequence[Item], beyond: Differences) -> Card | None:
-    entries = []
-    for source, system in found:
-        score = source.score("jga", system)
-        if score is not None and score.value is not None:
-            entries.append(_entry(source, system, score, beyond))
-    return Card(QUESTION, "tracking", words.name("jga"), entries, words.about("jga")) if entries else None
-
-
-def _entry(source: Source, system: str, score: Score, beyond: Differences) -> Entry:
-    name = source.called(system)
-    mark, better = told(beyond.get((name, "jga")))
-    return Entry(
-        name, score.value, score.low, score.high, score.n, score.signature, _sentence(source, system, score),
-        _facts(source, system), mark, better,
-    )  # fmt: skip
-
-
-def _sentence(source: Source, system: str, score: Score) -> str:
-    units = words.unit(score.signature)
-    start = f"Right in {words.percent(score.value, 0)}% of {units}"
-    wrong = wrong_units(source, system)
+def _sentence(one: ScoredSystem, score: Score) -> str:
+    start = f"Right in {words.percent(score.value, 0)}% of {words.units(score.signature)}"
+    wrong = wrong_units(one)
     if not wrong.all:
         return f"{start}: nothing is wrong."
     if wrong.inherited is None:
@@ -77,306 +70,252 @@ def _sentence(source: Source, system: str, score: Score) -> str:
     return f"{start}; {words.share(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
 
 
-@dataclass(frozen=True)
-class Wrong:
+class WrongUnits(NamedTuple):
     """Units that are wrong, those of them with a prediction, and of these, those wrong only through an earlier turn."""
 
     all: int
     predicted: int
     inherited: int | None  # None: the run has no turn match, or does not say which turns lack a prediction
 
-    @property
-    def piles_up(self) -> bool:
-        return self.inherited is not None and self.inherited > self.all / 2
 
-
-def wrong_units(source: Source, system: str) -> Wrong:
+def wrong_units(one: ScoredSystem) -> WrongUnits:
+    """Counts the units that are wrong by JGA."""
     import polars as pl
 
-    keys = ["dialogue", "turn", *(["service"] if "service" in source.rows.columns else [])]
-    jga, match = (chosen(source, system, metric).select(*keys, "num") for metric in HEADLINE)
+    keys = ["dialogue", "turn", *(["service"] if "service" in one.source.rows.columns else [])]
+    jga, match = (one.rows(metric).select(*keys, "num") for metric in HEADLINE)
     wrong = jga.filter(pl.col("num") < 1.0)
-    lacking = verdicts.unpredicted(source, system)
+    lacking = verdicts.unpredicted(one)
     there = [key not in lacking for key in wrong.select("dialogue", "turn").iter_rows()]
     predicted = wrong.filter(pl.Series(there, dtype=pl.Boolean))
-    missing = source.counts.get(system, {})
-    untold = not source.is_kept and bool(missing.get("missing_dialogues") or missing.get("missing_turns"))
-    if not match.height or untold:
-        return Wrong(wrong.height, predicted.height, None)
+    missing = one.counts.get("missing_dialogues") or one.counts.get("missing_turns")
+    if not match.height or (missing and not one.source.is_kept):
+        return WrongUnits(wrong.height, predicted.height, None)
     both = predicted.join(match, on=keys, suffix="_match", nulls_equal=True)
-    return Wrong(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
+    return WrongUnits(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
 
 
-def _missing(source: Source, system: str) -> Iterator[str]:
-    """Predictions that are not there."""
-    counts = source.counts.get(system, {})
+def _facts(one: ScoredSystem, _: Score) -> list[str]:
+    return [*_missing(one), *_over_turns(one), *_services_fact(one), *_slots_fact(one)]
+
+
+def _missing(one: ScoredSystem) -> Iterator[str]:
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
-        number = counts.get(what, 0)
+        number = one.counts.get(what, 0)
         if number:
             verb = "has no prediction and counts" if number == 1 else "have no prediction and count"
             yield f"{words.count(number, noun)} {verb} as wrong."
 
 
-def _facts(source: Source, system: str) -> list[str]:
-    facts = list(_missing(source, system))
-    positions = by_turn(source, system, "jga")
-    common = [(turn, one) for turn, one in positions.items() if one.n >= next(iter(positions.values())).n / 10]
+def _over_turns(one: ScoredSystem) -> Iterator[str]:
+    """JGA in the first turn and in the last that a tenth of the dialogues reach."""
+    positions = by_turn(one, "jga")
+    common = [(turn, n) for turn, n in positions.items() if n.n >= next(iter(positions.values())).n / 10]
     if len(common) > 2:
-        first, last = common[0], common[-1]
-        if first[1].value is not None and last[1].value is not None and last[1].value < first[1].value:
-            ends = [f"{words.percent(one.value, 0)}% in turn {turn}" for turn, one in (first, last)]
-            start = "Mistakes pile up: right" if wrong_units(source, system).piles_up else "Right"
-            facts.append(f"{start} in {ends[0]}, {ends[1]}.")
-    services = {name: one for name, one in by_service(source, system).items() if one.value is not None}
-    worst = min(services, key=lambda name: services[name].value or 0.0, default="")
-    best = max(services, key=lambda name: services[name].value or 0.0, default="")
-    low, high = (words.percent(services[name].value, 0) if name else "" for name in (worst, best))
-    if low != high:
-        facts.append(f"Hardest service: {worst} ({low}%); easiest: {best} ({high}%).")
-    slots = verdicts.slots(source, system)
-    if slots.total:
-        slot = slots.worst(1)[0]
-        kind, number = slots.made[slot].most_common(1)[0]
-        # A file of right and wrong does not say how.
-        mostly = number > slots.made[slot].total() / 2 and set(slots.kinds()) != {"wrong"}
-        how = f", mostly {HOW[kind]}" if mostly else ""
-        facts.append(f"Most mistakes: {slot}{how}.")
-        lasting = slots.lasting()
-        if lasting and lasting >= 1.05:
-            facts.append(f"A mistake once made stands for {lasting:.1f} turns on average.")
-    return facts
+        before, after = common[0][1].value, common[-1][1].value
+        if before is not None and after is not None and after < before:
+            wrong = wrong_units(one)
+            piles_up = wrong.inherited is not None and wrong.inherited > wrong.all / 2
+            start = "Mistakes pile up: right" if piles_up else "Right"
+            ends = [f"{words.percent(n.value, 0)}% in turn {turn}" for turn, n in (common[0], common[-1])]
+            yield f"{start} in {ends[0]}, {ends[1]}."
+
+
+def _services_fact(one: ScoredSystem) -> Iterator[str]:
+    services = {name: n.value for name, n in by_service(one).items() if n.value is not None}
+    if services:
+        worst, best = min(services, key=services.__getitem__), max(services, key=services.__getitem__)
+        low, high = words.percent(services[worst], 0), words.percent(services[best], 0)
+        if low != high:
+            yield f"Hardest service: {worst} ({low}%); easiest: {best} ({high}%)."
+
+
+def _slots_fact(one: ScoredSystem) -> Iterator[str]:
+    slots = verdicts.slots(one)
+    lasting = slots.lasting()
+    if lasting is None:
+        return
+    slot = slots.worst(1)[0]
+    kind, number = slots.made[slot].most_common(1)[0]
+    # A file of right and wrong does not say how.
+    mostly = number > slots.made[slot].total() / 2 and set(slots.kinds()) != {"wrong"}
+    yield f"Most mistakes: {slot}{f', mostly {HOW[kind]}' if mostly else ''}."
+    if lasting >= 1.05:
+        yield f"A mistake once made stands for {lasting:.1f} turns on average."
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def section(found: Sequence[Item], beyond: Differences) -> Section | None:
-    if not found:
-        return None
-    blocks: list[Block] = [metrics_table(found, beyond)]
-    blocks += [Heading("How mistakes are carried on"), *_curve(found), *_positions(found)]
-    blocks += [Heading("Where they are made"), *_services(found), *_slots(found)]
-    runs = {source.name: source for source, _ in found}
-    profiles = [chart for source in runs.values() for chart in _profile_charts(source)]
-    if profiles:
-        blocks += [Heading("The same predictions by other scripts"), *profiles]
-    lead = (
-        "A state is everything that the user has asked for so far. Joint goal accuracy asks whether all of it is "
-        "right; since a state is cumulative, one mistake counts in every turn that carries it on."
-    )
-    return Section("tracking", "State tracking", lead, blocks)
+def _section(runs: Sequence[Source], found: Sequence[ScoredSystem], beyond: Differences) -> Section:
+    blocks: list[Block] = [
+        metrics_grid("metrics", found, beyond),
+        Heading("How mistakes are carried on"), _curve(found), *_positions(found),
+        Heading("Where they are made"), *_services(found), *_slots(found),
+        Heading("The same predictions by other scripts"), *(chart for run in runs for chart in _profile_charts(run)),
+    ]  # fmt: skip
+    return Section("tracking", "State tracking", LEAD, blocks)
 
 
-def metrics_table(
-    found: Sequence[Item], beyond: Differences, *, title: str = "All metrics", id: str = "metrics"
-) -> Grid:
-    """A row a metric, a column a system; cells that differ from the first column beyond noise are marked."""
-    groups = [g for g in ("all", "seen", "unseen") if any(s.group == g for source, _ in found for s in source.scores)]
-    split = groups if len(found) == 1 else ["all"]
-    heads = [(source, system, group) for source, system in found for group in split]
-    every = dict.fromkeys(s.metric for source, system in found for s in source.scores if s.system == system)
-    rows: list[list[str]] = []
-    figures: list[list[float | None]] = []
-    marks: list[tuple[int, int, bool]] = []
-    notes = []
-    for metric in every:
-        scores = [source.score(metric, system, group) for source, system, group in heads]
-        if all(score is None or score.value is None for score in scores):
-            continue
-        for column, (source, system, group) in enumerate(heads, 1):
-            one = beyond.get((source.called(system), metric)) if group == "all" else None
-            better = told(one)[1]
-            if better is not None:
-                marks.append((len(rows), column, better))
-        rows.append([words.name(metric), *(words.figure(score) for score in scores)])
-        figures.append(unrounded(scores))
-        notes.append(words.about(metric))
-    columns = [
-        group if len(found) == 1 and len(split) > 1 else source.called(system) for source, system, group in heads
-    ]
-    note = "Percent, with the half-width of the 95% interval over dialogues." + footnote(found)
-    return Grid(id, title, ["metric", *columns], rows, 1, notes, marks, note, figures)
-
-
-def _curve(found: Sequence[Item]) -> list[Block]:
-    fields = ["system", "lambda", "value", "low", "high", "point"]
+def _curve(found: Sequence[ScoredSystem]) -> Chart:
+    """FGA over λ: the run's own scores with their intervals, and a fine curve from the verdicts."""
     rows: list[list[Cell]] = []
     rules = []
-    for source, system in found:
-        name = source.called(system)
-        points = [(0.0, source.score("jga", system))]
-        points += [
-            (float(s.metric.removeprefix("fga@")), s)
-            for s in source.scores
-            if s.metric.startswith("fga@") and s.system == system and s.group == "all"
+    for one in found:
+        rates = {0.0: "jga"} | {float(metric.variant): metric.name for metric in one.derived("fga")}
+        known = {rate: score for rate, name in rates.items() if (score := one.known(name))}
+        top = max(known, default=0.0) * 1.25
+        grid = [rate for rate in (top * i / 40 for i in range(41)) if rate not in known] if top else []
+        made: list[list[Cell]] = [[one.name, rate, s.value, s.low, s.high, True] for rate, s in known.items()]
+        made += [
+            [one.name, rate, value, None, None, False]
+            for rate, value in zip(grid, verdicts.flexible(one, grid), strict=False)
         ]
-        known = sorted(((rate, s) for rate, s in points if s is not None and s.value is not None), key=lambda p: p[0])
-        given = {rate for rate, _ in known}
-        top = max(given, default=0.0) * 1.25
-        grid = [rate for rate in (top * i / 40 for i in range(41)) if rate not in given] if top else []
-        fine = verdicts.flexible(source, system, grid) if grid else None
-        made: list[list[Cell]] = [[name, rate, s.value, s.low, s.high, True] for rate, s in known]
-        made += [[name, rate, value, None, None, False] for rate, value in zip(grid, fine or (), strict=False)]
         if len(made) < 2:
             continue  # one point is no curve
         rows += sorted(made, key=lambda row: float(row[1] or 0.0))
-        limit = source.score("turn_match", system)
-        if limit is not None and limit.value is not None:
-            rules.append(Rule(limit.value, "turn match" if len(found) == 1 else f"turn match, {name}", name))
-    note = "λ = 0 is joint goal accuracy: nothing is forgiven. For large λ the curve nears turn match (dashed)."
-    chart = Chart(
-        "fga", "lines", "Flexible goal accuracy over λ", fields, rows, "lambda", "value", "system", "low", "high",
-        note=note, x_title="λ, how fast a mistake is forgotten", y_title="FGA", percent=True, rules=rules,
+        limit = one.value("turn_match")
+        if limit is not None:
+            rules.append(Rule(limit, "turn match" if len(found) == 1 else f"turn match, {one.name}", one.name))
+    return Chart(
+        "fga", "lines", "Flexible goal accuracy over λ", ["system", "lambda", "value", "low", "high", "point"], rows,
+        "lambda", "value", "system", "low", "high", x_title="λ, how fast a mistake is forgotten", y_title="FGA",
+        note="λ = 0 is joint goal accuracy: nothing is forgiven. For large λ the curve nears turn match (dashed).",
+        percent=True, rules=rules,
     )  # fmt: skip
-    return [chart] if rows else []
 
 
-def by_turn(source: Source, system: str, metric: str) -> dict[str, Ratio]:
+def by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
     """A metric by the number of the user turn, where enough dialogues get that far."""
-    found = sums(chosen(source, system, metric), "turn")
-    if not found.groups:
-        return {}
-    reached = (found.den > 0).sum(axis=0)
-    most = int(reached.max())
+    import polars as pl
+
+    rows = one.rows(metric)
+    counted = rows.filter(pl.col("den") > 0).group_by("turn").agg(pl.col("dialogue").n_unique())
+    reached = {str(turn): number for turn, number in counted.iter_rows()}
+    most = max(reached.values(), default=0)
     least = min(max(LEAST, most // 100), most)
-    return {turn: one for (turn, one), n in zip(ratios(found).items(), reached.tolist(), strict=True) if n >= least}
+    return {turn: n for turn, n in by_group(rows, "turn").items() if reached.get(turn, 0) >= least}
 
 
-def _positions(found: Sequence[Item]) -> list[Block]:
-    fields = ["system", "metric", "turn", "value", "low", "high", "n"]
-    charts: list[Block] = []
+def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
     several = len(found) > 1
-    made: dict[str, list[list[Cell]]] = {}
-    for metric in HEADLINE:
-        for source, system in found:
-            made.setdefault(metric, []).extend(
-                [source.called(system), words.name(metric), int(turn), one.value, one.low, one.high, one.n]
-                for turn, one in by_turn(source, system, metric).items()
-            )
+    made: dict[str, list[list[Cell]]] = {
+        metric: [
+            [one.name, one.metric(metric).title, int(turn), n.value, n.low, n.high, n.n]
+            for one in found
+            for turn, n in by_turn(one, metric).items()
+        ]
+        for metric in HEADLINE
+    }
     note = "The band is the 95% interval over dialogues."
     if made["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
-    plots = made.items() if several else [("jga", [row for rows in made.values() for row in rows])]
-    for metric, rows in plots:
-        title = f"{words.name(metric)} by user turn" if several else "Accuracy by user turn"
-        charts.append(
-            Chart(
-                f"turns-{metric}" if several else "turns", "lines", title, fields, rows, "turn", "value",
-                "system" if several else "metric", "low", "high", note=note if metric == "jga" else "",
-                x_title="user turn, from 0", y_title=words.name(metric) if several else "accuracy", percent=True,
-            )
-        )  # fmt: skip
-    return charts
+    plots = made if several else {"jga": [row for rows in made.values() for row in rows]}
+    return [
+        Chart(
+            f"turns-{metric}" if several else "turns", "lines",
+            f"{found[0].metric(metric).title} by user turn" if several else "Accuracy by user turn",
+            ["system", "metric", "turn", "value", "low", "high", "n"], rows, "turn", "value",
+            "system" if several else "metric", "low", "high", note=note if metric == "jga" else "",
+            x_title="user turn, from 0", y_title=found[0].metric(metric).title if several else "accuracy",
+            percent=True,
+        )
+        for metric, rows in plots.items()
+    ]  # fmt: skip
 
 
-def by_service(source: Source, system: str) -> dict[str, Ratio]:
-    """JGA by service: as the run has it, else from its rows, else from the dialogues."""
-    given = {
-        s.group.removeprefix("service:"): Ratio(s.value, s.low, s.high, s.n)
-        for s in source.scores
-        if s.metric == "jga" and s.system == system and s.group.startswith("service:")
-    }
+def by_service(one: ScoredSystem) -> dict[str, Estimate]:
+    """JGA by service: as the run has it, else from its rows, else from its dialogues."""
+    given = one.groups("jga", "service")
     if given:
-        return given
-    rows = chosen(source, system, "jga")
-    if "service" in rows.columns and rows["service"].null_count() < rows.height:
-        return ratios(sums(rows, "service"))
-    kept = verdicts.by_service(source, system)
-    return {} if kept is None else ratios(sums(kept, "service"))
+        return {service: Estimate(s.value, s.low, s.high, s.n) for service, s in given.items()}
+    rows = one.rows("jga")
+    if "service" not in rows.columns or rows["service"].null_count() == rows.height:
+        rows = verdicts.service_rows(one)
+    return by_group(rows, "service")
 
 
-def _services(found: Sequence[Item]) -> list[Block]:
+def _services(found: Sequence[ScoredSystem]) -> list[Block]:
     rows: list[list[Cell]] = []
     split = False
-    for source, system in found:
-        seen = source.archive.header.seen if source.archive is not None else None
-        for service, one in by_service(source, system).items():
-            kind = "" if seen is None else "seen" if service in seen else "unseen"
-            split = split or bool(kind)
-            rows.append([source.called(system), service, kind or "all", one.value, one.low, one.high, one.n])
-    if not rows:
-        return []
-    order = {service: _mean([row for row in rows if row[1] == service]) for service in {str(row[1]) for row in rows}}
-    rows.sort(key=lambda row: (order[str(row[1])], str(row[1])))
+    for one in found:
+        seen = one.source.archive.header.seen
+        split = split or seen is not None
+        for service, n in by_service(one).items():
+            kind = "all" if seen is None else "seen" if service in seen else "unseen"
+            rows.append([one.name, service, kind, n.value, n.low, n.high, n.n])
+    order = {service: _mean([row[3] for row in rows if row[1] == service]) for service in {row[1] for row in rows}}
+    rows.sort(key=lambda row: (order[row[1]], str(row[1])))
     by = "services" if split and len(found) == 1 else "system"
     if split and len(found) > 1:
         rows = [[system, f"{service} ({kind})", kind, *rest] for system, service, kind, *rest in rows]
-    fields = ["system", "service", "services", "value", "low", "high", "n"]
     note = "Joint goal accuracy over the frames of one service, hardest first."
-    if split:
-        note += " Unseen services do not stand in the training schema."
+    note += " Unseen services are not in the training schema." if split else ""
     return [
         Chart(
-            "services", "dots", "Joint goal accuracy by service", fields, rows, "value", "service", by, "low", "high",
+            "services", "dots", "Joint goal accuracy by service",
+            ["system", "service", "services", "value", "low", "high", "n"], rows, "value", "service", by, "low", "high",
             note=note, x_title="JGA", percent=True,
         )
     ]  # fmt: skip
 
 
-def _mean(rows: Sequence[Sequence[Cell]]) -> float:
-    values = [float(row[3]) for row in rows if row[3] is not None]
+def _mean(cells: Sequence[Cell]) -> float:
+    values = [float(cell) for cell in cells if cell is not None]
     return sum(values) / len(values) if values else 0.0
 
 
-def _slots(found: Sequence[Item]) -> list[Block]:
+def _slots(found: Sequence[ScoredSystem]) -> list[Block]:
     blocks: list[Block] = []
-    for source, system in found:
-        name = source.called(system)
-        if not source.is_kept:
-            lacking = Text(f"{source.name} holds no dialogues, so slots cannot be told apart. Make the run again.")
+    for one in found:
+        if not one.source.is_kept:
+            lacking = Text(f"{one.source.name} holds no dialogues, so slots cannot be told apart. Make the run again.")
             blocks += [] if lacking in blocks else [lacking]
             continue
-        slots = verdicts.slots(source, system)
-        if not slots.total:
-            where = " where it predicts" if verdicts.unpredicted(source, system) else ""
-            blocks.append(Text(f"{name} makes no mistake{where}."))
+        errors = verdicts.slots(one)
+        lacking_some = bool(verdicts.unpredicted(one))
+        if not errors.total:
+            blocks.append(Text(f"{one.name} makes no mistake{' where it predicts' if lacking_some else ''}."))
             continue
-        rows: list[list[Cell]] = [
-            [name, slot, kind, slots.made[slot][kind], slots.turns[slot]]
-            for slot in slots.worst(WORST)
-            for kind in KINDS
-            if slots.made[slot][kind]
-        ]
-        note = f"{words.count(slots.total, 'mistake')}, counted in the turn that makes them"
-        lasting = slots.lasting()
-        note += f"; one stands for {lasting:.1f} turns on average." if lasting else "."
-        note += " Turns without a prediction are left out." if verdicts.unpredicted(source, system) else ""
-        if set(slots.kinds()) != {"wrong"}:
-            note += (
-                " Missed: only gold has the slot. Invented: only the prediction has it. Stale: it keeps an old value."
-            )
-        left = len(slots.made) - len(slots.worst(WORST))
-        note += f" {words.count(left, 'further slot')} not shown." if left else ""
-        title = "Mistakes made, by slot and kind" if len(found) == 1 else f"Mistakes made by {name}"
-        blocks.append(
-            Chart(
-                f"slots-{len(blocks)}", "bars", title, ["system", "slot", "kind", "mistakes", "turns wrong"], rows,
-                "mistakes", "slot", "kind", note=note, x_title="mistakes", zero=True, colours=KIND_COLOURS,
-            )
-        )  # fmt: skip
+        title = "Mistakes made, by slot and kind" if len(found) == 1 else f"Mistakes made by {one.name}"
+        blocks.append(_slots_chart(f"slots-{len(blocks)}", title, one.name, errors, lacking_some))
     return blocks
 
 
-def _profile_charts(source: Source) -> list[Block]:
-    """JGA, AGA and FGA of one system under every profile that the run has."""
-    charts: list[Block] = []
-    for names in profiles(source):
-        if len(names) < 2:
+def _slots_chart(id: str, title: str, name: str, errors: verdicts.SlotErrors, lacking: bool) -> Chart:
+    shown = errors.worst(WORST)
+    rows: list[list[Cell]] = [
+        [name, slot, kind, errors.made[slot][kind], errors.turns[slot]]
+        for slot in shown
+        for kind in KINDS
+        if errors.made[slot][kind]
+    ]
+    note = f"{words.count(errors.total, 'mistake')}, counted in the turn that makes them"
+    note += f"; one stands for {errors.lasting():.1f} turns on average."
+    note += " Turns without a prediction are left out." if lacking else ""
+    if set(errors.kinds()) != {"wrong"}:
+        note += " Missed: only gold has the slot. Invented: only the prediction has it. Stale: it keeps an old value."
+    left = len(errors.made) - len(shown)
+    note += f" {words.count(left, 'further slot')} not shown." if left else ""
+    return Chart(
+        id, "bars", title, ["system", "slot", "kind", "mistakes", "turns wrong"], rows, "mistakes", "slot", "kind",
+        note=note, x_title="mistakes", zero=True, colours=KIND_COLOURS,
+    )  # fmt: skip
+
+
+def _profile_charts(source: Source) -> Iterator[Chart]:
+    """The main metrics of one system under every profile that the run has."""
+    for systems in profiles(source):
+        if len(systems) < 2:
             continue
-        rows: list[list[Cell]] = []
-        for system in names:
-            for metric in ("jga", "fga@0.5", "aga"):
-                score = source.score(metric, system)
-                if score is not None and score.value is not None:
-                    profile = words.profile(score.signature)
-                    rows.append([profile, words.name(metric), score.value, score.low, score.high, score.signature])
-        name = source.called(names[0])
-        charts.append(
-            Chart(
-                f"profiles-{name}", "dots", f"{name}, one dot a recipe",
-                ["profile", "metric", "value", "low", "high", "signature"], rows, "value", "profile", "metric",
-                "low", "high", x_title="value", percent=True,
-                note="The same files by the rules of each public script. troth explain says which rule moves what.",
-            )
+        name = systems[0].name
+        scores = [(one, score) for one in systems for metric in COMPARED if (score := one.known(metric))]
+        rows: list[list[Cell]] = [
+            [_profile(s), one.metric(s.metric).title, s.value, s.low, s.high, s.signature] for one, s in scores
+        ]
+        yield Chart(
+            f"profiles-{name}", "dots", f"{name}, one dot per recipe",
+            ["profile", "metric", "value", "low", "high", "signature"], rows, "value", "profile", "metric",
+            "low", "high", x_title="value", percent=True,
+            note="The same files by the rules of each public script. troth explain says which rule moves what.",
         )  # fmt: skip
-    return charts

@@ -34,14 +34,14 @@ function drawScatter(chart, frame, width) {
   const box = { left: 54, right: width - 16, top: 14, bottom: height - 46 };
   const bare = { low: -1, high: -1 };
   const x = extent({ ...chart, rules: [] }, bare, at.x, 5, chart.percent);
-  const y = extent({ ...chart, rules: [], zero: true }, bare, at.y, 5, false);
+  const y = extent({ ...chart, rules: [], zero: true }, bare, at.y, 5, false); // a sensitivity may exceed 100 %
   const along = scale(x.domain, [box.left + 8, box.right - 8]);
   const up = scale(y.domain, [box.bottom, box.top]);
   const root = canvas(chart, width, height);
   const title = chart.x_title + (chart.percent ? ", %" : "");
-  const left = y.marks.map((value) => ({ place: up(value), label: tickLabel(value) }));
+  const left = y.marks.map((value) => ({ place: up(value), label: tickLabel(value, chart.percent) }));
   const bottom = x.marks.map((value) => ({ place: along(value), label: tickLabel(value, chart.percent) }));
-  axes(root, { ...chart, percent: false, x_title: title }, box, left, bottom);
+  axes(root, { ...chart, x_title: title }, box, left, bottom);
   const taken = chart.rows.map((row) => [along(row[at.x]) - 5, up(row[at.y]) - 5, 10, 10]);
   for (const group of groups) {
     for (const row of group.rows) {

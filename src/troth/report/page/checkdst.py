@@ -1,0 +1,199 @@
+"""CheckDST: does a tracker stay right when the user says the same in other words? The card and its blocks."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from troth.core.score import Score
+from troth.report.page import words
+from troth.report.page.cards import NOTE, Line, Question, card, grid
+from troth.report.page.differences import Differences, footnote
+from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Grid, Piece
+from troth.report.sources import ScoredSystem
+
+QUESTION = Question("Does it stay right when the user says it in other words?", "robustness")
+SHOWN = 60  # examples on the page
+PERTURBATIONS = {
+    "NED": "names swapped for unknown ones",
+    "PI": "paraphrases",
+    "SDI": "hesitations and repetitions",
+}
+COLUMNS = ("jga", "cjga", "cjga_all", "nohf")  # of the table
+TRAINING = ("jga", "coref_jga", "nohf")  # drawn over checkpoints, as in the paper's table 2, with cJGA and `nohf:NED`
+
+
+def headline(found: Sequence[ScoredSystem]) -> list[str]:
+    """The metrics that the summary speaks of: JGA, and cJGA under what is worst for the first system."""
+    for one in found:
+        known = {metric.name: score.value for metric in one.derived("cjga") if (score := one.known(metric.name))}
+        if known:
+            return ["jga", min(known, key=lambda name: known[name] or 0.0)]
+    return []
+
+
+def answer(found: Sequence[ScoredSystem], beyond: Differences) -> Card | None:
+    names = headline(found)
+    if not names:
+        return None
+    return card(QUESTION, found, lambda _: names[1], beyond, _sentence, _facts)
+
+
+def _sentence(one: ScoredSystem, score: Score) -> str:
+    label = one.metric(score.metric).variant
+    what = f" ({PERTURBATIONS[label]})" if label in PERTURBATIONS else ""
+    text = f"Of what it gets right with or without {label}{what}, {words.percent(score.value, 0)}% is right both ways."
+    before, after = one.value("jga"), one.value(f"jga:{label}")
+    if before is not None and after is not None:
+        text += f" JGA goes from {words.percent(before)} to {words.percent(after)}."
+    return text
+
+
+def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
+    for metric in one.derived("cjga"):
+        value = one.value(metric.name)
+        if metric.name != shown.metric and value is not None:
+            yield f"Under {metric.variant}, {words.percent(value, 0)}% is right both ways."
+    flips = _flips(one)
+    if flips:
+        before, after = words.count(flips["before"], "unit"), f"{flips['after']:,}"
+        yield f"{before} right only before, {after} right only after a change."
+    names = ["nohf", *(metric.name for metric in one.derived("nohf"))]
+    least = min((value for name in names if (value := one.value(name)) is not None), default=1.0)
+    if least < 1.0:
+        yield f"At worst {words.percent(1 - least)}% of the names it predicts were never said."
+
+
+def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
+    """How many units are right only "before" and only "after" a change."""
+    return Counter(str(f.get("right")) for f in one.source.details if label in (None, f.get("perturbation")))
+
+
+def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
+    single = len(found) == 1
+    moved: list[list[Cell]] = []
+    steady: list[list[Cell]] = []
+    flips: list[list[Cell]] = []
+    for one in found:
+        for metric in one.derived("cjga"):
+            label = metric.variant
+            row = label if single else f"{label} · {one.name}"
+            moved += (
+                [one.name, row, when, score.value, score.low, score.high, score.n]
+                for when, name in (("before", "jga"), ("after", f"jga:{label}"))
+                if (score := one.score(name))
+            )
+            score = one.scores[metric.name, "all"]
+            steady.append([one.name, label, score.value, score.low, score.high, score.n])
+            counts = _flips(one, label)
+            flips += ([one.name, row, f"right only {when}", counts[when]] for when in ("before", "after"))
+    return [
+        *_over_training(found),
+        Chart(
+            "before-after", "dots", "JGA before and after",
+            ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", "perturbation", "set", "low", "high", x_title="JGA", percent=True, join=True,
+            note="Over all units of each set. A perturbed set may hold fewer dialogues than the original.",
+            colours={"before": 0, "after": 1},
+        ),
+        Chart(
+            "cjga", "dots", "cJGA: right both ways", ["system", "perturbation", "cjga", "low", "high", "n"], steady,
+            "cjga", "perturbation", "system", "low", "high", x_title="cJGA", percent=True,
+            note="Of the units that are right in at least one of the two sets, those that are right in both.",
+        ),
+        Chart(
+            "flips", "bars", "Flips in both directions", ["system", "perturbation", "direction", "units"],
+            flips if any(row[3] for row in flips) else [], "units", "perturbation", "direction", x_title="units",
+            note="Left: right before and wrong after. Right: the other way.", zero=True,
+            colours={"right only before": 1, "right only after": 2}, left="right only before",
+        ),
+        _table(found, beyond),
+        *(block for one in found for block in _flip_examples(one, single)),
+    ]  # fmt: skip
+
+
+def _over_training(found: Sequence[ScoredSystem]) -> list[Block]:
+    """Curves over checkpoints, where several runs of one system have names that end in different numbers."""
+    numbers = [re.findall(r"\d+", one.source.name.rpartition("/")[2])[-1:] for one in found]
+    steps = [int(number) for one in numbers for number in one]
+    if len(found) < 2 or len({one.system for one in found}) > 1 or len(set(steps)) != len(found):
+        return []
+    rows: list[list[Cell]] = []
+    for step, one in sorted(zip(steps, found, strict=True), key=lambda pair: pair[0]):
+        names = [*TRAINING, "nohf:NED", *(metric.name for metric in one.derived("cjga"))]
+        rows += ([one.metric(s.metric).title, step, s.value, s.low, s.high] for s in map(one.known, names) if s)
+    return [
+        Chart(
+            "checkpoints", "lines", "Over training", ["metric", "checkpoint", "value", "low", "high"], rows,
+            "checkpoint", "value", "metric", "low", "high", x_title="checkpoint", y_title="percent", percent=True,
+            note="Further training may help JGA and hurt the rest; troth robust checkpoints picks one.", wide=True,
+        )
+    ]  # fmt: skip
+
+
+def _table(found: Sequence[ScoredSystem], beyond: Differences) -> Grid:
+    """A row per set, as the paper's tables have it; with several systems, a row per set and system."""
+    single = len(found) == 1
+    sets = dict.fromkeys(["", *(metric.variant for one in found for metric in one.derived("cjga"))])
+    lines = [
+        Line(
+            [label or "original", *([] if single else [one.name])],
+            [(one, f"{name}:{label}" if label else name, "all") for name in COLUMNS],
+        )
+        for label in sets
+        for one in found
+    ]
+    titles = [_title(found[0], name) for name in COLUMNS]
+    coref = [words.figure(score) for one in found if (score := one.known("coref_jga"))]
+    note = NOTE + "".join(f" Coreference JGA: {figure}." for figure in coref) + footnote(found)
+    columns = ["set", *([] if single else ["system"]), *titles]
+    return grid("checkdst", "Every set", columns, lines, beyond, note)
+
+
+def _title(one: ScoredSystem, name: str) -> str:
+    """A metric's title without the set: a run has `cjga:NED`, and no `cjga`."""
+    for metric in () if one.score(name) else one.derived(name):
+        return metric.title.removesuffix(f", {metric.variant}")
+    return one.metric(name).title
+
+
+def _flip_examples(one: ScoredSystem, single: bool) -> list[Block]:
+    items = []
+    for flip in one.source.details[:SHOWN]:
+        label, text, twin, dialogue, turn = (
+            str(flip.get(key, "")) for key in ("perturbation", "text", "twin", "dialogue", "turn")
+        )
+        facts = ["right before, wrong after" if flip.get("right") == "before" else "wrong before, right after"]
+        facts += ["said as before: its state rests on an earlier turn"] if text == twin else []
+        items.append(
+            Example(
+                label, f"{dialogue}, turn {turn}", changed(text, twin), facts, dialogue, turn, label, one.name, label
+            )
+        )
+    title = "Flipped units" + ("" if single else f" of {one.name}")
+    note = "Words that only the original has are struck, words that only the twin has are underlined."
+    return [Examples(title, items, note, len(one.source.details))] if items else []
+
+
+def changed(text: str, twin: str) -> list[Piece]:
+    """Two texts as one, with the words that differ marked. Space before a full stop is no difference."""
+    ours, theirs = (re.findall(r"\w+|[^\w\s]", side) for side in (text, twin))
+    whole = (_spaced(ours, text), _spaced(theirs, twin))
+    pieces = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pieces.append(Piece("".join(whole[0][a:b])))
+            continue
+        pieces += [Piece("".join(whole[0][a:b]), "-")] if b > a else []
+        pieces += [Piece("".join(whole[1][c:d]), "+")] if d > c else []
+    return pieces
+
+
+def _spaced(tokens: Sequence[str], text: str) -> list[str]:
+    """Each word with the space that follows it in the text."""
+    made, at = [], 0
+    for token in tokens:
+        at = text.index(token, at) + len(token)
+        made.append(token + (" " if text[at : at + 1].isspace() else ""))
+    return made

@@ -1,0 +1,54 @@
+"""Names of runs and systems on a page: each under one that no other has."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from troth.core.errors import UserError
+from troth.report.page.tracking import profiles
+from troth.report.sources import Run, Source, open_run
+
+
+def opened(runs: Sequence[Run]) -> list[Source]:
+    """The runs of a page. A system has its own name, or its run's where two runs of one task have the same.
+
+    Runs of different tasks ask different questions, and one name in both is taken for one system.
+    """
+    sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
+    folders = _folders([source.path for source in sources])
+    own = [_own(source) for source in sources]
+    shared = Counter(
+        (source.result.task, name) for source, names in zip(sources, own, strict=True) for name in names.values()
+    )
+    made = []
+    for folder, source, called in zip(folders, sources, own, strict=True):
+        several = len(source.systems) > 1
+        names = {
+            system: name if shared[source.result.task, name] == 1 else f"{folder}:{name}" if several else folder
+            for system, name in called.items()
+        }
+        made.append(replace(source, name=folder, names=names))
+    return made
+
+
+def _own(source: Source) -> dict[str, str]:
+    """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
+    names = {one.system: one.system for one in source.systems}
+    for group in profiles(source) if source.result.task == "dst" else ():
+        base = group[0].system.rpartition(":")[0]
+        if len(group) > 1 and base not in names:
+            names[group[0].system] = base
+    return names
+
+
+def _folders(paths: Sequence[str]) -> list[str]:
+    """As much of each path as tells it from the others."""
+    parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [path] for path in paths]
+    for depth in range(1, max(map(len, parts), default=0) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    raise UserError("the same run is named twice", file=paths[0] if paths else None, hint="name every run once")

@@ -1,0 +1,76 @@
+"""The page as one HTML file that opens from disk, asks no network for anything, and holds all it shows.
+
+A template with one style sheet, one script and two blocks of data: what the sections show, as JSON, and the dialogues,
+packed (`explorer`). Its content policy allows exactly that script and that style by their hashes, and nothing else; the
+script puts text into the page as text only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+
+import msgspec
+
+from troth.report.page import explorer
+from troth.report.page.model import Page
+from troth.report.sources import Source
+
+STYLES = ("page.css", "panels.css", "explorer.css", "turns.css", "media.css")
+SCRIPTS = (
+    "dom.js", "scales.js", "lines.js", "rows.js", "charts.js", "panels.js", "blocks.js", "dialogues.js", "turns.js",
+    "filters.js", "stage.js", "explorer.js", "main.js",
+)  # fmt: skip
+MARK = "<!doctype html>\n<!-- a page of troth -->"  # how every page begins
+
+
+def render(page: Page, sources: Sequence[Source]) -> str:
+    """The whole page as text: what it shows, and the runs' dialogues."""
+    style = "\n".join(part(name) for name in STYLES)
+    script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in SCRIPTS) + "\n})();\n"
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(style)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+    values = {
+        "policy": html.escape(policy),
+        "title": html.escape(f"{page.title} – troth"),
+        "version": html.escape(page.version),
+        "style": style,
+        "plain": _plain(page),
+        "page": msgspec.json.encode(page).decode().replace("<", "\\u003c"),  # no text can end the block it stands in
+        "dialogues": explorer.pack(sources) or "",
+        "script": script,
+    }
+    # In one pass: what is put in may hold anything, and is not looked at again.
+    return re.sub(r"\{\{([a-z]+)\}\}", lambda found: values[found[1]], part("page.html"))
+
+
+def part(name: str) -> str:
+    """A file of the template."""
+    return files("troth.report.page").joinpath("parts", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _plain(page: Page) -> str:
+    """The cards for readers without a script."""
+    lines = [
+        f"<li>{html.escape(f'{card.question} {entry.system}: {entry.sentence}')}</li>"
+        for card in page.cards
+        for entry in card.entries
+    ]
+    return "<ul>" + "".join(lines) + "</ul>"

@@ -1,0 +1,141 @@
+"""SGD-X: does a tracker stay right when the schema is worded differently? The card and its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from troth.core.score import Score
+from troth.report.page import words
+from troth.report.page.cards import Question, card, metrics_grid
+from troth.report.page.differences import Differences
+from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
+from troth.report.sources import ScoredSystem
+
+QUESTION = Question(
+    "Does it stay right when the schema is worded differently?", "robustness", "the mean of what it is under each"
+)
+SHOWN = 60  # examples on the page
+
+
+class SgdxMetrics(NamedTuple):
+    """What the metrics of a run are called: all are derived from one metric, which is JGA unless another was chosen."""
+
+    base: str
+    original: str
+    average: str  # over the wordings
+    sensitivity: str
+    all_wrong: str
+    wordings: dict[str, str]  # wording to metric
+
+
+def metrics_of(one: ScoredSystem) -> SgdxMetrics:
+    """The metrics of a run by what they say."""
+    metrics = one.source.result.metrics
+    base = next((metric.of for metric in metrics if metric.name == f"ss_{metric.of}"), "jga")
+    original, drop, sensitivity, wrong = f"{base}_orig", f"{base}_drop", f"ss_{base}", f"all_wrong_{base}"
+    derived = {metric.name: metric.variant for metric in one.derived(base)}
+    wordings = {variant: name for name, variant in derived.items() if name == f"{base}:{variant}"}
+    named = {original, drop, sensitivity, wrong, *wordings.values()}
+    average = next((name for name in derived if name not in named), base)
+    return SgdxMetrics(base, original, average, sensitivity, wrong, wordings)
+
+
+def headline(found: Sequence[ScoredSystem]) -> list[str]:
+    """The metric that the summary speaks of."""
+    return [metrics_of(found[0]).average] if found else []
+
+
+def answer(found: Sequence[ScoredSystem], beyond: Differences) -> Card | None:
+    return card(QUESTION, found, lambda one: metrics_of(one).average, beyond, _sentence, _facts)
+
+
+def _sentence(one: ScoredSystem, score: Score) -> str:
+    called = metrics_of(one)
+    value = f"{words.percent(score.value, 0)}%"
+    # Only joint accuracy counts units that are right; other metrics are averages.
+    right = f"Right in {value} of {words.units(score.signature)} on average"
+    text = right if called.base == "jga" else f"{_title(one)} is {value}"
+    text += f" over {words.count(len(called.wordings), 'wording')}"
+    original = one.value(called.original)
+    return text + (f", {words.percent(original, 0)}% under the original schema." if original is not None else ".")
+
+
+def _title(one: ScoredSystem) -> str:
+    """The title of the metric that the run is about, which the run itself may not have."""
+    called = metrics_of(one)
+    first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
+    return one.metric(first).title.removesuffix(f", {wording}")
+
+
+def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
+    called = metrics_of(one)
+    sensitivity, wrong = one.value(called.sensitivity), one.value(called.all_wrong)
+    if sensitivity is not None:
+        yield f"Schema sensitivity {words.percent(sensitivity)}; 0 would be perfectly steady."
+    if wrong:
+        yield f"{words.percent(wrong)}% are wrong under every wording, which counts as steady."
+    services = one.groups(called.sensitivity, "service")
+    if len(services) > 1:
+        fragile = max(services, key=lambda name: services[name].value or 0.0)
+        yield f"Most fragile service: {fragile} (sensitivity {words.percent(services[fragile].value)})."
+
+
+def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
+    single = len(found) == 1
+    rows: list[list[Cell]] = []
+    for one in found:
+        called = metrics_of(one)
+        for group in ("all", "seen", "unseen") if single else ("all",):
+            rows += (
+                [one.name, group, label, score.value, score.low, score.high, score.n]
+                for label, name in {"original": called.original, **called.wordings}.items()
+                if (score := one.known(name, group))
+            )
+    points = [point for one in found for point in _points(one)]
+    split = single and any(point[2] != "all" for point in points)
+    title = _title(found[0])
+    return [
+        Chart(
+            "wordings", "lines", f"{title} under each wording of the schema",
+            ["system", "services", "wording", "value", "low", "high", "n"], rows, "wording", "value",
+            "services" if single else "system", "low", "high", x_title="wording", y_title=title, percent=True,
+            note="A steady system is a level line. SGD-X's variants move further from the original from v1 to v5.",
+        ),
+        Chart(
+            "sensitivity", "scatter", "Sensitivity against accuracy, by service",
+            ["system", "service", "services", "accuracy", "sensitivity"], points, "accuracy", "sensitivity",
+            "services" if split else "system", label="service", x_title=f"{title} over the wordings",
+            y_title="schema sensitivity", percent=True,
+            note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
+        ),
+        metrics_grid("sgdx", found, beyond),
+        *(block for one in found for block in _wavering(one, single)),
+    ]  # fmt: skip
+
+
+def _points(one: ScoredSystem) -> Iterator[list[Cell]]:
+    called, seen = metrics_of(one), one.source.archive.header.seen
+    accuracy = one.groups(called.average, "service")
+    for service, score in one.groups(called.sensitivity, "service").items():
+        if service in accuracy:
+            kind = "all" if seen is None else "seen" if service in seen else "unseen"
+            yield [one.name, service, kind, accuracy[service].value, score.value]
+
+
+def _wavering(one: ScoredSystem, single: bool) -> list[Block]:
+    views = one.source.archive.dialogues
+    texts = {(view.id, said.number): said.text for view in views for said in view.utterances}
+    items = []
+    for unit in one.source.details[:SHOWN]:
+        values = unit.get("values")
+        if not isinstance(values, Mapping):
+            continue
+        dialogue, turn, service = str(unit.get("dialogue", "")), unit.get("turn"), str(unit.get("service") or "")
+        said = texts.get((dialogue, turn)) if turn is not None else None
+        facts = [f"{label} {words.percent(float(value), 0)}" for label, value in values.items()]
+        pieces = [Piece(said)] if said else []
+        items.append(Example(service, f"{dialogue}, turn {turn}", pieces, facts, dialogue, str(turn), group=service))
+    title = "Units that waver most" + ("" if single else f" under {one.name}")
+    note = "Score under each wording, in percent."
+    return [Examples(title, items, note, len(one.source.details))] if items else []

@@ -1,0 +1,60 @@
+"""`troth.report(…)`: runs as one page to look at, and its charts as files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from troth.core.names import path_of
+from troth.report import charts
+from troth.report.page import build
+from troth.report.page import figures as drawing
+from troth.report.page.model import Page
+from troth.report.page.names import opened
+from troth.report.page.render import MARK, render
+from troth.report.sources import Run
+from troth.storage import files
+
+
+class WrittenReport(NamedTuple):
+    """The files that a report consists of."""
+
+    page: str
+    figures: list[str]
+
+
+def report(
+    *runs: Run, out: str | os.PathLike[str] = "report.html", figures: str | os.PathLike[str] | None = None
+) -> WrittenReport:
+    """Writes runs as one HTML page: scores with intervals, charts, and every dialogue turn by turn.
+
+    A run is a `Result`, or the folder that one was saved to. Several stand side by side, and the first is what the
+    others are compared with. The page is a single file that needs no network. An older page under the name `out` is
+    replaced, any other file is not. `figures`: a new folder for every chart as SVG and PNG (needs `troth[charts]`).
+
+        troth.report("runs/old", "runs/new", out="report.html")
+    """
+    if figures is not None:
+        charts.altair()
+        files.check_new(path_of(figures), "folder")
+    page = path_of(out)
+    with files.replaced_file(page, _foreign) as file:
+        sources = opened(runs)
+        made = build(sources)
+        file.write(render(made, sources).encode())
+    return WrittenReport(page, [] if figures is None else _draw(made, path_of(figures)))
+
+
+def _foreign(place: Path) -> str | None:
+    """What is there that is not a page. Of a page, its first line is read; of a pipe, nothing: it may never end."""
+    if not place.is_file():
+        return "is a folder" if place.is_dir() else "is no file"
+    with place.open("rb") as file:
+        return None if file.read(len(MARK)) == MARK.encode() else "exists and is not a page of troth"
+
+
+def _draw(page: Page, out: str) -> list[str]:
+    with files.new_folder(out) as folder:
+        drawing.write(page, folder)
+    return sorted(str(file) for file in Path(out).iterdir())
