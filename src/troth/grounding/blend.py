@@ -1,48 +1,54 @@
-"""`blend`: three views of faithfulness in one number, which ranks better than any of them.
+"""`blend`: three views of faithfulness in one number, which ranks better than each of them.
 
     coverage + 0.05 · PMI-Faith + 0.3 · entailment
 
-No paper's metric. Coverage asks whether the words of a response are the document's, PMI-Faith whether the document
-makes it likely as it stands, entailment whether it follows. Coverage alone is blind to the document's words put
-together wrongly; PMI-Faith, a mean, forgives a few words that are made up; the entailment model is small. The weights
-were chosen on the dev data of BEGIN (docs/grounding.md) and are in the signature.
+From no paper. Coverage asks whether the words of a response are the document's, PMI-Faith whether the document makes
+the response likely, entailment whether the response follows from it. Coverage alone does not see the document's words
+put together wrongly; PMI-Faith, a mean, forgives a few invented words; the entailment model is small. The weights were
+chosen on the dev data of BEGIN (docs/begin.md) and are in the signature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from troth.core.metric import Metric
 from troth.core.records import Grounded
-from troth.grounding import entailment as entailed
-from troth.grounding import metrics as grounded
-from troth.grounding import pmi
-from troth.grounding.metrics import Metric, Models, Progress, Unscored, Value
+from troth.grounding.entailment import NLI
+from troth.grounding.metrics import Grader, Unscored, Value, faithfulness
+from troth.grounding.overlap import COVERAGE
+from troth.grounding.pmi import PMI_FAITH
 
-WEIGHTS = {"coverage": 1.0, "pmi_faith": 0.05, "nli": 0.3}
-STEPS = 1000  # of the progress bar, for each part
+WEIGHTS = ((1.0, COVERAGE), (0.05, PMI_FAITH), (0.3, NLI))
+BLEND = faithfulness(
+    "blend",
+    "Blend",
+    "coverage, PMI-Faith and entailment together: ranks better than each of them",
+    needs=("text", "nli", "lm"),
+    compute=lambda models: Blend(tuple((weight, metric.compute(models)) for weight, metric in WEIGHTS)),
+)
 
 
 @dataclass(frozen=True)
 class Blend:
-    """A sum of metrics with weights. What one of them cannot score is not scored, for its reason."""
+    """A weighted sum of other graders' values. What one of them cannot score is not scored, for the same reason."""
 
-    parts: tuple[tuple[float, Metric], ...]
-    name: str = "blend"
+    parts: tuple[tuple[float, Grader], ...]
+    metric: Metric = BLEND
 
     @property
-    def recipe(self) -> str:
-        weights = "+".join(f"{weight:g}*{part.name}" for weight, part in self.parts)
-        return "|".join([f"of:{weights}", *(part.recipe for _, part in self.parts)])
+    def recipe(self) -> Any:
+        weights = "+".join(f"{weight:g}*{part.metric.name}" for weight, part in self.parts)
+        return ({"of": weights}, *(part.recipe for _, part in self.parts))
 
     @property
     def remarks(self) -> Sequence[str]:
         return [remark for _, part in self.parts for remark in part.remarks]
 
-    def score(self, items: Sequence[Grounded], *, progress: Progress | None = None) -> list[Value]:
-        columns = []
-        for number, (_, part) in enumerate(self.parts):
-            columns.append(part.score(items, progress=self._step(progress, number)))
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        columns = [part.score(items) for _, part in self.parts]
         return [self._sum(row) for row in zip(*columns, strict=True)]
 
     def _sum(self, row: Sequence[Value]) -> Value:
@@ -52,14 +58,3 @@ class Blend:
                 return value
             total += weight * value
         return total
-
-    def _step(self, progress: Progress | None, number: int) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda done, total: progress(number * STEPS + STEPS * done // max(1, total), STEPS * len(self.parts))
-
-
-def blend(models: Models) -> Blend:
-    """Coverage, PMI-Faith and entailment together: ranks better than each of them."""
-    made: tuple[Metric, ...] = (grounded.coverage(models), pmi.pmi_faith(models), entailed.nli(models))
-    return Blend(tuple((WEIGHTS[part.name], part) for part in made))

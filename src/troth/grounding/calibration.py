@@ -1,50 +1,49 @@
 """From a score to a verdict: bounds, the threshold with the best F1, and a probability, fitted on labelled responses.
 
-Section 5.1 of PMI-Faith's paper: scores are brought to 0 … 1 by the lowest and the highest score of dev, and a response
-is called faithful iff its normalised score is at or above the threshold that gives the best F1 on dev. Of thresholds
-with the same F1 the lowest is taken. Scores beyond dev's bounds stay beyond 0 and 1. The probability is the isotonic
-regression of the labels on the scores (pool adjacent violators: Ayer et al., 1955), linear between its steps.
+Section 5.1 of PMI-Faith's paper: scores are normalised to 0 … 1 by the lowest and the highest score of the dev data,
+and a response is called faithful iff its normalised score is at or above the threshold with the best F1 on dev (of
+equals the lowest). Scores beyond dev's bounds stay beyond 0 and 1. The probability is the isotonic regression of the
+labels on the scores (pool adjacent violators: Ayer et al., 1955), linear between its steps.
 
-A calibration is saved as a small JSON file that names its data and each metric's signature, and is only applied to
-scores of the very same signature.
+A calibration is a small JSON file with its data and the recipe of each metric. It is only applied to scores of the same
+recipe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from troth.core.errors import UserError, near
+from troth.core.parts import Floats, Mask
 from troth.core.version import __version__
 from troth.storage import files
 
-Array = NDArray[np.float64]
-
 LAYOUT = 1  # raised when a reader of the old one would go wrong
+KIND = "troth calibration"
 ONE_LABEL = "the labelled data has only one label"
 NO_SCORE = "no labelled response could be scored"
 ONE_SCORE = "the metric gives all the labelled data one score"
 
 
-class Data(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that a calibration was fitted on."""
+class DataFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of responses."""
 
     file: str
     rows: int
     sha256: str
-    labelled: int | None = None  # how many of the rows have a label; None: written before this was counted
+    labelled: int | None = None  # how many of the rows have a label; None: not counted
 
 
 class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     """One metric's bounds, threshold (of the normalised score) and probability (points of the raw score)."""
 
     metric: str
-    signature: str
+    signature: str  # name and recipe: `troth.core.signature.identity`
     n: int
     positive: int
     low: float
@@ -52,25 +51,30 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     threshold: float
     f1: float
     steps: tuple[tuple[float, float], ...]
-    unscored: dict[str, int] = {}  # labelled responses that it could not be fitted on, by reason
+    unscored: dict[str, int] = {}  # labelled responses that have no score, by reason
 
-    def normalised(self, scores: Array) -> Array:
-        return _normalised(scores, self.low, self.high)
+    def recipe(self, scored: Any) -> Any:
+        """The recipe of verdicts: that of the scores, with bounds and threshold."""
+        return scored, {name: f"{getattr(self, name):.6g}" for name in ("low", "high", "threshold")}
 
-    def faithful(self, scores: Array) -> NDArray[np.bool_]:
+    def normalised(self, scores: Floats) -> Floats:
+        return (scores - self.low) / (self.high - self.low)
+
+    def faithful(self, scores: Floats) -> Mask:
         return self.normalised(scores) >= self.threshold
 
-    def probability(self, scores: Array) -> Array:
+    def probability(self, scores: Floats) -> Floats:
         points = np.array(self.steps, dtype=np.float64)
-        found: Array = np.interp(scores, points[:, 0], points[:, 1])
-        return found
+        return np.interp(scores, points[:, 0], points[:, 1])
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    data: tuple[Data, ...]
+    """Verdicts by one metric or several, and the data that they were fitted on."""
+
+    data: tuple[DataFile, ...]
     metrics: tuple[Fitted, ...]
     version: str = __version__
-    kind: str = "troth calibration"
+    kind: str = KIND
     layout: int = LAYOUT
 
     def notes(self) -> list[str]:
@@ -81,34 +85,39 @@ class Calibration(msgspec.Struct, frozen=True):
             *(note for one in self.metrics for note in not_scored(one.metric, one.unscored, one.n)),
         ]
 
-    def matching(self, signatures: Mapping[str, str]) -> dict[str, Fitted]:
-        """The metrics that it can judge, of those scored now. One that was scored by another recipe is an error."""
+    def matching(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
+        """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
         found: dict[str, Fitted] = {}
         for one in self.metrics:
-            if one.metric not in signatures:
+            if one.metric not in recipes:
                 continue
-            if one.signature != signatures[one.metric]:
-                what = f"'{one.metric}' was calibrated as {one.signature} and is scored as {signatures[one.metric]}"
+            if one.signature != recipes[one.metric]:
+                what = f"'{one.metric}' was calibrated as {one.signature} and is scored as {recipes[one.metric]}"
                 raise UserError(what, hint="fit it again: troth meta fit")
             found[one.metric] = one
         if not found:
-            known = ", ".join(one.metric for one in self.metrics)
-            hint = near(next(iter(signatures), ""), [one.metric for one in self.metrics]) or f"it has: {known}"
+            known = [one.metric for one in self.metrics]
+            hint = near(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
             raise UserError("the calibration has none of these metrics", hint=hint)
         return found
 
 
 def without_label(number: int) -> list[str]:
+    """A note on responses without a label, if there are any."""
     return [f"{number} responses have no label and are left out"] if number else []
 
 
 def not_scored(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:
+    """A note for each reason why responses have no score."""
     total = scored + sum(unscored.values())
     return [f"{metric}: {number} of {total} not scored: {reason}" for reason, number in unscored.items()]
 
 
-def fit(metric: str, signature: str, scores: Sequence[float], labels: Sequence[int]) -> Fitted | str:
-    """What a metric's scores of labelled responses say; or why they say nothing."""
+# -- fitting -----------------------------------------------------------------------------------------------------------
+
+
+def fit(metric: str, recipe: str, scores: Sequence[float], labels: Sequence[int]) -> Fitted | str:
+    """Bounds, threshold and probability of a metric from its scores of labelled responses; or why there are none."""
     values, truth = np.array(scores, dtype=np.float64), np.array(labels, dtype=np.float64)
     if not len(values):
         return NO_SCORE
@@ -117,14 +126,9 @@ def fit(metric: str, signature: str, scores: Sequence[float], labels: Sequence[i
     low, high = float(values.min()), float(values.max())
     if low == high:
         return ONE_SCORE
-    best = best_f1(_normalised(values, low, high), truth)
+    best = best_f1((values - low) / (high - low), truth)
     steps = tuple(isotonic(values, truth))
-    return Fitted(metric, signature, len(values), int(truth.sum()), low, high, best.threshold, best.f1, steps)
-
-
-def _normalised(scores: Array, low: float, high: float) -> Array:
-    made: Array = (scores - low) / (high - low)
-    return made
+    return Fitted(metric, recipe, len(values), int(truth.sum()), low, high, best.threshold, best.f1, steps)
 
 
 class Best(NamedTuple):
@@ -132,19 +136,19 @@ class Best(NamedTuple):
     f1: float
 
 
-def best_f1(scores: Array, labels: Array) -> Best:
-    """The threshold, one of the scores, at or above which the positives have the best F1; the lowest of equals."""
+def best_f1(scores: Floats, labels: Floats) -> Best:
+    """The score at or above which calling responses positive has the best F1; the lowest of equals."""
     order = np.argsort(-scores, kind="stable")
     values = scores[order]
     right, called = np.cumsum(labels[order]), np.arange(1, len(values) + 1)
     last = np.r_[values[1:] != values[:-1], True]  # a threshold takes all responses with its score
-    # F1 from whole numbers: 2 TP / (called + positive). Division rounds equals alike.
+    # F1 from whole numbers: 2 TP / (called + positive). Equal fractions round alike.
     f1 = (2 * right / (called + right[-1]))[last]
     at = len(f1) - 1 - int(np.argmax(f1[::-1]))
     return Best(float(values[last][at]), float(f1[at]))
 
 
-def isotonic(scores: Array, labels: Array) -> list[tuple[float, float]]:
+def isotonic(scores: Floats, labels: Floats) -> list[tuple[float, float]]:
     """Points of the rising step function closest to the labels: both ends of each step."""
     values, place, count = np.unique(scores, return_inverse=True, return_counts=True)
     sums = np.bincount(place, weights=labels)
@@ -162,18 +166,20 @@ def isotonic(scores: Array, labels: Array) -> list[tuple[float, float]]:
 
 
 def save(calibration: Calibration, out: str) -> None:
+    """Writes a calibration to a new file."""
     with files.new_file(out) as file:
         file.write(msgspec.json.format(msgspec.json.encode(calibration), indent=1) + b"\n")
 
 
 def load(path: str) -> Calibration:
+    """Reads a calibration that `save` wrote."""
     try:
         found = msgspec.json.decode(Path(path).read_bytes(), type=Calibration)
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=path, hint="make one: troth meta fit") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"not a calibration: {error}", file=path, hint="was it written by troth meta fit?") from error
-    if found.kind != "troth calibration":
+    if found.kind != KIND:
         raise UserError("not a calibration", file=path, hint="was it written by troth meta fit?")
     if found.layout > LAYOUT:
         raise UserError("written by a newer troth", file=path, hint="update troth to read it")

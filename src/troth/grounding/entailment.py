@@ -1,11 +1,11 @@
 """`nli`: is the response entailed by its document, sentence by sentence?
 
-No paper's metric, but the definition of faithfulness in section 3 of PMI-Faith's paper taken at its word, with the
-project's entailment model. A document may be longer than a model reads, and entailment models are trained on single
-sentences; so premises are the document's sentences, one by one and in windows of three in a row, and the best window
-wins (`windows:1+3`). The response is faithful only if all of it is supported: its value is the *lowest* probability of
-entailment over its sentences (`sentences:min`); `mean` is the gentler choice. The history is not read: what a response
-leaves to it ("yes, it is") is not entailed by any document.
+From no paper, but the definition of faithfulness in section 3 of PMI-Faith's paper, applied with the project's
+entailment model. A document may be longer than a model reads, and entailment models are trained on single sentences. So
+the premises are the document's sentences, one by one and in windows of three, and the best window counts
+(`windows:1+3`). A response is faithful only if all of it is supported: its value is the *lowest* probability of
+entailment over its sentences (`sentences:min`; `mean` is more lenient). The history is not read: what a response leaves
+to it ("yes, it is") is entailed by no document.
 """
 
 from __future__ import annotations
@@ -13,47 +13,55 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from troth.core.metric import Metric
+from troth.core.progress import bar
 from troth.core.records import Grounded
-from troth.grounding.metrics import Models, Progress, Value
+from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.sentences import sentences, windows
 from troth.models import Nli, Pair
 
 SIZES = (1, 3)
-PAIRS = 2048  # asked together: enough to fill batches of like length, and few enough to hold
+PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
+
+NLI = faithfulness(
+    "nli",
+    "Entailment",
+    "entailment of the response by the document: best window of sentences, worst sentence of the response",
+    needs=("nli",),
+    compute=lambda models: SentenceEntailment(models.entailment_model),
+)
 
 
 @dataclass(frozen=True)
-class Entailed:
+class SentenceEntailment:
+    """Entailment of each sentence of the response by the best window of the document."""
+
     nli: Nli
     sizes: tuple[int, ...] = SIZES
     over: Literal["min", "mean"] = "min"
-    name: str = "nli"
+    metric: Metric = NLI
 
     @property
-    def recipe(self) -> str:
-        sizes = "+".join(map(str, self.sizes))
-        return f"nli:{self.nli.name}|windows:{sizes}|sentences:{self.over}|best:window"
+    def recipe(self) -> dict[str, Any]:
+        return {"nli": self.nli.name, "windows": self.sizes, "sentences": self.over, "best": "window"}
 
     @property
     def remarks(self) -> list[str]:
         cut = self.nli.cut
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
-    def score(self, items: Sequence[Grounded], *, progress: Progress | None = None) -> list[Value]:
-        known: dict[str, list[str]] = {}
-        for item in items:
-            if item.document not in known:
-                known[item.document] = self._premises(item.document)
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        premises = {document: self._premises(document) for document in dict.fromkeys(item.document for item in items)}
         said = [sentences(item.response) for item in items]
-        sizes = [len(known[item.document]) * len(mine) for item, mine in zip(items, said, strict=True)]
+        sizes = [len(premises[item.document]) * len(mine) for item, mine in zip(items, said, strict=True)]
         values: list[Value] = []
-        for block in _blocks(sizes):
-            values += self._answers(
-                [[[(premise, one) for premise in known[items[i].document]] for one in said[i]] for i in block]
-            )
-            if progress is not None:
+        with bar(self.metric.name) as progress:
+            for block in _blocks(sizes):
+                values += self._answers(
+                    [[[(premise, one) for premise in premises[items[i].document]] for one in said[i]] for i in block]
+                )
                 progress(sum(sizes[: len(values)]), sum(sizes))
         return values
 
@@ -64,23 +72,18 @@ class Entailed:
     def _answers(self, questions: Sequence[list[list[Pair]]]) -> list[Value]:
         pairs = [pair for question in questions for one in question for pair in one]
         verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
-        made: list[Value] = []
+        values: list[Value] = []
         for question in questions:
             best = [max(next(verdicts).entailment for _ in one) for one in question]
-            made.append(min(best) if self.over == "min" else math.fsum(best) / len(best))
-        return made
+            values.append(min(best) if self.over == "min" else math.fsum(best) / len(best))
+        return values
 
 
 def _blocks(sizes: Sequence[int]) -> Iterator[range]:
-    """Items one after the other, as many as have about PAIRS pairs together."""
+    """Ranges of items that have about PAIRS pairs together."""
     start = held = 0
     for place, size in enumerate(sizes, 1):
         held += size
         if held >= PAIRS or place == len(sizes):
             yield range(start, place)
             start, held = place, 0
-
-
-def nli(models: Models) -> Entailed:
-    """Entailment of the response by the document: the best window of sentences, the worst sentence of the response."""
-    return Entailed(models.nli)

@@ -2,31 +2,38 @@
 
 - U-F1 (Honovich et al., 2021): F1 of the two multisets of tokens without stop words and punctuation, in lower case; 0
   where nothing overlaps. Tokens, stop words and punctuation are those of spaCy's English rules (`spacy.blank("en")`,
-  which gives the same as the small model that the authors load). The document is lower-cased before it is tokenised,
-  the response after it; that is theirs, too.
-- BLEU: sacreBLEU's corpus BLEU of the one response against the one document (tokens 13a, exponential smoothing, no
-  effective order, so that a response of three tokens has no four-gram to match). The document is lower-cased and the
-  response is not. A fraction here; the authors print 0 to 100.
-- ROUGE-L: F1 of the longest common subsequence over stemmed words, both texts taken whole. By the words and the Porter
-  stemmer of rouge-score. The authors use py-rouge, which also knows WordNet's irregular forms: of BEGIN's dev data
-  its value differs for 2 of 430 responses (WoW), 13 of 416 (CMU-DoG) and 41 of 383 (Topical-Chat), by 0.06 at most.
+  which gives the same as the small model that the authors load). As in their code, the document is lower-cased before
+  it is tokenised and the response afterwards.
+- BLEU: sacreBLEU's corpus BLEU of one response against one document (tokens 13a, exponential smoothing, no effective
+  order, so a response of three tokens has no four-gram to match). Only the document is lower-cased. The value is a
+  fraction; the authors print 0 to 100.
+- ROUGE-L: F1 of the longest common subsequence over stemmed words, both texts as a whole, with the tokenizer and the
+  Porter stemmer of rouge-score. The authors use py-rouge, which also knows WordNet's irregular forms: on BEGIN's dev
+  data the value differs for 2 of 430 responses (WoW), 13 of 416 (CMU-DoG) and 41 of 383 (Topical-Chat), by 0.06
+  at most.
+- Coverage is from no paper: the share of the response's words, stemmed as for ROUGE-L, that are in the document. A
+  response need not repeat its document, so recall, which is half of the other three, has no part in it.
 
-- Coverage is no paper's: the share of the response's words, stemmed as for ROUGE-L, that stand in the document. What a
-  response leaves out of its document is no fault, so that recall, which is half of the others, has no part in it.
-
-Each takes any two texts; that an empty one is not to be scored is for the caller to know.
+The functions take any two texts; callers leave out empty ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.progress import bar
+from troth.core.records import Grounded
+from troth.grounding.metrics import Value, faithfulness
 
-KEPT = 512  # documents whose tokens are remembered: responses that share one often stand together
+KEPT = 512  # documents whose tokens are kept: responses to one document often follow each other
+CHUNK = 256  # responses between two steps of the progress bar
 
 
 def u_f1(document: str, response: str) -> float:
@@ -52,26 +59,76 @@ def coverage(document: str, response: str) -> float:
 
 
 def _f1(same: int, grounds: int, said: int) -> float:
-    """From the counts, not through precision and recall, whose rounding makes unequal what is equal, and ties count."""
+    """F1 from counts: through precision and recall, rounding would break ties that matter for ranking."""
     return 2 * same / (grounds + said) if same else 0.0
 
 
-def recipe(name: str) -> str:
-    """What moves the number, as parts of a signature. Loads nothing, and tells whether there is something to load."""
-    rules, package, parts = {
-        "u_f1": ("tok:spacy-en|stop:spacy|case:lower", "spacy", 2),
-        "bleu": ("doc:lower|case:mixed|eff:no|tok:13a|smooth:exp", "sacrebleu", 1),
-        "rouge_l": ("stem:porter", "rouge-score", 2),
-        "coverage": ("stem:porter", "rouge-score", 2),
-    }[name]
+# -- the metrics -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A grader that compares words and asks no model."""
+
+    metric: Metric
+    compare: Callable[[str, str], float]
+    recipe: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        values: list[Value] = []
+        with bar(self.metric.name) as progress:
+            for start in range(0, len(items), CHUNK):
+                values += [self.compare(item.document, item.response) for item in items[start : start + CHUNK]]
+                progress(len(values), len(items))
+        return values
+
+
+def _release(package: str, parts: int) -> dict[str, str]:
+    """The part of a package's version that may move a number; an error where it is not installed."""
     try:
-        release = version(package).split(".")[:parts]  # as much of it as may move a number
+        return {package: ".".join(version(package).split(".")[:parts])}
     except PackageNotFoundError as error:
         raise UserError(f"{package} is not installed", hint='pip install "troth[text]"') from error
-    return f"{rules}|{package}:{'.'.join(release)}"
 
 
-# -- other people's tokens ---------------------------------------------------------------------------------------------
+U_F1: Metric = faithfulness(
+    "u_f1",
+    "Unigram F1",
+    "F1 of the words that response and document share, without stop words and punctuation",
+    needs=("text",),
+    compute=lambda _: Overlap(
+        U_F1, u_f1, {"tok": "spacy-en", "stop": "spacy", "case": "lower", **_release("spacy", 2)}
+    ),
+)
+BLEU: Metric = faithfulness(
+    "bleu",
+    "BLEU",
+    "BLEU of the response against the document",
+    needs=("text",),
+    compute=lambda _: Overlap(
+        BLEU,
+        bleu,
+        {"doc": "lower", "case": "mixed", "eff": "no", "tok": "13a", "smooth": "exp", **_release("sacrebleu", 1)},
+    ),
+)
+ROUGE_L: Metric = faithfulness(
+    "rouge_l",
+    "ROUGE-L",
+    "F1 of the longest common subsequence of response and document, over stemmed words",
+    needs=("text",),
+    compute=lambda _: Overlap(ROUGE_L, rouge_l, {"stem": "porter", **_release("rouge-score", 2)}),
+)
+COVERAGE: Metric = faithfulness(
+    "coverage",
+    "Coverage",
+    "share of the response's words, stemmed, that are in the document",
+    needs=("text",),
+    compute=lambda _: Overlap(COVERAGE, coverage, {"stem": "porter", **_release("rouge-score", 2)}),
+)
+
+
+# -- tokens of other packages ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=KEPT)
@@ -95,7 +152,7 @@ def _bleu() -> Any:
 
 @lru_cache(maxsize=KEPT)
 def _stems(text: str) -> tuple[str, ...]:
-    """rouge-score's words: lower case, letters and digits alone; what has more than three is stemmed."""
+    """rouge-score's words: lower case, letters and digits only; words of more than three letters are stemmed."""
     from rouge_score.tokenize import tokenize
 
     return tuple(stem for word in tokenize(text, None) if (stem := _stem(word)))

@@ -1,4 +1,4 @@
-"""Q² (Honovich et al., 2021): are questions about the response answered alike by the document?
+"""Q² (Honovich et al., 2021): do the response and the document answer the same questions alike?
 
 For each answer candidate of the response (a name, a number, a noun phrase) a model asks questions. A question is valid
 if the answering model, given the response, finds the candidate again. The same model answers it from the document, and
@@ -6,19 +6,19 @@ the two answers are compared:
 
 - no answer in the document: 0
 - the same words (token F1 of 1): 1
-- else by entailment of `{question} {candidate}.` from `{question} {document's answer}.`: entailed 1, contradicted 0,
-  neither: the token F1
+- otherwise by entailment of `{question} {candidate}.` from `{question} {document's answer}.`: entailed 1,
+  contradicted 0, neither: the token F1
 
 The response's value is the mean over its questions. Where no question is valid, entailment of the response by the
-document decides: 1, 0, or one half. All this as in the authors' code, of which these parts differ:
+document decides: 1, 0, or one half. This follows the authors' code, with these differences:
 
-- Candidates there are entities and noun chunks of spaCy's trained English model, here those of rules
+- Candidates there are entities and noun chunks of spaCy's trained English model; here they come from rules
   (`candidates:rules`): runs of words without stop words and punctuation.
 - Of several questions the first valid one counts (`q_per_cand single`); questions about speaker or listener ("you",
-  "my") are left out, by their words here and by their grammar there.
-- A long document is read in overlapping windows, and the answer that is surest is taken.
+  "my") are left out, here by their words and there by their grammar.
+- A long document is read in overlapping windows, and the surest answer is taken.
 
-The three models are given: who asks, who answers, who compares. Any with the same methods will do.
+The three models (asking, answering, comparing) are arguments: any objects with the same methods work.
 """
 
 from __future__ import annotations
@@ -33,22 +33,36 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from troth.core.errors import UserError
+from troth.core.metric import Metric
 from troth.core.records import Grounded
-from troth.grounding.metrics import Models, Progress, Value
-from troth.models import Nli, Pair
-from troth.models.batches import Room, encodable, planned
-from troth.models.hf import ENTAILMENT, reach
-from troth.models.hub import Source, load, source
+from troth.core.signature import recipe_text
+from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.transformer import Transformer
+from troth.models import Entailment, Nli, TextPair
+from troth.models.batches import Room, encodable, padded, planned, tensors
+from troth.models.hub import ModelFiles, source
 from troth.models.remembered import remembered
-from troth.storage.cache import Store, key
+from troth.storage.cache import Store
 
+Q2 = faithfulness(
+    "q2",
+    "Q²",
+    "questions about the response, answered from the response and from the document: how alike the answers are",
+    needs=("questions", "answers", "nli"),
+    compute=lambda models: QuestionAnswering(
+        HfQuestioner(source(models.questions)),
+        HfAnswerer(source(models.answers)),
+        models.entailment_model,
+        models.store,
+    ),
+)
 ROOM = Room(items=16, units=4096)
 CHUNK = 32
-QUESTIONS = 5  # a candidate; also the width of the beam that they come from
-WORDS = 64  # of a question, in tokens
-SPAN = 30  # tokens of an answer at most
+QUESTIONS = 5  # per candidate; also the width of the beam that they come from
+QUESTION_TOKENS = 64
+ANSWER_TOKENS = 30
 
-_VALUE = struct.Struct("<dI")
+_STORED = struct.Struct("<dI")
 _PERSONAL = re.compile(r"\b(i|you|my|your|me|we|our)\b", re.IGNORECASE)
 _LITTLE = re.compile(r"\b(a|an|the|in|our)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -58,8 +72,8 @@ class Questioner(Protocol):
     @property
     def name(self) -> str: ...
 
-    def questions(self, asked: Sequence[Pair]) -> list[list[str]]:
-        """For each (answer, text): questions about the text that have this answer, the best first."""
+    def questions(self, asked: Sequence[TextPair]) -> list[list[str]]:
+        """For each (answer, text): questions about the text with this answer, the best first."""
         ...
 
 
@@ -67,7 +81,7 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answers(self, asked: Sequence[Pair]) -> list[str]:
+    def answers(self, asked: Sequence[TextPair]) -> list[str]:
         """For each (question, text): the answer, as words of the text; empty where there is none."""
         ...
 
@@ -79,9 +93,9 @@ Candidates = Callable[[str], list[str]]
 
 
 def candidates(text: str) -> list[str]:
-    """What can be asked about: runs of words that are neither stop words nor punctuation, each once.
+    """Answer candidates: runs of words that are neither stop words nor punctuation, each once.
 
-    Numbers count, whatever the list of stop words says, and its words do where they go on a name (Home Alone).
+    Numbers count even if they are stop words, and so do capitalised words that continue a name (Home Alone).
     """
     spans: list[tuple[int, int]] = []
     for token in _english()(text):
@@ -127,8 +141,8 @@ def personal(question: str) -> bool:
 # -- the pipeline ------------------------------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
-    """A valid question with both answers, and what became of it."""
+class AnsweredQuestion(NamedTuple):
+    """A valid question with both answers, and how alike they are."""
 
     question: str
     candidate: str
@@ -137,52 +151,53 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Q2:
+class QuestionAnswering:
+    """Asks about the response, and compares the answers of response and document."""
+
     questioner: Questioner
     answerer: Answerer
     nli: Nli
     store: Store
     candidates: Candidates = candidates
     candidates_name: str = "rules"
-    name: str = "q2"
+    metric: Metric = Q2
 
     @property
-    def recipe(self) -> str:
-        models = f"ask:{self.questioner.name}|answer:{self.answerer.name}|compare:{self.nli.name}"
-        rules = f"candidates:{self.candidates_name}|questions:{QUESTIONS}-first|personal:no"
-        return f"{models}|{rules}|window:surest|fallback:whole-document"
+    def recipe(self) -> dict[str, Any]:
+        return {
+            "ask": self.questioner.name,
+            "answer": self.answerer.name,
+            "compare": self.nli.name,
+            "candidates": self.candidates_name,
+            "questions": f"{QUESTIONS}-first",
+            "personal": "no",
+            "window": "surest",
+            "fallback": "whole-document",
+        }
 
     @property
     def remarks(self) -> Sequence[str]:
         cut = self.nli.cut
         return [f"{cut} texts were longer than the entailment model reads, and were cut"] if cut else []
 
-    def score(self, items: Sequence[Grounded], *, progress: Progress | None = None) -> list[Value]:
-        kept = remembered(
-            self.store,
-            self.answerer.name,
-            [(item.document, item.response) for item in items],
-            named=lambda pair: key("q2", self.recipe, *pair),
-            size=lambda pair: len(pair[0]) + len(pair[1]),
-            compute=self._compute,
-            chunk=CHUNK,
-            order=lambda pair: pair[0],
-            progress=progress,
-        )
-        return [float(_VALUE.unpack(value)[0]) for value in kept]
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        pairs = [(item.document, item.response) for item in items]
+        named = ("q2", recipe_text(self.recipe))
+        stored = remembered(self.store, self.answerer.name, pairs, self._compute, named=named, chunk=CHUNK)
+        return [float(_STORED.unpack(value)[0]) for value in stored]
 
-    def _compute(self, pairs: Sequence[Pair]) -> list[bytes]:
-        made = []
-        asked = self.asked(pairs)
-        fallback = [pair for pair, mine in zip(pairs, asked, strict=True) if not mine]
-        verdicts = iter(self.nli.probabilities(fallback)) if fallback else iter(())
-        for mine in asked:
-            value = sum(one.value for one in mine) / len(mine) if mine else _verdict(next(verdicts), 0.5)
-            made.append(_VALUE.pack(value, len(mine)))
-        return made
+    def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:
+        values = []
+        questions = self.questions(pairs)
+        fallback = [pair for pair, mine in zip(pairs, questions, strict=True) if not mine]
+        entailments = iter(self.nli.probabilities(fallback)) if fallback else iter(())
+        for mine in questions:
+            value = sum(one.value for one in mine) / len(mine) if mine else _likeness(next(entailments), 0.5)
+            values.append(_STORED.pack(value, len(mine)))
+        return values
 
-    def asked(self, pairs: Sequence[Pair]) -> list[list[Asked]]:
-        """For each (document, response) its valid questions, at most one a candidate."""
+    def questions(self, pairs: Sequence[TextPair]) -> list[list[AnsweredQuestion]]:
+        """The valid questions of each (document, response), at most one per candidate."""
         about = [(number, one) for number, (_, said) in enumerate(pairs) for one in self.candidates(said)]
         questions = self.questioner.questions([(one, pairs[number][1]) for number, one in about]) if about else []
         tried = [
@@ -199,157 +214,136 @@ class Q2:
         answers = self._answers([(question, pairs[about[place][0]][0]) for place, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
         values = self._compared([(about[place][1], question, answer) for (place, question), answer in both])
-        made: list[list[Asked]] = [[] for _ in pairs]
+        answered: list[list[AnsweredQuestion]] = [[] for _ in pairs]
         for (place, question), answer, value in zip(valid.items(), answers, values, strict=True):
             number, candidate = about[place]
-            made[number].append(Asked(question, candidate, answer, value))
-        return made
+            answered[number].append(AnsweredQuestion(question, candidate, answer, value))
+        return answered
 
-    def _answers(self, asked: Sequence[Pair]) -> list[str]:
+    def _answers(self, asked: Sequence[TextPair]) -> list[str]:
         return self.answerer.answers(asked) if asked else []
 
     def _compared(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
-        """Of each (candidate, question, document's answer) how alike the two answers are."""
+        """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
         unsure = [place for place, (_, _, answer) in enumerate(answers) if answer and values[place] < 1]
         pairs = []
         for place in unsure:
             candidate, question, answer = answers[place]
             pairs.append((f"{question} {answer}.", f"{question} {candidate}."))
-        for place, verdict in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
-            values[place] = _verdict(verdict, values[place])
+        for place, entailment in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
+            values[place] = _likeness(entailment, values[place])
         return values
 
 
-def _verdict(verdict: Any, neutral: float) -> float:
-    if verdict.entailed:
+def _likeness(found: Entailment, neutral: float) -> float:
+    if found.entailed:
         return 1.0
-    return 0.0 if verdict.contradiction > max(verdict.entailment, verdict.neutral) else neutral
+    return 0.0 if found.contradiction > max(found.entailment, found.neutral) else neutral
 
 
 # -- models of transformers --------------------------------------------------------------------------------------------
 
 
-class HfQuestioner:
+class HfQuestioner(Transformer):
     """An encoder-decoder trained to ask, on `answer: …  context: …`."""
 
-    def __init__(self, source: Source, *, number: int = QUESTIONS) -> None:
-        self.source, self.number = source, number
-        self._loaded: tuple[Any, Any, int] | None = None
+    head = "AutoModelForSeq2SeqLM"
 
-    @property
-    def name(self) -> str:
-        return self.source.name
+    def __init__(self, files: ModelFiles, *, number: int = QUESTIONS) -> None:
+        super().__init__(files)
+        self.number = number
 
-    def questions(self, asked: Sequence[Pair]) -> list[list[str]]:
+    def questions(self, asked: Sequence[TextPair]) -> list[list[str]]:
         import torch
 
-        tokenizer, model, limit = self._model()
+        tokenizer, model, limit = self.loaded
         texts = [encodable(f"answer: {answer}  context: {text}") for answer, text in asked]
         rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
-        made: list[list[str]] = [[] for _ in asked]
+        questions: list[list[str]] = [[] for _ in asked]
         for batch in planned([len(row) for row in rows], ROOM):
-            width = max(len(rows[place]) for place in batch)
-            fill = tokenizer.pad_token_id or 0
-            ids = torch.tensor([rows[place] + [fill] * (width - len(rows[place])) for place in batch])
-            mask = torch.tensor([[1] * len(rows[place]) + [0] * (width - len(rows[place])) for place in batch])
+            given = padded([rows[place] for place in batch], tokenizer.pad_token_id or 0)
             with torch.inference_mode():
                 found = model.generate(
-                    input_ids=ids,
-                    attention_mask=mask,
+                    input_ids=torch.from_numpy(given.ids),
+                    attention_mask=torch.from_numpy(given.mask),
                     num_beams=self.number,
                     num_return_sequences=self.number,
                     no_repeat_ngram_size=3,
                     early_stopping=True,
                     do_sample=False,
-                    max_new_tokens=WORDS,
+                    max_new_tokens=QUESTION_TOKENS,
                 )
             said = tokenizer.batch_decode(found, skip_special_tokens=True)
             for place, start in zip(batch, range(0, len(said), self.number), strict=True):
                 some = said[start : start + self.number]
-                made[place] = [str(text).replace("question: ", "", 1).strip() for text in some]
-        return made
-
-    def _model(self) -> tuple[Any, Any, int]:
-        if self._loaded is None:
-            tokenizer, model = load(self.source, "AutoModelForSeq2SeqLM")
-            self._loaded = tokenizer, model, reach(tokenizer, model.config, ENTAILMENT)
-        return self._loaded
+                questions[place] = [str(text).replace("question: ", "", 1).strip() for text in some]
+        return questions
 
 
-class HfAnswerer:
-    """A model of extractive question answering that may say that there is no answer, by pointing to the beginning."""
+class _Window(NamedTuple):
+    """A question with one window of the text, in tokens."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self._loaded: tuple[Any, Any, int] | None = None
+    owner: int  # which question it belongs to
+    columns: dict[str, list[int]]
+    offsets: list[tuple[int, int]]  # where each token is in the text
+    inside: list[bool]  # whether it is a token of the text
 
-    @property
-    def name(self) -> str:
-        return self.source.name
 
-    def answers(self, asked: Sequence[Pair]) -> list[str]:
-        tokenizer, _, limit = self._model()
-        rows: list[Any] = []
-        owners: list[int] = []
-        for number, (question, text) in enumerate(asked):
-            first = tokenizer(encodable(question), add_special_tokens=False)["input_ids"]
-            short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
-            free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
-            found = tokenizer(
-                encodable(short), encodable(text), truncation="only_second", max_length=limit, stride=free // 4,
-                return_overflowing_tokens=True, return_offsets_mapping=True,
-            )  # fmt: skip
-            for row in range(len(found["input_ids"])):
-                own = {name: found[name][row] for name in found if name != "overflow_to_sample_mapping"}
-                rows.append((own, [part == 1 for part in found.sequence_ids(row)]))
-                owners.append(number)
+class HfAnswerer(Transformer):
+    """A model of extractive question answering that points to the beginning where there is no answer."""
+
+    head = "AutoModelForQuestionAnswering"
+
+    def answers(self, asked: Sequence[TextPair]) -> list[str]:
+        windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
         best: list[tuple[float, str]] = [(float("-inf"), "")] * len(asked)
-        for batch in planned([len(row["input_ids"]) for row, _ in rows], ROOM):
-            for row, (sure, begin, end) in zip(batch, self._read([rows[place] for place in batch]), strict=True):
-                text = asked[owners[row]][1]
-                best[owners[row]] = max(best[owners[row]], (sure, text[begin:end].strip()))
+        for batch in planned([len(window.inside) for window in windows], ROOM):
+            chosen = [windows[place] for place in batch]
+            for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
+                text = asked[window.owner][1]
+                best[window.owner] = max(best[window.owner], (sure, text[begin:end].strip()))
         return [answer for _, answer in best]
 
-    def _read(self, rows: Sequence[Any]) -> list[tuple[float, int, int]]:
-        """Of each window how sure its best answer is against none, and where it stands."""
+    def _windows(self, owner: int, pair: TextPair) -> list[_Window]:
+        tokenizer, _, limit = self.loaded
+        question, text = pair
+        first = tokenizer(encodable(question), add_special_tokens=False)["input_ids"]
+        short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
+        free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
+        found = tokenizer(
+            encodable(short), encodable(text), truncation="only_second", max_length=limit, stride=free // 4,
+            return_overflowing_tokens=True, return_offsets_mapping=True,
+        )  # fmt: skip
+        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
+        return [
+            _Window(
+                owner,
+                {name: found[name][row] for name in names},
+                found["offset_mapping"][row],
+                [part == 1 for part in found.sequence_ids(row)],
+            )
+            for row in range(len(found["input_ids"]))
+        ]
+
+    def _read(self, windows: Sequence[_Window]) -> list[tuple[float, int, int]]:
+        """How sure the best answer of each window is against none, and where it begins and ends."""
         import torch
 
-        tokenizer, model, _ = self._model()
-        width = max(len(row["input_ids"]) for row, _ in rows)
-        fill = {"input_ids": tokenizer.pad_token_id or 0}
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in rows[0][0]]
-        given = {
-            name: torch.tensor([row[name] + [fill.get(name, 0)] * (width - len(row[name])) for row, _ in rows])
-            for name in names
-        }
+        tokenizer, model, _ = self.loaded
         with torch.inference_mode():
-            made = model(**given)
-        starts, ends = made.start_logits.double(), made.end_logits.double()
-        found = []
-        for place, (row, inside) in enumerate(rows):
-            own = torch.tensor(inside)
-            count = len(inside)
+            output = model(**tensors([window.columns for window in windows], tokenizer.pad_token_id))
+        starts, ends = output.start_logits.double(), output.end_logits.double()
+        answers = []
+        for place, window in enumerate(windows):
+            own, count = torch.tensor(window.inside), len(window.inside)
             pairs = starts[place, :count, None] + ends[place, None, :count]
-            allowed = own[:, None] & own[None, :] & torch.ones(count, count, dtype=torch.bool).triu().tril(SPAN - 1)
-            pairs = pairs.masked_fill(~allowed, -torch.inf)
-            none = float(starts[place, 0] + ends[place, 0])
+            near = torch.ones(count, count, dtype=torch.bool).triu().tril(ANSWER_TOKENS - 1)
+            pairs = pairs.masked_fill(~(own[:, None] & own[None, :] & near), -torch.inf)
             top = int(pairs.argmax())
-            sure = float(pairs.flatten()[top]) - none
+            sure = float(pairs.flatten()[top]) - float(starts[place, 0] + ends[place, 0])
             if sure > 0:
-                begin, end = row["offset_mapping"][top // count][0], row["offset_mapping"][top % count][1]
-                found.append((sure, begin, end))
+                answers.append((sure, window.offsets[top // count][0], window.offsets[top % count][1]))
             else:
-                found.append((0.0, 0, 0))
-        return found
-
-    def _model(self) -> tuple[Any, Any, int]:
-        if self._loaded is None:
-            tokenizer, model = load(self.source, "AutoModelForQuestionAnswering")
-            self._loaded = tokenizer, model, reach(tokenizer, model.config, ENTAILMENT)
-        return self._loaded
-
-
-def q2(models: Models) -> Q2:
-    """Questions about the response, answered by it and by the document, and the answers compared."""
-    return Q2(HfQuestioner(source(models.questions)), HfAnswerer(source(models.answers)), models.nli, models.store)
+                answers.append((0.0, 0, 0))
+        return answers

@@ -5,36 +5,68 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from troth import stats
+from troth.core.metric import Metric
+from troth.core.parts import NONE, Floats, Ints, Mask, Parts, Units
 from troth.core.score import Score
-from troth.core.version import __version__
+from troth.core.signature import identity, signature
 from troth.grounding.calibration import Fitted
-from troth.meta.labelled import MEASURES, Labelled, Places, bins, resampled
-from troth.stats import Array
-from troth.tracking.metrics import Parts
-from troth.tracking.scores import Ratio, ratios
+from troth.meta.labelled import AUROC, RANKING, Labelled, bins, resampled
+from troth.stats.estimates import Estimate, Resampling, estimates
 
-JUDGED = ("precision", "recall", "f1", "accuracy")  # in the order of the paper's table 1
 BINS = 10
 
 
+def _measure(name: str, title: str, about: str, compute: Any = None, *, dev: bool = True) -> Metric:
+    return Metric(name, title, about, scale="number", unit="response", needs=("dev",) if dev else (), compute=compute)
+
+
+# With the threshold from dev; each from verdicts (c) and labels (y) to parts of a ratio.
+PRECISION = _measure(
+    "precision", "Precision", "share of responses called faithful that are supported", lambda c, y: (c * y, c)
+)
+RECALL = _measure("recall", "Recall", "share of supported responses called faithful", lambda c, y: (c * y, y))
+F1 = _measure("f1", "F1", "harmonic mean of precision and recall", lambda c, y: (2 * c * y, c + y))
+ACCURACY = _measure("accuracy", "Accuracy", "share of right verdicts", lambda c, y: (1.0 * (c == y), 1.0 + 0 * y))
+JUDGED = (PRECISION, RECALL, F1, ACCURACY)  # in the order of the paper's table 1
+FROM_DEV = {
+    "low": _measure("min", "Minimum", "lowest score of dev"),
+    "high": _measure("max", "Maximum", "highest score of dev"),
+    "threshold": _measure("threshold", "Threshold", "normalised score with the best F1 on dev"),
+}
+# The reliability curve, in bins of equal size.
+MEAN = _measure("mean", "Mean score", "mean score of the responses in a bin", dev=False)
+POSITIVE = _measure("positive", "Supported", "share of supported responses in a bin", dev=False)
+EXPECTED = _measure("expected", "Expected", "share of supported responses to be expected in a bin, by dev")
+P = Metric("p", "p-value", "of a difference, with Holm's correction", scale="p", unit="response")
+
+
 @dataclass(frozen=True)
-class Judged:
-    """One metric on the labelled data: what it could score, where that stands, and what dev says of its scores."""
+class JudgedMetric:
+    """One metric on the labelled responses, and what dev says of its scores."""
 
-    name: str
-    signature: str
-    places: Places  # among the labelled responses
-    data: Labelled
+    metric: Metric
+    recipe: Any
+    scores: Floats  # one per response; NaN where it has none
     fitted: Fitted | str  # or why there is none
-    unscored: dict[str, int]
+
+    @property
+    def scored(self) -> Mask:
+        return ~np.isnan(self.scores)
+
+    def recipe_of(self, measure: Metric) -> Any:
+        """The recipe of a measure: with bounds and threshold, where it needs dev."""
+        if isinstance(self.fitted, Fitted) and "dev" in measure.needs:
+            return self.fitted.recipe(self.recipe)
+        return self.recipe
 
 
-class Difference(msgspec.Struct, frozen=True):
+class MetricDifference(msgspec.Struct, frozen=True):
     """`metric` against `base`; a positive difference is in favour of `metric`."""
 
     measure: str
@@ -49,75 +81,156 @@ class Difference(msgspec.Struct, frozen=True):
     n: int
 
 
-# -- scores ------------------------------------------------------------------------------------------------------------
+class Measured(NamedTuple):
+    metric: Metric
+    score: Score
 
 
-def scores(
-    system: str,
-    judged: Sequence[Judged],
-    groups: Mapping[str, Places],
-    documents: int,
-    *,
-    resamples: int,
-    seed: int,
-) -> Iterator[Score]:
-    """Per metric: the measures without calibration, those with it, what dev gave, and the reliability curve."""
-    cells = [(one, group, _part(one, places)) for one in judged for group, places in groups.items()]
-    drawn = _drawn([data for *_, data in cells], documents, resamples=resamples, seed=seed)
-    verdicts = [_verdicts(one.fitted, data) for one, _, data in cells]
-    found = _ratios([parts for mine in verdicts for parts in mine], documents, resamples=resamples, seed=seed)
-    ends = np.cumsum([len(mine) for mine in verdicts]).tolist()
-    none: list[Ratio | None] = [None] * len(JUDGED)  # there is no threshold
-    judgements = [[*found[end - len(mine) : end]] or none for end, mine in zip(ends, verdicts, strict=True)]
-    for (one, group, data), samples, mine in zip(cells, drawn, judgements, strict=True):
-        if group != "all" and not len(data):
-            continue
-        low, high = stats.interval(samples)
-        for column, (measure, value) in enumerate(data.measures().items()):
-            reason = None if value is not None else _undefined(data)
+class _Ratio(NamedTuple):
+    """A measure that is a ratio of sums, on a group of responses."""
+
+    measure: Metric
+    judged: JudgedMetric
+    group: str
+    parts: Parts
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Labelled responses, in groups, on which metrics are measured."""
+
+    system: str
+    labels: Floats
+    units: Ints  # the document of each response, by its number; NONE where it is empty
+    documents: Sequence[str]  # keys, sorted
+    groups: Mapping[str, Mask]
+    how: Resampling
+
+    def measured(self, judged: Sequence[JudgedMetric]) -> Iterator[Measured]:
+        """Every measure of each metric: for all responses, for each group, and for bins of similar scores."""
+        cells = [(one, group, self._part(one, mask)) for one in judged for group, mask in self.groups.items()]
+        cells = [(one, group, data) for one, group, data in cells if group == "all" or len(data)]
+        for (one, group, data), drawn in zip(cells, self._resampled([data for *_, data in cells]), strict=True):
+            yield from self._ranked(one, group, data, drawn)
+        ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
+        ratios += [ratio for one in judged for ratio in self._curve(one)]
+        values = estimates([ratio.parts for ratio in ratios], self.documents, self.how)
+        for ratio, found in zip(ratios, values, strict=True):
+            if found.value is not None or ratio.group == "all":
+                bounds = (found.low, found.high) if ratio.measure not in (MEAN, EXPECTED) else (None, None)
+                known = Estimate(found.value, *bounds, len(ratio.parts.units))
+                yield self._score(*ratio[:3], known, "nothing to divide by")
+        for one in judged:
+            if isinstance(one.fitted, str):
+                none = Estimate(None, None, None, int(one.scored.sum()))
+                yield from (self._score(measure, one, "all", none, one.fitted) for measure in JUDGED)
+            else:
+                for name, measure in FROM_DEV.items():
+                    found = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
+                    yield self._score(measure, one, "dev", found)
+
+    def _ranked(self, one: JudgedMetric, group: str, data: Labelled, drawn: Floats) -> Iterator[Measured]:
+        low, high = stats.interval(drawn)
+        for column, (measure, value) in enumerate(zip(RANKING, data.measures(), strict=True)):
             bounds = (None, None) if value is None else (_number(low[column]), _number(high[column]))
-            yield _score(system, one, measure, group, value, bounds, len(data), reason)
-        for measure, ratio in zip(JUDGED, mine, strict=True):
-            if ratio is not None and ratio.value is not None:
-                yield _score(system, one, measure, group, ratio.value, (ratio.low, ratio.high), len(data), None)
-            elif group == "all":
-                reason = one.fitted if isinstance(one.fitted, str) else "nothing to divide by"
-                yield _score(system, one, measure, group, None, (None, None), len(data), reason)
-    for one in judged:
+            yield self._score(measure, one, group, Estimate(value, *bounds, len(data)), _undefined(data))
+
+    def _verdicts(self, one: JudgedMetric, group: str, data: Labelled) -> Iterator[_Ratio]:
+        """The measures with the threshold from dev, if there is one."""
         if isinstance(one.fitted, Fitted):
-            for name, value in (("min", one.fitted.low), ("max", one.fitted.high), ("threshold", one.fitted.threshold)):
-                yield _score(system, one, name, "dev", value, (None, None), one.fitted.n, None)
-        yield from _reliability(system, one, documents, resamples=resamples, seed=seed)
+            called = one.fitted.faithful(data.scores).astype(np.float64)
+            for measure in JUDGED:
+                yield _Ratio(measure, one, group, self._parts(data, *measure.compute(called, data.labels)))
+
+    def _curve(self, one: JudgedMetric) -> Iterator[_Ratio]:
+        """In bins of equal size: the mean score, the share of positives, and the share that dev leads one to expect."""
+        data = self._part(one, one.scored)
+        place = bins(data.scores, BINS)
+        for number in np.unique(place).tolist():
+            mine = data.take(place == number)
+            sides = [(MEAN, mine.scores), (POSITIVE, mine.labels)]
+            if isinstance(one.fitted, Fitted):
+                sides.append((EXPECTED, one.fitted.probability(mine.scores)))
+            for measure, side in sides:
+                yield _Ratio(measure, one, f"bin:{number + 1}", self._parts(mine, side, np.ones(len(mine))))
+
+    def _score(
+        self, measure: Metric, one: JudgedMetric, group: str, found: Estimate, reason: str | None = None
+    ) -> Measured:
+        return self._measured(measure.on(one.metric.name), one.recipe_of(measure), group, found, reason)
+
+    def _measured(
+        self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None
+    ) -> Measured:
+        text, why = signature(metric, recipe, n=found.n, group=group), reason if found.value is None else None
+        return Measured(metric, Score(self.system, metric.name, group, *found, text, why, metric.scale, metric.better))
+
+    def _part(self, one: JudgedMetric, mask: Mask) -> Labelled:
+        return Labelled(one.scores, self.labels, self.units).take(one.scored & mask)
+
+    def _parts(self, data: Labelled, num: Floats, den: Floats) -> Parts:
+        none = np.full(len(data), NONE)
+        return Parts(num, den, Units(self.documents, data.units, none, (), none))
+
+    def _resampled(self, cells: Sequence[Labelled]) -> list[Floats]:
+        """The measures on resampled documents. Groups of the same responses (all, the only source) are drawn once."""
+        keys = [(cell.scores.tobytes(), cell.labels.tobytes(), cell.units.tobytes()) for cell in cells]
+        distinct = dict(zip(keys, cells, strict=True))
+        samples = resampled(list(distinct.values()), len(self.documents), self.how)
+        found = dict(zip(distinct, samples, strict=True))
+        return [found[key] for key in keys]
+
+    # -- metrics side by side ------------------------------------------------------------------------------------------
+
+    def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
+        """Every metric against the first, on the responses that both can score."""
+        found = [one for other in judged[1:] for one in self._compared(judged[0], other)]
+        tested = [one.p_bootstrap if one.p_randomization is None else one.p_randomization for one in found]
+        corrected = zip(found, stats.holm(tested), strict=True)
+        return [msgspec.structs.replace(one, p_holm=p) for one, p in corrected]
+
+    def _compared(self, base: JudgedMetric, other: JudgedMetric) -> Iterator[MetricDifference]:
+        names, both = (base.metric.name, other.metric.name), base.scored & other.scored
+        a, b = (self._part(one, both) for one in (base, other))
+        column = RANKING.index(AUROC)
+        before, after = (side.measures()[column] for side in (a, b))
+        if before is None or after is None:
+            return
+        drawn = [samples[:, column] for samples in resampled([a, b], len(self.documents), self.how)]
+        low, high, p = _bootstrapped(drawn[1] - drawn[0])
+        yield MetricDifference(AUROC.name, *names, after - before, low, high, p, None, 1.0, len(a))
+        if isinstance(base.fitted, Fitted) and isinstance(other.fitted, Fitted):
+            sums = []
+            for one, data in ((base.fitted, a), (other.fitted, b)):
+                called = one.faithful(data.scores).astype(np.float64)
+                sums += self._parts(data, *F1.compute(called, data.labels)).sums(self.documents)
+            tested = stats.compare(*sums, resamples=self.how.resamples, seed=self.how.seed)[0]
+            if not math.isnan(tested.difference):
+                yield MetricDifference(
+                    F1.name, *names, tested.difference, _number(tested.low), _number(tested.high),
+                    tested.p_bootstrap, tested.p_randomization, 1.0, len(a),
+                )  # fmt: skip
+
+    def compared(self, judged: Sequence[JudgedMetric], found: Sequence[MetricDifference]) -> Iterator[Measured]:
+        """Each difference as a score (`auroc:bleu-u_f1`), and its corrected p-value (`p:auroc:bleu-u_f1`)."""
+        by_name = {one.metric.name: one for one in judged}
+        for one in found:
+            measure = AUROC if one.measure == AUROC.name else F1
+            whole, base = measure.on(one.metric), by_name[one.base]
+            title = f"{whole.title} against {one.base}"
+            metric = whole.derive(f"{whole.name}-{one.base}", title=title, variant=one.base)
+            against = identity(base.metric, base.recipe_of(measure))
+            recipe = (by_name[one.metric].recipe_of(measure), {"against": against})
+            yield self._measured(metric, recipe, "all", Estimate(one.difference, one.low, one.high, one.n))
+            corrected = Estimate(one.p_holm, None, None, one.n)
+            yield self._measured(P.on(metric.name), ({"test": "holm"}, recipe), "all", corrected)
 
 
-def _drawn(cells: Sequence[Labelled], documents: int, *, resamples: int, seed: int) -> list[Array]:
-    """The measures on resampled documents. Groups of the same responses (all, the only source) are drawn once."""
-    keys = [(cell.scores.tobytes(), cell.labels.tobytes(), cell.units.tobytes()) for cell in cells]
-    distinct = dict(zip(keys, cells, strict=True))
-    samples = resampled(list(distinct.values()), documents, resamples=resamples, seed=seed)
-    found = dict(zip(distinct, samples, strict=True))
-    return [found[key] for key in keys]
-
-
-def _part(one: Judged, places: Places) -> Labelled:
-    return one.data.take(np.isin(one.places, places))
-
-
-def _ratios(cells: Sequence[Parts], documents: int, *, resamples: int, seed: int) -> list[Ratio]:
-    # Documents have their numbers in the order of their names; names of one length keep that order when sorted.
-    names = [f"{number:09d}" for number in range(documents)]
-    return ratios(cells, names, resamples=resamples, seed=seed) if cells else []
-
-
-def _verdicts(fitted: Fitted | str, data: Labelled) -> list[Parts]:
-    """Precision, recall, F1 and accuracy as numerators and denominators; none without a threshold."""
-    if isinstance(fitted, str):
-        return []
-    called = fitted.faithful(data.scores).astype(np.float64)
-    true, hit = data.labels, called * data.labels
-    none = np.full(len(data), -1, dtype=np.int64)
-    pairs = ((hit, called), (hit, true), (2 * hit, called + true), ((called == true).astype(float), np.ones(len(data))))
-    return [Parts(num, den, data.units, none, none) for num, den in pairs]
+def _bootstrapped(drawn: Floats) -> tuple[float | None, float | None, float]:
+    """Interval and p-value of a difference from its resamplings, as in `stats.compare`."""
+    low, high = (_number(bound[0]) for bound in stats.interval(drawn))
+    below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
+    return low, high, min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
 
 
 def _undefined(data: Labelled) -> str:
@@ -128,97 +241,3 @@ def _undefined(data: Labelled) -> str:
 
 def _number(bound: float) -> float | None:
     return None if math.isnan(bound) else float(bound)
-
-
-def _score(
-    system: str,
-    one: Judged,
-    measure: str,
-    group: str,
-    value: float | None,
-    bounds: tuple[float | None, float | None],
-    n: int,
-    reason: str | None,
-) -> Score:
-    parts = [measure.upper(), one.signature]
-    if measure in (*JUDGED, "expected") and isinstance(one.fitted, Fitted):
-        fitted = one.fitted
-        parts += [f"low:{fitted.low:.6g}", f"high:{fitted.high:.6g}", f"threshold:{fitted.threshold:.6g}"]
-    if group not in ("all", "dev"):
-        parts.append(f"group:{group}")
-    recipe = "|".join([*parts, f"n:{n}", f"v:{__version__}"])
-    return Score(system, f"{measure}:{one.name}", group, value, *bounds, n, recipe, reason, scale="number")
-
-
-def _reliability(system: str, one: Judged, documents: int, *, resamples: int, seed: int) -> Iterator[Score]:
-    """In bins of equal size: the mean score, the share of positives, and what dev would have one expect."""
-    data = one.data
-    if not len(data):
-        return
-    place = bins(data.scores, BINS)
-    numbers = np.unique(place).tolist()
-    cells: list[tuple[str, int, Parts]] = []
-    for number in numbers:
-        mine = data.take(place == number)
-        sides = {"mean": mine.scores, "positive": mine.labels}
-        if isinstance(one.fitted, Fitted):
-            sides["expected"] = one.fitted.probability(mine.scores)
-        none = np.full(len(mine), -1, dtype=np.int64)
-        cells += [
-            (name, number, Parts(side, np.ones(len(mine)), mine.units, none, none)) for name, side in sides.items()
-        ]
-    found = _ratios([parts for *_, parts in cells], documents, resamples=resamples, seed=seed)
-    for (name, number, _), ratio in zip(cells, found, strict=True):
-        bounds = (ratio.low, ratio.high) if name == "positive" else (None, None)
-        yield _score(system, one, name, f"bin:{number + 1}", ratio.value, bounds, ratio.n, None)
-
-
-# -- metrics side by side ----------------------------------------------------------------------------------------------
-
-
-def differences(judged: Sequence[Judged], documents: int, *, resamples: int, seed: int) -> list[Difference]:
-    """Every metric against the first, on what both can score."""
-    made: list[Difference] = []
-    base = judged[0]
-    for other in judged[1:]:
-        common = np.intersect1d(base.places, other.places)
-        a, b = _part(base, common), _part(other, common)
-        values = [side.measures()["auroc"] for side in (a, b)]
-        if None in values or not len(common):
-            continue
-        column = MEASURES.index("auroc")
-        before, after = resampled([a, b], documents, resamples=resamples, seed=seed)
-        made.append(_by_bootstrap(base, other, values, after[:, column] - before[:, column], len(common)))
-        verdicts = [_verdicts(base.fitted, a), _verdicts(other.fitted, b)]
-        if all(verdicts):
-            sums = [_summed(side, mine[JUDGED.index("f1")], documents) for mine in verdicts for side in ("num", "den")]
-            one = stats.compare(*sums, resamples=resamples, seed=seed)[0]
-            if not math.isnan(one.difference):
-                bounds = (_number(one.low), _number(one.high))
-                tests = (one.p_bootstrap, one.p_randomization, 1.0)
-                made.append(Difference("f1", base.name, other.name, one.difference, *bounds, *tests, len(common)))
-    tested = [one.p_bootstrap if one.p_randomization is None else one.p_randomization for one in made]
-    corrected = zip(made, stats.holm(tested), strict=True)
-    return [msgspec.structs.replace(one, p_holm=p) for one, p in corrected]
-
-
-def _by_bootstrap(base: Judged, other: Judged, values: Sequence[float | None], drawn: Array, n: int) -> Difference:
-    """The interval of the difference, and its p-value read off the same draws, as in `stats.compare`."""
-    before, after = (value or 0.0 for value in values)
-    low, high = (_number(bound[0]) for bound in stats.interval(drawn))
-    below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
-    p = min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
-    return Difference("auroc", base.name, other.name, after - before, low, high, p, None, 1.0, n)
-
-
-def _summed(side: str, parts: Parts, documents: int) -> Array:
-    return np.bincount(parts.dialogue, weights=getattr(parts, side), minlength=documents).astype(np.float64)
-
-
-def as_scores(system: str, judged: Sequence[Judged], found: Sequence[Difference]) -> Iterator[Score]:
-    signatures = {one.name: one.signature for one in judged}
-    for one in found:
-        name = f"{one.measure}:{one.metric}-{one.base}"
-        recipe = f"{one.measure.upper()}|{signatures[one.metric]}|against:{one.base}|n:{one.n}|v:{__version__}"
-        yield Score(system, name, "all", one.difference, one.low, one.high, one.n, recipe, scale="number")
-        yield Score(system, f"p:{name}", "all", one.p_holm, None, None, one.n, f"P|test:holm|{recipe}", scale="p")

@@ -1,48 +1,48 @@
-"""What a metric computed for a text, kept in the store of models' answers: a killed run goes on where it was."""
+"""Values computed for pairs of texts, kept in the store of models' answers: an interrupted run continues."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from troth.grounding.metrics import Progress
-from troth.storage.cache import Store
-
-K = TypeVar("K", bound=Hashable)
+from troth.core.progress import bar
+from troth.models import TextPair
+from troth.storage.cache import Store, key
 
 
 def remembered(
     store: Store,
     model: str,
-    items: Sequence[K],
+    pairs: Sequence[TextPair],
+    compute: Callable[[list[TextPair]], Sequence[bytes]],
     *,
-    named: Callable[[K], bytes],
-    size: Callable[[K], int],
-    compute: Callable[[list[K]], Sequence[bytes]],
+    named: tuple[str, ...],
     chunk: int,
-    order: Callable[[K], object] | None = None,
-    progress: Progress | None = None,
+    order: Callable[[TextPair], Any] = lambda pair: pair[0],
 ) -> list[bytes]:
-    """The answer for each item; those that the store lacks are computed some at a time, in `order`, and kept.
+    """The value of each pair; what the store lacks is computed `chunk` pairs at a time, and kept.
 
-    Progress is in what `size` says of an item: how much there is to read.
+    `named` is everything but the pair that a value depends on. Pairs of equal `order` are computed one after the other:
+    those of one document, if nothing else is given. Progress is in characters.
     """
-    keys = {item: named(item) for item in items}
-    found = store.get(list(keys.values()))
-    missing = [item for item, key in keys.items() if key not in found]
-    if order is not None:
-        first: dict[object, int] = {}
-        for place, item in enumerate(missing):
-            first.setdefault(order(item), place)
-        missing.sort(key=lambda item: first[order(item)])
-    total = sum(map(size, keys))
-    done = total - sum(map(size, missing))
-    for start in range(0, len(missing), chunk):
-        asked = missing[start : start + chunk]
-        rows = list(zip([keys[item] for item in asked], compute(asked), strict=True))
-        store.put(model, rows)
-        found.update(rows)
-        done += sum(map(size, asked))
-        if progress is not None:
+    keys = {pair: key(*named, *pair) for pair in pairs}
+    values = store.get(list(keys.values()))
+    missing = [pair for pair, digest in keys.items() if digest not in values]
+    first: dict[Any, int] = {}
+    for place, pair in enumerate(missing):
+        first.setdefault(order(pair), place)
+    missing.sort(key=lambda pair: first[order(pair)])
+    total, done = _characters(keys), _characters(keys) - _characters(missing)
+    with bar(model) as progress:
+        for start in range(0, len(missing), chunk):
+            asked = missing[start : start + chunk]
+            rows = list(zip([keys[pair] for pair in asked], compute(asked), strict=True))
+            store.put(model, rows)
+            values.update(rows)
+            done += _characters(asked)
             progress(done, total)
-    return [found[keys[item]] for item in items]
+    return [values[keys[pair]] for pair in pairs]
+
+
+def _characters(pairs: Iterable[TextPair]) -> int:
+    return sum(len(first) + len(second) for first, second in pairs)
