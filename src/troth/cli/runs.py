@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.names import distinct, listed, named
+from troth.storage import result as results
+from troth.storage import runs
+
+if TYPE_CHECKING:
+    from troth.report.sources import Run
+
+RUNS = click.argument("paths", nargs=-1, required=True, metavar="RUN...", type=options.FILE)
+COLUMNS = (
+    "system", "against", "metric", "value", "base", "difference", "95% interval", "p (boot)", "p (rand)", "p (Holm)",
+)  # fmt: skip
 
 
 @click.command(no_args_is_help=True)
-@click.argument("systems", nargs=-1, required=True, metavar="BASE OTHER...")
-@click.option("--metrics", metavar="NAMES", default="jga", show_default=True, help="With commas.")
+@click.argument("systems", nargs=-1, required=True, metavar="BASE OTHER...", type=options.FILE)
+@options.option("--metrics", "NAMES", "Metrics to compare, with commas.", type=options.ALL_METRICS, default="jga")
 @options.GOLD_OPTION
 @options.PROFILE
 @options.resamples(10_000, 100)
@@ -27,55 +42,44 @@ def compare(
     seed: int,
     json: bool,
 ) -> None:
-    """Is the difference beyond noise? Paired bootstrap, approximate randomisation, Holm's correction.
+    """Test whether systems differ beyond noise: paired bootstrap, approximate randomisation, Holm's correction.
 
-    BASE and OTHER are run folders, or predictions with --gold.
+    BASE and OTHER are run folders, or predictions with --gold. Every system is compared with the first.
     """
-    from troth.report import compare as runner
+    from troth.report import compare as comparison
 
-    names = _names(metrics)
-    sides = runner.sides(systems, names, gold=gold, profile=profile)
-    made = runner.compare(sides, names, resamples=resamples, seed=seed)
+    opened = _runs(systems, listed(metrics), gold, profile)
+    differences = comparison.compare(*opened, metrics=metrics, resamples=resamples, seed=seed)
     if json:
-        show.json(made)
+        show.json(differences)
         return
-    scales = sides[0].scales
-    columns = (
-        "system",
-        "against",
-        "metric",
-        "value",
-        "base",
-        "difference",
-        "95% interval",
-        "p (boot)",
-        "p (rand)",
-        "p (Holm)",
-    )
     rows = tuple(
         (
-            d.system, d.base, d.metric, tables.number(d.value, scales[d.metric]),
-            tables.number(d.base_value, scales[d.metric]), tables.signed(d.difference, scales[d.metric]),
-            f"{tables.signed(d.low, scales[d.metric])} … {tables.signed(d.high, scales[d.metric])}",
+            d.system, d.base, d.metric, tables.number(d.value, d.scale), tables.number(d.base_value, d.scale),
+            tables.signed(d.difference, d.scale), f"{tables.signed(d.low, d.scale)} … {tables.signed(d.high, d.scale)}",
             f"{d.p_bootstrap:.4f}", f"{d.p_randomization:.4f}", f"{d.p_holm:.4f}",
         )
-        for d in made
+        for d in differences
     )  # fmt: skip
-    show.table(tables.Table(columns, rows, labels=3))
-    show.note(f"{made[0].dialogues} dialogues, {resamples} resamples")
+    show.table(tables.Table(COLUMNS, rows, labels=3))
+    show.note(f"{differences[0].dialogues} dialogues, {resamples} resamples")
 
 
 @click.command(no_args_is_help=True)
-@click.argument("base", metavar="BASE")
-@click.argument("new", metavar="NEW")
-@click.option("--metric", metavar="NAME", required=True, help="For example jga, fga@0.5.")
+@click.argument("base", metavar="BASE", type=options.FILE)
+@click.argument("new", metavar="NEW", type=options.FILE)
+@click.option(
+    "--metric", metavar="NAME", required=True, type=options.ALL_METRICS, help="Metric to test: jga, fga@0.5, …"
+)
 @click.option(
     "--margin",
     type=click.FloatRange(min=0),
     required=True,
-    help="How much worse is still fine: in points, or in the metric's own unit where it is no share (runs of ground).",
+    help="Loss that is accepted: in points, or in the metric's own unit if it is not a share (runs of ground).",
 )
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Between 0.5 and 1.")
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Confidence of the verdict, from 0.5 to 1."
+)
 @options.GOLD_OPTION
 @options.PROFILE
 @options.resamples(10_000, 100)
@@ -93,61 +97,61 @@ def gate(
     seed: int,
     json: bool,
 ) -> None:
-    """Exit 1 if NEW is worse than BASE by more than the margin, with confidence; else 0, and say how sure that is."""
-    from dataclasses import asdict
+    """Exit with 1 if NEW is worse than BASE by more than the margin, with confidence; otherwise with 0.
 
-    from troth.report import compare as runner
+    BASE and NEW are run folders, or predictions with --gold. An undecided gate passes, and says how many dialogues would
+    decide.
+    """
+    from troth.report import compare as comparison
 
-    sides = runner.sides([base, new], [metric], gold=gold, profile=profile)
-    if len(sides) != 2:
-        raise UserError(f"a gate takes two systems, and these runs hold {len(sides)}", hint="one system a run")
-    result = runner.gate(
-        sides[0], sides[1], metric, margin=sides[0].margin(metric, margin), confidence=confidence,
-        resamples=resamples, seed=seed,
-    )  # fmt: skip
+    old, other = _runs((base, new), [metric], gold, profile)
+    declared = (old if isinstance(old, results.Result) else results.open(old)).metric(metric)
+    fraction = margin / 100 if declared.scale == "share" else margin
+    if declared.scale == "share" and fraction >= comparison.WIDEST:
+        what = f"a margin of {margin:g} points would let almost anything pass"
+        raise UserError(what, hint="the margin is in points: 0.5 is half a point")
+    outcome = comparison.gate(
+        old, other, metric=metric, margin=fraction, confidence=confidence, resamples=resamples, seed=seed
+    )
     if json:
-        show.json({"metric": metric, "base": sides[0].name, "new": sides[1].name, **asdict(result)})
+        show.json(outcome)
     else:
-        scale = sides[0].scales.get(metric, "share")
-        low, difference, high = (tables.signed(one, scale) for one in (result.low, result.difference, result.high))
+        low, difference, high = (
+            tables.signed(number, outcome.scale) for number in (outcome.low, outcome.difference, outcome.high)
+        )
         change = f"{metric} {difference} ({low} … {high})"
-        show.text(f"{result.verdict}: {change} over {result.dialogues} dialogues, margin {margin:g}")
-        if result.verdict == "undecided":
-            needed = f"about {result.needed} dialogues would decide" if result.needed else result.reason
+        show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} dialogues, margin {margin:g}")
+        if outcome.verdict == "undecided":
+            needed = f"about {outcome.needed} dialogues would decide" if outcome.needed else outcome.reason
             show.text(f"too few dialogues to tell: {needed}")
-    if result.verdict == "worse":
+    if outcome.verdict == "worse":
         click.get_current_context().exit(1)
 
 
 @click.command(no_args_is_help=True)
-@click.argument("paths", nargs=-1, required=True, metavar="RUN...")
-@click.option("--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex, csv or json.")
-@click.option("--metrics", metavar="NAMES", help="Only these, with commas.")
-@click.option("--groups", metavar="NAMES", help="Only these, with commas: all, seen, service:…")
-@click.option("--intervals/--no-intervals", default=True, help="The half-width of the interval behind each number.")
+@RUNS
+@options.option("--to", "FORM", "Form of the table: plain, markdown, latex, csv or json.", default="plain")
+@options.option("--metrics", "NAMES", "Only these metrics, with commas.", type=options.ALL_METRICS)
+@options.option("--groups", "NAMES", "Only these groups, with commas: all, seen, service:…")
+@click.option("--intervals/--no-intervals", default=True, help="Show the half-width of the interval after each number.")
 @options.JSON
 def table(
     paths: tuple[str, ...], to: str, metrics: str | None, groups: str | None, intervals: bool, json: bool
 ) -> None:
-    """Runs as one table for a paper: best in bold, with what ties with it by its interval."""
-    from troth.storage import runs as store
-
+    """Print runs as one table for a paper: the best in bold, together with what its interval does not tell from it."""
     if json and to not in ("plain", "json"):
         raise UserError(f"--json and --to {to} exclude each other", hint="give one of them")
-    loaded = [(path, store.load(path)) for path in paths]
-    found = [(path, score) for path, run in loaded for score in run.scores]
-    names = store.distinct([(path, score.system) for path, score in found])
-    scores = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(names, found, strict=True)]
-    if metrics is not None:
-        scores = [score for score in scores if score.metric in _names(metrics)]
-    if groups is not None:
-        scores = [score for score in scores if score.group in _names(groups)]
+    scored = [(path, score) for path in paths for score in runs.load(path).scores]
+    names = distinct([(path, score.system) for path, score in scored])
+    scores = [
+        msgspec.structs.replace(score, system=name)
+        for name, (_, score) in zip(names, scored, strict=True)
+        if (metrics is None or score.metric in listed(metrics)) and (groups is None or score.group in listed(groups))
+    ]
     if not scores:
         raise UserError("nothing is left to show", hint="check --metrics and --groups against the run")
-    recipes = {(score.metric, score.group): set[str]() for score in scores}
-    for score in scores:
-        recipes[score.metric, score.group].add(score.recipe)
-    if any(len(found) > 1 for found in recipes.values()):
+    recipes = {(score.metric, score.group, score.recipe) for score in scores}
+    if len(recipes) > len({(metric, group) for metric, group, _ in recipes}):
         show.note("these runs are scored by different recipes: their numbers do not compare, and none is marked best")
     if json or to == "json":
         show.json(scores)
@@ -156,8 +160,26 @@ def table(
     elif to == "plain":
         show.tables(tables.of_scores(scores, intervals=intervals))
     else:
-        show.text("\n\n".join(made.write(to) for made in tables.of_scores(scores, intervals=intervals)))
+        show.text("\n\n".join(one.write(to) for one in tables.of_scores(scores, intervals=intervals)))
 
 
-def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",")]
+def _runs(paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None) -> list[Run]:
+    """Run folders as they are, and predictions scored against gold, in the order given."""
+    predictions = [path for path in paths if not runs.is_run(path)]
+    if not predictions:
+        return list(paths)
+    if gold is None:
+        raise _not_a_run(predictions[0])
+    from troth.tracking.score import dst
+
+    result = dst(gold, *predictions, profile=profile, metrics=metrics, resamples=1, explorer=False)
+    scored = iter(result.systems)
+    return [result.only(next(scored)) if path in predictions else path for path in paths]
+
+
+def _not_a_run(path: str) -> UserError:
+    from troth.readers import source
+
+    if not os.path.exists(path) and not os.path.exists(named(path)[1]):
+        return source.missing(path)
+    return UserError("is not a run of troth", file=path, hint="score predictions against --gold GOLD")

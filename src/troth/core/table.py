@@ -75,10 +75,8 @@ class Table:
     def latex(self) -> str:
         """A booktabs table; the best in bold, with whatever is within its interval."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
-        lines = [
-            " & ".join(row) + r" \\" for row in (map(_latex, self.columns), *self._marked(_latex, r"\textbf{{{}}}"))
-        ]
-        head, body = lines[0], lines[1:]
+        rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}")]
+        head, *body = (" & ".join(row) + r" \\" for row in rows)
         return "\n".join(
             [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
         )
@@ -152,7 +150,7 @@ def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequ
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
     Shares are in percent, other numbers as they are, with the half-width of the interval. Of several systems those are
-    marked whose interval reaches the best value. `headline`: the metrics that tables by group show, where there are any.
+    marked whose interval reaches the best value. `headline`: the metrics that tables by group show, if they have them.
     """
     main = [score for score in scores if score.group in ("all", "seen", "unseen")]
     tables = [_by_metric(main, intervals)] if main else []

@@ -186,7 +186,10 @@ def open_run(run: Run, place: int) -> Source:
     """A run of a report, which is the one at this place, from 1: what is not in a folder is called by its place."""
     if isinstance(run, Result):
         return Source(run, f"run {place}")
-    return Source(results.open(run), path_of(run))
+    path = path_of(run)
+    if os.path.isfile(path):
+        raise UserError("is not a run's folder", file=path, hint="name the folder that --out made")
+    return Source(results.open(path), path)
 
 
 def parts_of(rows: pl.DataFrame) -> Parts:

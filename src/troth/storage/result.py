@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,17 @@ class Result:
     def metric(self, name: str) -> Metric:
         """What a metric of this result is."""
         return next((one for one in self.metrics if one.name == name), None) or Metric(name, name)
+
+    def only(self, system: str) -> Result:
+        """The part of the result that is about one system."""
+        import polars as pl
+
+        return replace(
+            self,
+            scores=[score for score in self.scores if score.system == system],
+            counts={name: counts for name, counts in self.counts.items() if name == system},
+            make_rows=lambda: self.rows().filter(pl.col("system") == system),
+        )
 
     def frame(self) -> pl.DataFrame:
         """The scores as a polars frame, one row each."""
