@@ -18,7 +18,6 @@ from troth import demo
 from troth.core.errors import UserError
 from troth.core.score import Score
 from troth.integrations import experiments
-from troth.storage import runs as store
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 LEGAL = re.compile(r"^\w+(/\w+)*$")
@@ -33,7 +32,7 @@ def result() -> Any:
 def run(tmp_path_factory: pytest.TempPathFactory, result: Any) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "hasty"
     scores = [*result.scores, Score("hasty", "unheard", "all", None, None, None, 0, "UNHEARD", "nobody said it")]
-    store.save(str(folder), command="dst", arguments={}, scores=scores, rows=result.rows(), counts={})
+    replace(result, scores=scores, make_explorer=None).save(folder)
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,8 @@ import pytest
 from troth import demo
 from troth.core.score import Score
 from troth.report import compare
-from troth.storage import runs as store
+from troth.core.metric import Metric
+from troth.storage.result import Result
 from troth.tracking.score import dst
 
 # pytest run inside a test forgets what it imported, and numpy cannot be imported twice: here all of it is there before.
@@ -27,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     for name, pred in (("hasty", HASTY), ("sturdy", STURDY)):
         result = dst(GOLD, pred, by=["service"])
         scores = [*result.scores, Score(name, "unheard", "all", None, None, None, 0, "UNHEARD", "nobody said it")]
-        store.save(str(folder / name), command="dst", arguments={}, scores=scores, rows=result.rows(), counts={})
+        replace(result, scores=scores).save(folder / name)
     return str(folder / "hasty"), str(folder / "sturdy")
 
 
@@ -38,26 +40,28 @@ def run(pytester: pytest.Pytester, body: str, *options: str) -> pytest.RunResult
 
 def test_a_gate_that_holds(pytester: pytest.Pytester, runs: tuple[str, str]) -> None:
     """Also where every warning is an error, and for paths that are not text."""
-    body = f"assert troth.gate({runs[0]!r}, pathlib.Path({runs[1]!r}), metric='jga', margin=0.5).verdict == 'not worse'"
+    body = (
+        f"assert troth.gate({runs[0]!r}, pathlib.Path({runs[1]!r}), metric='jga', margin=0.005).verdict == 'not worse'"
+    )
     result = run(pytester, body, "-W", "error")
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*= troth =*")
 
 
 def test_a_gate_that_does_not(pytester: pytest.Pytester, runs: tuple[str, str]) -> None:
-    result = run(pytester, f"troth.gate({runs[1]!r}, {runs[0]!r}, metric='jga', margin=0.5)")
+    result = run(pytester, f"troth.gate({runs[1]!r}, {runs[0]!r}, metric='jga', margin=0.005)")
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
-    assert "worse: jga -16.66 (-29.94 … -2.45) over 22 dialogues, margin 0.5\n" in text
+    assert "worse: jga -16.66 (-29.94 … -2.45) over 22 dialogues, margin 0.50\n" in text
     assert "  base  sturdy   66.15\n  new   hasty    49.49\n" in text
     assert "at a confidence of 95%; points, new minus base; JGA|profile:sgd|" in text
     assert f"look closer: troth compare {runs[1]} {runs[0]} --metrics jga\n" in text
-    assert "testing.py" not in text
+    assert "pytest_plugin.py" not in text
     assert "Error" not in text
 
 
 def test_a_gate_on_predictions(pytester: pytest.Pytester) -> None:
-    call = f"troth.gate({STURDY!r}, {HASTY!r}, metric='jga', margin=0.5, gold={GOLD!r}, profile='sgd-exact')"
+    call = f"troth.gate({STURDY!r}, {HASTY!r}, metric='jga', margin=0.005, gold={GOLD!r}, profile='sgd-exact')"
     result = run(pytester, call)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["look closer: * --metrics jga --gold */gold --profile sgd-exact"])
@@ -65,12 +69,12 @@ def test_a_gate_on_predictions(pytester: pytest.Pytester) -> None:
 
 def test_undecided_passes_and_is_told(pytester: pytest.Pytester, runs: tuple[str, str]) -> None:
     """As the command has it: exit code 0, and how many dialogues it would take."""
-    result = run(pytester, f"troth.gate({runs[0]!r}, {runs[1]!r}, metric='fga@0.5', margin=5)", "--junitxml=out.xml")
+    result = run(pytester, f"troth.gate({runs[0]!r}, {runs[1]!r}, metric='fga@0.5', margin=0.05)", "--junitxml=out.xml")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         [
             "=* troth =*",
-            "*::test_it: undecided: fga@0.5 -6.80 (*) over 22 dialogues, margin 5: * dialogues would decide",
+            "*::test_it: undecided: fga@0.5 -6.80 (*) over 22 dialogues, margin 5.00: * dialogues would decide",
         ]
     )
     assert "undecided: fga@0.5" in Path(pytester.path, "out.xml").read_text()
@@ -79,39 +83,39 @@ def test_undecided_passes_and_is_told(pytester: pytest.Pytester, runs: tuple[str
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("gate('nowhere', 'neither', metric='jga', margin=0.5)", "troth: nowhere: *"),
-        ("gate({0!r}, {1!r}, metric='jgo', margin=0.5)", "troth: 'hasty' has no metric 'jgo' (did you mean 'jga'?)"),
-        ("gate({0!r}, {1!r}, metric='jga', margin=-1)", "troth: the gate's margin must be 0 or more, not -0.01 *"),
-        ("at_least({0!r}, 'jgo', percent=1)", "troth: *: no score 'jgo' for group 'all' (did you mean 'jga'?)"),
+        ("gate('nowhere', 'neither', metric='jga', margin=0.005)", "troth: nowhere: *"),
+        ("gate({0!r}, {1!r}, metric='jgo', margin=0.005)", "troth: 'hasty' has no metric 'jgo' (did you mean 'jga'?)"),
+        ("gate({0!r}, {1!r}, metric='jga', margin=-0.01)", "troth: the gate's margin must be 0 or more, not -0.01 *"),
+        ("at_least({0!r}, 'jgo', 0.01)", "troth: *: no score 'jgo' for group 'all' of 'hasty' (did you mean 'jga'?)"),
         (
-            "at_least({0!r}, 'jga', percent=1, group='x')",
-            "troth: *: no score 'jga' for group 'x' (it has the groups: *",
+            "at_least({0!r}, 'jga', 0.01, group='x')",
+            "troth: *: no score 'jga' for group 'x' of 'hasty' (groups: *",
         ),
-        ("at_least({0!r}, 'jga', percent=1, system='x')", "troth: *: no system 'x' (it has: hasty)"),
-        ("at_least('nowhere', 'jga', percent=1)", "troth: nowhere: not a run: *"),
-        ("at_least({0!r}, 'jga', percent=float('nan'))", "troth: a bound must be a finite number *"),
-        ("at_most({0!r}, 'jga', percent=float('nan'))", "troth: a bound must be a finite number *"),
-        ("at_most({0!r}, 'jga', value=float('inf'))", "troth: a bound must be a finite number *"),
+        ("at_least({0!r}, 'jga', 0.01, system='x')", "troth: *: there is no system 'x' (systems: hasty)"),
+        ("at_least('nowhere', 'jga', 0.01)", "troth: nowhere: not a run: *"),
+        ("at_least({0!r}, 'jga', float('nan'))", "troth: a bound must be a finite number *"),
+        ("at_most({0!r}, 'jga', float('nan'))", "troth: a bound must be a finite number *"),
+        ("at_most({0!r}, 'jga', float('inf'))", "troth: a bound must be a finite number *"),
     ],
 )
 def test_bad_input_is_one_line(pytester: pytest.Pytester, runs: tuple[str, str], call: str, told: str) -> None:
     result = run(pytester, "troth." + call.format(*runs))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([told.replace("[", "[[]")])
-    result.stdout.no_fnmatch_line("*testing.py*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
     result.stdout.no_fnmatch_line("*another exception*")
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("at_least({0!r}, 'jga', percent=49.4)", None),
-        ("at_least({0!r}, 'jga', percent=49.5)", "hasty: jga 49.49 (* … *) is below 49.5"),
-        ("at_most({0!r}, 'jga', percent=49.5)", None),
-        ("at_most({0!r}, 'jga', percent=49.4)", "hasty: jga 49.49 (* … *) is above 49.4"),
-        ("at_least({0!r}, 'jga', percent=101, group='service:Stays_1')", "hasty: jga (service:Stays_1) *"),
-        ("at_least({2!r}, 'jga', percent=49.5, gold={3!r})", "hasty: jga 49.49 (* … *) is below 49.5"),
-        ("at_least({0!r}, 'unheard', percent=1)", "hasty: unheard has no value, and 1 was asked for: nobody said it"),
+        ("at_least({0!r}, 'jga', 0.494)", None),
+        ("at_least({0!r}, 'jga', 0.495)", "hasty: jga 49.49 (* … *) is below 49.50"),
+        ("at_most({0!r}, 'jga', 0.495)", None),
+        ("at_most({0!r}, 'jga', 0.494)", "hasty: jga 49.49 (* … *) is above 49.40"),
+        ("at_least({0!r}, 'jga', 1.01, group='service:Stays_1')", "hasty: jga (service:Stays_1) *"),
+        ("at_least({2!r}, 'jga', 0.495, gold={3!r})", "hasty: jga 49.49 (* … *) is below 49.50"),
+        ("at_least({0!r}, 'unheard', 0.01)", "hasty: unheard has no value, and 1.00 was asked for: nobody said it"),
     ],
 )
 def test_bounds(pytester: pytest.Pytester, runs: tuple[str, str], call: str, told: str | None) -> None:
@@ -133,21 +137,19 @@ def grounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
             orient="row",
         )
         scores = [Score(name, "logs", "all", sum(values) / 30, -3.1, -0.8, 30, "LOGS", scale="number")]
-        store.save(str(folder / name), command="ground", arguments={}, scores=scores, rows=rows, counts={})
+        logs = Metric("logs", "Logs", scale="number")
+        Result("ground", scores, [logs], make_rows=lambda rows=rows: rows).save(folder / name)
     return str(folder / "good"), str(folder / "bad")
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("at_least({0!r}, 'logs', value=-0.91)", None),
-        ("at_least({1!r}, 'logs', value=-0.9)", "bad: logs -2.900 (-3.100 … -0.800) is below -0.9"),
-        ("at_most({0!r}, 'logs', value=-1)", "good: logs -0.900 (-3.100 … -0.800) is above -1"),
-        ("at_most({0!r}, 'logs', percent=50)", "troth: 'logs' is no share and has no percent (give value=*"),
-        ("at_least({0!r}, 'logs')", "troth: a bound is percent= or value= (give one of them)"),
-        ("at_least({0!r}, 'logs', value=1, percent=1)", "troth: a bound is percent= or value= (give one of them)"),
+        ("at_least({0!r}, 'logs', -0.91)", None),
+        ("at_least({1!r}, 'logs', -0.9)", "bad: logs -2.900 (-3.100 … -0.800) is below -0.900"),
+        ("at_most({0!r}, 'logs', -1)", "good: logs -0.900 (-3.100 … -0.800) is above -1.000"),
         ("gate({0!r}, {1!r}, metric='logs', margin=2.5)", None),
-        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "worse: logs -2.000 (-2.000 … -2.000) over 30*margin 1"),
+        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "worse: logs -2.000 (-2.000 … -2.000) over 30*margin 1.000"),
         ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  new   bad   -2.900"),
         ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  at a confidence of 95%; new minus base; LOGS"),
     ],
@@ -170,7 +172,7 @@ def test_it_costs_nothing_until_used(pytester: pytest.Pytester) -> None:
         def test_it(pytestconfig):
             assert pytestconfig.pluginmanager.has_plugin("troth")
             assert {name for name in sys.modules if name.split(".")[0] in ("troth", "numpy", "polars", "msgspec")} <= {
-                "troth", "troth.integrations.pytest_plugin"
+                "troth", "troth.core", "troth.core.version", "troth.integrations", "troth.integrations.pytest_plugin"
             }
         """
     )
@@ -182,13 +184,13 @@ def test_it_costs_nothing_until_used(pytester: pytest.Pytester) -> None:
 
 
 def test_the_example_of_the_docs(pytester: pytest.Pytester, runs: tuple[str, str]) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "integrations.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text()
     example = page.partition("```python\n")[2].partition("```")[0]
     folder = pytester.mkdir("runs")
     for name, run in zip(("old", "new"), runs, strict=True):
         (folder / name).symlink_to(run)
     scores = [Score("ours", "ser", "all", 0.02, None, None, 9, "SER")]
     rows = pl.DataFrame({"system": ["ours"]})
-    store.save("runs/responses", command="nlg", arguments={}, scores=scores, rows=rows, counts={})
+    Result("nlg", scores, [], make_rows=lambda: rows).save("runs/responses")
     pytester.makepyfile(example)
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)

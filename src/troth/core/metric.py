@@ -30,6 +30,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: str = "unit"  # what it is averaged over: "frame", "turn", "response"
     needs: tuple[str, ...] = ()  # what must be there besides gold and predictions: "schema", "nli", "lm", "text"
     ignores: frozenset[str] = frozenset()  # rules of the recipe that do not move it, and are left out of its signature
+    against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
     compute: Any = None

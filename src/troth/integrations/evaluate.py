@@ -3,147 +3,127 @@
     jga = troth.load("jga")
     jga.compute(predictions=[{"hotel-area": "east"}], references=[{"hotel-area": "east"}])
 
-What stands behind it is what files are scored by, so the numbers are the same. `evaluate` itself is not needed.
-What a prediction is held against decides what a metric takes for references:
+The same code scores files, so the numbers are the same. `evaluate` itself is not needed. What a metric takes as
+references is declared by the metric (`Metric.against`):
 
-- states: predicted and gold states of state tracking, see `troth.integrations.states`. FGA and turn match look back,
-  and intervals are over dialogues, so both need to know which turns belong together;
-- texts: corpus BLEU of responses against gold responses;
-- values: slot error rate of responses, the values that each of them must give being listed for it;
-- documents: faithfulness of responses to the documents they answer from.
+- states: gold states of state tracking, see `integrations.states`. FGA and turn match look back, and intervals are over
+  dialogues, so both need to know which turns belong together;
+- texts: gold responses, for corpus BLEU;
+- values: for each response the list of values that it must give, for slot error rate;
+- documents: the documents that responses answer from, for faithfulness.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypedDict, Unpack
 
 import msgspec
-import numpy as np
 
-from troth import readers
 from troth.core.errors import PredictionError, UserError, near
+from troth.core.metric import Metric
+from troth.core.names import Path, listed
+from troth.core.options import resolve
+from troth.core.parts import Parts
 from troth.core.records import Grounded, Schema
 from troth.core.score import Score
-from troth.core.version import __version__
-from troth.grounding import metrics as scorers
-from troth.grounding.metrics import Models, Unscored
-from troth.integrations.states import Columns, sides
+from troth.core.signature import signature
+from troth.grounding.metrics import Models, Unscored, grade, graders
+from troth.grounding.score import document_key
+from troth.integrations.states import Columns, dialogues_of
 from troth.readers import plain
-from troth.responses import bleu as overlap
-from troth.responses import ser as slot_error
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
+from troth.responses import bleu, ser
+from troth.stats.estimates import Cell, Resampling, scores
+from troth.tracking.cells import Grouping, TrackedSystem, cells
 from troth.tracking.join import Join
-from troth.tracking.metrics import Parts
-from troth.tracking.profiles import PROFILES, Profile
+from troth.tracking.metrics import metric as tracking_metric
+from troth.tracking.profiles import Profile
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import default_profile
-from troth.tracking.scores import ratios, system
-from troth.tracking.scores import scores as summed
+from troth.tracking.score import default_profile, schema_of
+from troth.tracking.scorer import Scorer
 
-Against = Literal["states", "texts", "values", "documents"]
-
-VALUES = ("ser", "ser_applicable")
-LOOKING_BACK = ("fga", "turn_match")  # metrics that begin so need the turns before
+REGISTRIES = ("troth.tracking.metrics:METRICS", "troth.responses.metrics:METRICS", "troth.grounding.metrics:METRICS")
 FLAT = "dialogue_ids=, or a list of states for each dialogue"
 
 
-@dataclass(frozen=True)
-class Options:
+class LoadOptions(TypedDict, total=False):
+    """Keywords of `load`; what they mean and their defaults: `LoadSettings`."""
+
+    against: str | None
     profile: str | Profile | None
-    schema: Schema | None
-    models: Models | None
+    schema: Path | Schema | None
+    models: Models
     resamples: int
     seed: int
 
 
-def load(
-    metric: str | Sequence[str],
-    *,
-    against: Against | None = None,
-    profile: str | Profile | None = None,
-    schema: str | Schema | None = None,
-    models: Models | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Metric:
+@dataclass(frozen=True)
+class LoadSettings:
+    against: str | None = None  # what references are, where the name alone does not tell: `bleu` also has documents
+    profile: str | Profile | None = None  # of state tracking, as in `troth.dst`
+    schema: Path | Schema | None = None
+    models: Models = field(default_factory=Models)  # that metrics of grounded responses ask
+    resamples: int = 1000
+    seed: int = 0
+
+    @property
+    def how(self) -> Resampling:
+        return Resampling(self.resamples, self.seed)
+
+
+def load(metric: str | Iterable[str], **options: Unpack[LoadOptions]) -> Computable:
     """A metric by name, or several that take the same input, to be computed together.
 
-    `against`: what references are, where the name alone does not tell: `bleu` is against texts, unless this says
-    documents. `profile` and `schema`: of state tracking, as in `troth.dst`. `models`: those that metrics of grounded
-    responses ask.
+    >>> load("jga").compute(predictions=[{"hotel-area": "east"}], references=[{"hotel-area": "west"}])["jga"]
+    0.0
     """
-    names = [metric] if isinstance(metric, str) else list(dict.fromkeys(metric))
+    settings = resolve(LoadSettings, options)
+    names = listed(metric)
     if not names:
         raise UserError("no metric is named", hint="for example jga")
-    kind = _kind(names) if against is None else against
-    if kind not in KINDS:
-        raise UserError(f"against '{kind}' is not known", hint="one of: " + ", ".join(get_args(Against)))
-    for name in names:
-        if not _known(name, kind):
-            raise _unknown(name, kind)
-        if kind == "states":
-            aggregate.metric(name)  # says what is wrong with `fga@x`
-    if kind != "states" and (profile is not None or schema is not None):
-        raise UserError("profile and schema are of state tracking", hint=f"'{names[0]}' has neither")
-    schemas = readers.schema(schema) if isinstance(schema, str) else schema
-    return Metric(names, kind, Options(profile, schemas, models, resamples, seed))
+    against, metrics = _loaded(names, settings.against)
+    if against != "states" and (settings.profile is not None or settings.schema is not None):
+        raise UserError("profile and schema are for state tracking", hint=f"'{names[0]}' has neither")
+    return Computable(metrics, against, settings)
 
 
-class Metric:
+class Computable:
     """Gathers predictions and references, and scores them: `compute` at once, or after any number of `add`s."""
 
-    def __init__(self, names: Sequence[str], against: str, options: Options) -> None:
-        self.names, self.against, self.options = tuple(names), against, options
+    def __init__(self, metrics: Sequence[Metric], against: str, settings: LoadSettings) -> None:
+        self.metrics, self.against, self.settings = tuple(metrics), against, settings
         self._rows: list[dict[str, Any]] = []
 
-    def add(
-        self,
-        *,
-        prediction: Any,
-        reference: Any,
-        dialogue_id: object = None,
-        turn_id: int | None = None,
-        history: Sequence[str] | None = None,
-    ) -> None:
-        """One turn, one dialogue or one response."""
+    def add(self, *, prediction: Any, reference: Any, **further: Any) -> None:
+        """Adds one turn, one dialogue or one response; `further`: dialogue_id, turn_id, history."""
+        columns = {"dialogue_id": "dialogue_ids", "turn_id": "turn_ids", "history": "histories"}
+        for name in further:
+            if name not in columns:
+                raise UserError(f"there is no '{name}' to add", hint=near(name, columns) or ", ".join(columns))
         row = {"predictions": prediction, "references": reference}
-        further = {"dialogue_ids": dialogue_id, "turn_ids": turn_id, "histories": history}
-        self._rows.append(row | {name: value for name, value in further.items() if value is not None})
+        self._rows.append(row | {columns[name]: value for name, value in further.items() if value is not None})
 
     def add_batch(
-        self,
-        *,
-        predictions: Iterable[Any],
-        references: Iterable[Any],
-        dialogue_ids: Iterable[object] | None = None,
-        turn_ids: Iterable[int] | None = None,
-        histories: Iterable[Sequence[str]] | None = None,
+        self, *, predictions: Iterable[Any], references: Iterable[Any], **further: Iterable[Any] | None
     ) -> None:
-        """Several at once, each column with as many entries as the others."""
-        given = {
-            "predictions": predictions, "references": references,
-            "dialogue_ids": dialogue_ids, "turn_ids": turn_ids, "histories": histories,
-        }  # fmt: skip
+        """Adds several at once; `further`: dialogue_ids, turn_ids, histories, each as long as the others."""
+        given = {"predictions": predictions, "references": references, **further}
         columns = {name: list(column) for name, column in given.items() if column is not None}
+        for name in columns:
+            if name not in Columns._fields:
+                raise UserError(f"there is no column '{name}'", hint=near(name, Columns._fields))
         if len({len(column) for column in columns.values()}) > 1:
             counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
             raise UserError(f"the columns differ in length: {counts}", hint="one reference for each prediction")
         self._rows += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def compute(
-        self,
-        *,
-        predictions: Iterable[Any] | None = None,
-        references: Iterable[Any] | None = None,
-        dialogue_ids: Iterable[object] | None = None,
-        turn_ids: Iterable[int] | None = None,
-        histories: Iterable[Sequence[str]] | None = None,
+        self, *, predictions: Iterable[Any] | None = None, references: Iterable[Any] | None = None, **further: Any
     ) -> dict[str, Any]:
-        """Every metric of what is given here and was added before, which is then forgotten.
+        """Every metric of what is given here and what was added before, which is then forgotten.
 
         For each metric: `NAME` (a fraction, or None with a `NAME_reason`), `NAME_low`, `NAME_high`, `NAME_n`,
         `NAME_signature`. The bounds are None where nothing tells which turns belong to one dialogue.
@@ -151,25 +131,21 @@ class Metric:
         if (predictions is None) != (references is None):
             raise UserError("predictions and references go together", hint="give both")
         if predictions is not None and references is not None:
-            self.add_batch(
-                predictions=predictions, references=references,
-                dialogue_ids=dialogue_ids, turn_ids=turn_ids, histories=histories,
-            )  # fmt: skip
+            self.add_batch(predictions=predictions, references=references, **further)
         rows, self._rows = self._rows, []
         if not rows:
             raise UserError("nothing to score", hint="give predictions and references, or add them first")
-        found = KINDS[self.against](self.names, _columns(rows), self.options)
+        found = KINDS[self.against](self.metrics, _columns(rows), self.settings)
         return {key: value for score in found for key, value in _entries(score)}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
-    names = list(rows[0])
     if any(row.keys() != rows[0].keys() for row in rows):
         raise UserError("some of what was added has ids or histories, and some has not", hint="give them throughout")
-    return Columns(**{name: [row[name] for row in rows] for name in names})
+    return Columns(**{name: [row[name] for row in rows] for name in rows[0]})
 
 
-def _entries(score: Score) -> Iterable[tuple[str, Any]]:
+def _entries(score: Score) -> Iterator[tuple[str, Any]]:
     yield score.metric, score.value
     for name in ("low", "high", "n", "signature"):
         yield f"{score.metric}_{name}", getattr(score, name)
@@ -180,125 +156,136 @@ def _entries(score: Score) -> Iterable[tuple[str, Any]]:
 # -- which metrics there are -------------------------------------------------------------------------------------------
 
 
-def _known(name: str, kind: str) -> bool:
-    if kind == "states":
-        return name in aggregate.METRICS or name.startswith("fga@")
-    return name in {"texts": ("bleu",), "values": VALUES, "documents": tuple(scorers.METRICS)}[kind]
+def _loaded(names: Sequence[str], against: str | None) -> tuple[str, list[Metric]]:
+    """What the metrics take as references, and the metrics; the first kind that has them all."""
+    if against is not None and against not in KINDS:
+        raise UserError(f"against '{against}' is not known", hint="one of: " + ", ".join(KINDS))
+    known = {kind: dict(_members(kind)) for kind in ([against] if against else KINDS)}
+    found = {kind: [_find(name, kind, members) for name in names] for kind, members in known.items()}
+    for kind, metrics in found.items():
+        if all(metrics):
+            return kind, [one for one in metrics if one is not None]
+    for place, name in enumerate(names):
+        if not any(metrics[place] for metrics in found.values()):
+            raise _unknown(name, against, [one for members in known.values() for one in members])
+    raise UserError(f"{', '.join(names)} do not take the same references", hint="load them apart")
 
 
-def _kind(names: Sequence[str]) -> str:
-    """The first kind that has them all."""
-    for kind in KINDS:
-        if all(_known(name, kind) for name in names):
-            return kind
-    for name in names:
-        if not any(_known(name, kind) for kind in KINDS):
-            raise _unknown(name)
-    raise UserError(f"{', '.join(names)} are not held against the same", hint="load them apart")
+def _members(kind: str) -> Iterator[tuple[str, Metric]]:
+    for path in REGISTRIES:
+        module, _, attribute = path.partition(":")
+        registry = getattr(import_module(module), attribute)
+        yield from ((name, one) for name in registry if (one := registry.load(name)).against == kind)
 
 
-def _unknown(name: str, kind: str | None = None) -> UserError:
-    known = [n for n in (*aggregate.names(), "bleu", *VALUES, *scorers.METRICS) if kind is None or _known(n, kind)]
-    if name.startswith("sgsacc"):
-        return UserError(f"'{name}' needs acts and a schema", hint="troth.nlg scores it from files")
+def _find(name: str, kind: str, members: Mapping[str, Metric]) -> Metric | None:
+    if kind == "states" and "@" in name:
+        return tracking_metric(name)  # FGA at any rate
+    return members.get(name)
+
+
+def _unknown(name: str, against: str | None, known: Sequence[str]) -> UserError:
+    for path in REGISTRIES:
+        module, _, attribute = path.partition(":")
+        if name in (registry := getattr(import_module(module), attribute)) and not registry.load(name).against:
+            return UserError(f"'{name}' needs acts and a schema", hint="troth.nlg scores it from files")
     hint = near(name, known) or "known: " + ", ".join(dict.fromkeys(known))
-    return UserError(f"no metric {f'against {kind} ' if kind else ''}is called '{name}'", hint=hint)
+    return UserError(f"no metric {f'against {against} ' if against else ''}is called '{name}'", hint=hint)
 
 
 # -- how they are computed ---------------------------------------------------------------------------------------------
 
 
-def _states(names: Sequence[str], given: Columns, options: Options) -> list[Score]:
-    _without(given, "histories")
-    found = sides(given)
-    for name in names:
-        if name.startswith(LOOKING_BACK) and not found.grouped:
-            raise UserError(f"'{name}' needs to know which turns belong to one dialogue", hint=FLAT)
-    chosen = options.profile or PROFILES[default_profile(options.schema, "jsonl")]
-    scorer = Scorer(find_profile(chosen) if isinstance(chosen, str) else chosen, options.schema)
+def _states(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
+    _refuse(columns, "histories")
+    sides = dialogues_of(columns)
+    for metric in metrics:
+        if "fga" not in metric.ignores and not sides.grouped:
+            raise UserError(f"'{metric.name}' needs to know which turns belong to one dialogue", hint=FLAT)
+    schema = None if settings.schema is None else schema_of(settings.schema, "")
+    profile = default_profile(schema, "jsonl") if settings.profile is None else find_profile(settings.profile)
+    scorer = Scorer(profile, schema)
     join = Join()
-    pairs = join.pairs(iter([("references", [*found.golds])]), iter([("predictions", [*found.preds])]))
-    for pair in (*pairs, *join.rest("predictions")):
+    waiting = (*join.add_gold("references", sides.golds), *join.add_pred("predictions", sides.preds))
+    for pair in (*waiting, *join.rest("predictions")):
         try:
             scorer.add(pair.gold, pair.pred)
         except PredictionError as error:
             raise error.at(file="predictions") from error
         except UserError as error:
             raise error.at(file="references") from error
-    scored = system("", scorer, options.schema)
-    made = summed(scored, names, (), None, options.schema, resamples=options.resamples, seed=options.seed)
-    return [score if found.grouped else _unbounded(score) for score in made]
+    system = TrackedSystem.of("", scorer)
+    every = cells(system, metrics, Grouping(schema=schema))
+    return _bounded(scores("", every, system.frames.dialogues, settings.how), known=sides.grouped)
 
 
-def _texts(names: Sequence[str], given: Columns, options: Options) -> list[Score]:
-    """Corpus BLEU, as `troth nlg` has it: a missing response is an empty one, turns without gold are left out."""
-    _without(given, "histories", "turn_ids")
-    if not overlap.available():
-        raise UserError(overlap.MISSING)
-    golds = [plain.text(gold, "a reference") for gold in given.references]
-    said = [_response(text) for text in given.predictions]
-    dialogues = _dialogues(given)
-    rank = {name: place for place, name in enumerate(sorted(set(dialogues)))}
+def _texts(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
+    """Corpus BLEU as `troth.nlg` has it: a missing response is an empty one, turns without gold are left out."""
+    _refuse(columns, "histories", "turn_ids")
+    if not bleu.available():
+        raise UserError(bleu.MISSING)
+    golds = [plain.text(gold, "a reference") for gold in columns.references]
+    texts = [_response(text) for text in columns.predictions]
+    dialogues = _dialogues(columns)
     chosen = [place for place, gold in enumerate(golds) if gold.strip()]
-    sums = np.zeros((len(rank), 2 * overlap.ORDERS + 2))
-    counts = overlap.counts([said[place] for place in chosen], [golds[place] for place in chosen])
-    np.add.at(sums, [rank[dialogues[place]] for place in chosen], counts)
-    recipe = _recipe("BLEU", overlap.signature(), "missing:zero", n=len(chosen))
-    if not chosen:
-        return [Score("", "bleu", "all", None, None, None, 0, recipe, "no gold utterance")]
-    score = Score(
-        "", "bleu", "all", *overlap.interval(sums, resamples=options.resamples, seed=options.seed), len(chosen), recipe
-    )
-    return [score if given.dialogue_ids is not None else _unbounded(score) for _ in names]
-
-
-def _values(names: Sequence[str], given: Columns, options: Options) -> list[Score]:
-    """Slot error rate, by the values that are listed in place of those that acts and schema ask for."""
-    _without(given, "histories", "turn_ids")
-    due = [_due(values) for values in given.references]
-    wrong = [
-        float(text is None or bool(slot_error.missed(values, _response(text))))
-        for values, text in zip(due, given.predictions, strict=True)
-    ]
-    dialogues = _dialogues(given)
+    recipe = bleu.rules() | {"missing": "zero"}
     made = []
-    for name in names:
-        cells = [
-            (dialogue, bad)
-            for dialogue, bad, values in zip(dialogues, wrong, due, strict=True)
-            if values or name == "ser"
-        ]
-        recipe = _recipe(name.upper(), "unit:turn", "match:substring", "values:given", "missing:zero", n=len(cells))
-        score = _mean(name, cells, sorted(set(dialogues)), recipe, "no turn has a value to give", options)
-        made.append(score if given.dialogue_ids is not None else _unbounded(score))
-    return made
+    for metric in metrics:
+        line = signature(metric, recipe, n=len(chosen))
+        if not chosen:
+            made.append(Score("", metric.name, "all", None, None, None, 0, line, "no gold utterance"))
+            continue
+        counts = bleu.counts([texts[place] for place in chosen], [golds[place] for place in chosen])
+        found = bleu.estimate(counts, [dialogues[place] for place in chosen], dialogues, settings.how)
+        made.append(Score("", metric.name, "all", found.value, found.low, found.high, found.n, line))
+    return _bounded(made, known=columns.dialogue_ids is not None)
 
 
-def _documents(names: Sequence[str], given: Columns, options: Options) -> list[Score]:
-    """Faithfulness to documents, as `troth ground` has it: intervals are over documents."""
-    from troth.grounding.score import unit
+def _values(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
+    """Slot error rate by the values that are listed, in place of those that acts and schema ask for."""
+    _refuse(columns, "histories", "turn_ids")
+    due = [_due(values) for values in columns.references]
+    wrong = [
+        float(text is None or bool(ser.missed(values, _response(text))))
+        for values, text in zip(due, columns.predictions, strict=True)
+    ]
+    dialogues = _dialogues(columns)
+    keys = [(dialogue, place, "") for place, dialogue in enumerate(dialogues)]
+    recipe = {"unit": "turn", "match": "substring", "values": "given", "missing": "zero"}
+    every = []
+    for metric in metrics:
+        applies = [float(bool(values) or not metric.of) for values in due]  # `ser` divides by all turns
+        parts = Parts.of(((bad * one, one) for bad, one in zip(wrong, applies, strict=True)), keys)
+        every.append(Cell(metric, parts, recipe, reason="no turn has a value to give"))
+    return _bounded(scores("", every, dialogues, settings.how), known=columns.dialogue_ids is not None)
 
-    _without(given, "dialogue_ids", "turn_ids")
-    histories = given.histories or [()] * len(given.predictions)
+
+def _documents(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
+    """Faithfulness to documents as `troth.ground` has it: intervals are over documents."""
+    _refuse(columns, "dialogue_ids", "turn_ids")
+    histories = columns.histories or [()] * len(columns.predictions)
     items = [
         Grounded(str(place), plain.text(document, "a document"), _response(text), _history(history))
         for place, (document, text, history) in enumerate(
-            zip(given.references, given.predictions, histories, strict=True)
+            zip(columns.references, columns.predictions, histories, strict=True)
         )
     ]
-    units = [unit(item) for item in items]
-    made = []
-    for metric in scorers.metrics(names, options.models or Models()):
-        values = scorers.scored(metric, items)
-        cells = [(name, v) for name, v in zip(units, values, strict=True) if not isinstance(v, Unscored)]
-        reasons = Counter(value.reason for value in values if isinstance(value, Unscored))
-        recipe = _recipe(scorers.signature(metric), n=len(cells))
-        why = reasons.most_common(1)[0][0] if reasons else ""
-        made.append(_mean(metric.name, cells, sorted(set(units) - {""}), recipe, why, options))
-    return made
+    documents = [document_key(item) for item in items]
+    every = []
+    for metric, grader in zip(metrics, graders([one.name for one in metrics], settings.models), strict=True):
+        values = grade(grader, items)
+        rows = [
+            (float(value), (document, -1, item.id))
+            for value, document, item in zip(values, documents, items, strict=True)
+            if not isinstance(value, Unscored)
+        ]
+        reasons = Counter(value.reason for value in values if isinstance(value, Unscored)).most_common(1)
+        parts = Parts.of(((value, 1.0) for value, _ in rows), [key for _, key in rows])
+        every.append(Cell(metric, parts, grader.recipe, reason=reasons[0][0] if reasons else ""))
+    return list(scores("", every, [name for name in documents if name], settings.how))
 
 
-KINDS: dict[str, Callable[[Sequence[str], Columns, Options], list[Score]]] = {
+KINDS: dict[str, Callable[[Sequence[Metric], Columns, LoadSettings], list[Score]]] = {
     "states": _states,
     "texts": _texts,
     "values": _values,
@@ -306,49 +293,32 @@ KINDS: dict[str, Callable[[Sequence[str], Columns, Options], list[Score]]] = {
 }
 
 
-def _mean(
-    name: str, cells: Sequence[tuple[str, float]], units: Sequence[str], recipe: str, why: str, options: Options
-) -> Score:
-    """Of numbers, each with the unit that it is drawn by."""
-    index = {unit: place for place, unit in enumerate(units)}
-    place = np.array([index[unit] for unit, _ in cells], dtype=np.int64)
-    none = np.full(len(cells), -1, dtype=np.int64)
-    parts = Parts(np.array([v for _, v in cells], dtype=np.float64), np.ones(len(cells)), place, none, none)
-    (found,) = ratios([parts], units, resamples=options.resamples, seed=options.seed)
-    reason = why if found.value is None else None
-    return Score("", name, "all", found.value, found.low, found.high, found.n, recipe, reason)
+def _bounded(scores: Iterable[Score], *, known: bool) -> list[Score]:
+    """Without known dialogues there is no interval: turns of one dialogue are not independent."""
+    return [score if known else msgspec.structs.replace(score, low=None, high=None) for score in scores]
 
 
-def _unbounded(score: Score) -> Score:
-    """Turns of one dialogue are not independent: an interval over single turns would be too narrow."""
-    return msgspec.structs.replace(score, low=None, high=None)
-
-
-def _recipe(*parts: str, n: int) -> str:
-    return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
-
-
-def _without(given: Columns, *names: str) -> None:
+def _refuse(columns: Columns, *names: str) -> None:
     for name in names:
-        if getattr(given, name) is not None:
+        if getattr(columns, name) is not None:
             raise UserError(f"{name} have no place here", hint="leave them out")
 
 
-def _dialogues(given: Columns) -> list[str]:
-    return [str(name) for name in given.dialogue_ids or range(len(given.predictions))]
+def _dialogues(columns: Columns) -> list[str]:
+    return [str(name) for name in columns.dialogue_ids or range(len(columns.predictions))]
 
 
 def _response(text: object) -> str:
     return "" if text is None else plain.text(text, "a prediction")
 
 
-def _due(values: object) -> list[slot_error.Value]:
+def _due(values: object) -> list[ser.Value]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UserError("a reference is the list of values that the response must give", hint='for example ["Leeds"]')
-    return [slot_error.Value("", "", plain.text(value, "a value")) for value in values]
+    return [ser.Value("", "", plain.text(value, "a value")) for value in values]
 
 
-def _history(said: object) -> tuple[str, ...]:
-    if isinstance(said, str) or not isinstance(said, Iterable):
+def _history(lines: object) -> tuple[str, ...]:
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise UserError("a history is the list of what was said before, oldest first")
-    return tuple(plain.text(line, "what was said") for line in said)
+    return tuple(plain.text(line, "a line of the history") for line in lines)

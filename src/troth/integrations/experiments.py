@@ -1,4 +1,4 @@
-"""Scores to where experiments are kept: MLflow, Weights & Biases.
+"""Logs scores to experiment trackers: MLflow, Weights & Biases.
 
 A score's key is `[SYSTEM/][KIND/GROUP/]METRIC`, with `_low` and `_high` for its interval: `jga`, `fga_0_5_low`,
 `service/Hotels_1/jga`. The system stands in it only where there are several: one system's figures are to be held
@@ -16,30 +16,24 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.score import Score
-from troth.core.version import __version__
-from troth.storage import runs as store
+from troth.storage import runs
+from troth.storage.result import Result
+from troth.storage.result import open as open_run
 
 LONGEST = 80  # letters of a name that go into a key; MLflow takes 250 for the whole
 METRICS_AT_ONCE, TAGS_AT_ONCE = 1000, 100  # MLflow's limits for one request
 
 
-class Scored(Protocol):
-    """A result of `troth.dst`, `troth.nlg`, `troth.ground`."""
-
-    @property
-    def scores(self) -> Sequence[Score]: ...
-
-
-Run = str | os.PathLike[str] | Scored
+Run = str | os.PathLike[str] | Result
 
 
 @dataclass(frozen=True)
-class Entries:
-    """What there is to log of a run."""
+class LoggedRun:
+    """What is logged of a run."""
 
     metrics: dict[str, float]
     signatures: dict[str, str]  # by key, of the scores over everything
@@ -102,27 +96,21 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
 # -- what is logged ----------------------------------------------------------------------------------------------------
 
 
-def entries(run: Run, report: str | os.PathLike[str] | None = None) -> Entries:
-    about = {"version": __version__}
+def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun:
+    result = run if isinstance(run, Result) else open_run(run)
     files: list[Path] = []
-    if isinstance(run, str | os.PathLike):
-        folder = Path(run)
-        loaded = store.load(os.fspath(run))
-        scores: Sequence[Score] = loaded.scores
-        about = {"version": loaded.versions.get("troth", ""), "command": loaded.command}
-        files += [folder / name for name in store.FILES if (folder / name).is_file()]
-    else:
-        scores = run.scores
+    if not isinstance(run, Result):
+        files = [Path(run) / name for name in runs.FILES if (Path(run) / name).is_file()]
     if report is not None:
         if not Path(report).is_file():
             raise UserError("no such file", file=os.fspath(report), hint="make it with troth report RUN --out FILE")
         files += [] if Path(report) in files else [Path(report)]
     if len({file.name for file in files}) < len(files):
-        raise UserError("the run's folder has a file of that name", file=str(report), hint="name the page otherwise")
-    systems = list(dict.fromkeys(score.system for score in scores))
-    about |= {"system": ", ".join(systems)}
-    keys = _keys(scores, named=len(systems) > 1)
-    return Entries(
+        raise UserError("the run's folder has a file of that name", file=str(report), hint="give the page another name")
+    systems = result.systems
+    about = {"version": result.versions["troth"], "command": result.task, "system": ", ".join(systems)}
+    keys = _keys(result.scores, named=len(systems) > 1)
+    return LoggedRun(
         metrics=dict(_metrics(keys)),
         signatures={key: score.signature for key, score in keys.items() if score.group == "all"},
         unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
@@ -147,7 +135,7 @@ def _keys(scores: Sequence[Score], *, named: bool) -> dict[str, Score]:
         if key in made:
             other = made[key]
             what = " and ".join(f"'{s.metric}' of '{s.system}' ({s.group})" for s in (other, score))
-            raise UserError(f"{what} would both be logged as '{key}'", hint="name the systems otherwise")
+            raise UserError(f"{what} would both be logged as '{key}'", hint="give the systems other names")
         made[key] = score
     return made
 

@@ -1,4 +1,4 @@
-"""What a program has at hand, states in lists, as the records that everything else here takes.
+"""Converts states in memory, columns as lists of dictionaries, to `Dialogue` records.
 
 A state is `{service: {slot: value}}`, or `{slot: value}` with or without the domain before the slot (`hotel-area`); a
 value is a text, or several that count as the same. A list holds a state a turn, or a list of states a dialogue, or
@@ -27,28 +27,30 @@ class Columns(NamedTuple):
     histories: list[Any] | None = None
 
 
-class Sides(NamedTuple):
+class DialogueSides(NamedTuple):
+    """Gold and predicted dialogues."""
+
     golds: list[Dialogue]
     preds: list[Dialogue]
     grouped: bool  # whether it is known which turns belong to one dialogue
 
 
-def sides(given: Columns) -> Sides:
+def dialogues_of(columns: Columns) -> DialogueSides:
     """Both sides as dialogues. A turn that stands alone is a dialogue of its own."""
-    shapes = {_shape(item) for item in given.references} | {
-        _shape(item) for item in given.predictions if item is not None
+    shapes = {_shape(item) for item in columns.references} | {
+        _shape(item) for item in columns.predictions if item is not None
     }
     if len(shapes) > 1:
         what = f"{' and '.join(sorted(shapes))} are mixed"
         raise UserError(what, hint="states, lists of states, or records: one of them, on both sides")
     if shapes == {"records"}:
-        _refuse(given, "records have ids of their own")
-        return Sides(given.references, [item for item in given.predictions if item is not None], True)
+        _refuse(columns, "records have ids of their own")
+        return DialogueSides(columns.references, [item for item in columns.predictions if item is not None], True)
     if shapes == {"dialogues"}:
-        if given.turn_ids is not None:
+        if columns.turn_ids is not None:
             raise UserError("turn_ids go with single turns", hint="the states of a dialogue are in order")
-        return _by_dialogue(given)
-    return _by_turn(given)
+        return _by_dialogue(columns)
+    return _by_turn(columns)
 
 
 def _shape(item: object) -> str:
@@ -57,41 +59,41 @@ def _shape(item: object) -> str:
     return "dialogues" if isinstance(item, Sequence) and not isinstance(item, str) else "turns"
 
 
-def _refuse(given: Columns, why: str) -> None:
+def _refuse(columns: Columns, why: str) -> None:
     for name in ("dialogue_ids", "turn_ids"):
-        if getattr(given, name) is not None:
+        if getattr(columns, name) is not None:
             raise UserError(f"{name} are given", hint=why)
 
 
-def _by_dialogue(given: Columns) -> Sides:
+def _by_dialogue(columns: Columns) -> DialogueSides:
     golds, preds = [], []
-    names = _names(given.dialogue_ids, len(given.references))
-    for name, gold, pred in zip(names, given.references, given.predictions, strict=True):
+    names = _names(columns.dialogue_ids, len(columns.references))
+    for name, gold, pred in zip(names, columns.references, columns.predictions, strict=True):
         if pred is not None and len(pred) != len(gold):
             what = f"{len(pred)} predicted states for {len(gold)} of gold"
             raise UserError(what, dialogue=name, hint="None stands for a turn without a prediction")
         golds.append(_dialogue(name, "references", enumerate(gold)))
         if pred is not None:
             preds.append(_dialogue(name, "predictions", enumerate(pred)))
-    return Sides(golds, preds, True)
+    return DialogueSides(golds, preds, True)
 
 
-def _by_turn(given: Columns) -> Sides:
-    count = len(given.references)
+def _by_turn(columns: Columns) -> DialogueSides:
+    count = len(columns.references)
     found: dict[str, dict[int, tuple[Any, Any]]] = {}
-    numbers = given.turn_ids
-    for place, name in enumerate(_names(given.dialogue_ids, count)):
+    numbers = columns.turn_ids
+    for place, name in enumerate(_names(columns.dialogue_ids, count)):
         turns = found.setdefault(name, {})
         number = len(turns) if numbers is None else plain.whole(numbers[place], "a turn's id")
         if number in turns:
-            raise UserError("stands here twice", dialogue=name, turn=number, hint="remove one")
-        turns[number] = (given.references[place], given.predictions[place])
+            raise UserError("duplicate turn id", dialogue=name, turn=number, hint="remove one")
+        turns[number] = (columns.references[place], columns.predictions[place])
     golds, preds = [], []
     for name, turns in found.items():
         ordered = sorted(turns.items())
         golds.append(_dialogue(name, "references", ((number, gold) for number, (gold, _) in ordered)))
         preds.append(_dialogue(name, "predictions", ((number, pred) for number, (_, pred) in ordered)))
-    return Sides(golds, preds, given.dialogue_ids is not None)
+    return DialogueSides(golds, preds, columns.dialogue_ids is not None)
 
 
 def _names(ids: Sequence[Any] | None, count: int) -> list[str]:

@@ -35,6 +35,7 @@ class FrameRow(NamedTuple):
     right_cat: float
     active_cat: float
     predicted: float  # number of slots that the prediction has
+    union: float  # number of slots that either has
     wrong: float  # how much is wrong over all slots, a wrong value counted once; infinite for a missing prediction
     size: float  # slots of the service's schema
     local: float  # 1 if what changed in this turn is right on both sides

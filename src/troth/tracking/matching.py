@@ -15,6 +15,8 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Indel, Levenshtein
 
+from troth.core.errors import UserError
+
 Matcher = Callable[[str, str], float]  # (gold, predicted) -> score; not symmetric for difflib
 
 _NOT_WORD = re.compile(r"(?ui)\W")
@@ -64,6 +66,9 @@ def partial_95(gold: str, pred: str) -> float:
     return float(partial_ratio(gold, pred) > 95)
 
 
+LONGEST = 1_000  # letters of a value that partial ratios are computed for: their time grows with the square
+
+
 def partial_ratio(gold: str, pred: str) -> int:
     """fuzzywuzzy's `partial_ratio` with python-Levenshtein, in whole percent.
 
@@ -74,6 +79,9 @@ def partial_ratio(gold: str, pred: str) -> int:
         return 100
     if not gold or not pred:
         return 0
+    if max(len(gold), len(pred)) > LONGEST:
+        what = f"a value has {max(len(gold), len(pred)):,} letters, which is too long for partial matching"
+        raise UserError(what, hint=f"values may have {LONGEST:,}; is it a whole text?")
     shorter, longer = (gold, pred) if len(gold) <= len(pred) else (pred, gold)
     best = 0.0
     for block in Levenshtein.opcodes(shorter, longer).as_matching_blocks():

@@ -74,6 +74,23 @@ def _flexible(weight: Callable[[Floats], Floats]) -> Callable[[Frames], Parts]:
     return parts
 
 
+def _sums(top: Callable[[Frames], Floats], bottom: Callable[[Frames], Floats]) -> Callable[[Frames], Parts]:
+    """A ratio of sums over all units (micro-average)."""
+
+    def parts(frames: Frames) -> Parts:
+        by_turn = frames.profile.unit == "turn"
+        num, den = (np.nan_to_num(side(frames)) for side in (top, bottom))
+        units = frames.units(by_turn=by_turn)
+        return Parts(frames.fold(np.add, num), frames.fold(np.add, den), units) if by_turn else Parts(num, den, units)
+
+    return parts
+
+
+def _union(frames: Frames) -> Floats:
+    """Slots that either side has, where gold has any."""
+    return np.where(frames.column("active") > 0, frames.column("union"), 0.0)
+
+
 def _mean(column: str) -> Callable[[Frames], Parts]:
     return lambda frames: frames.parts(frames.column(column))
 
@@ -95,7 +112,8 @@ def _declare(name: str, title: str, about: str, compute: Callable[[Frames], Part
     """`unit`: "unit", the profile's; "average", what the profile averages over; or "frame"."""
     unit = further.pop("unit", "unit")
     ignores = frozenset(("fga", "average") if unit != "average" else ("fga",))
-    return Metric(name, title, about, unit=unit, ignores=further.pop("ignores", ignores), compute=compute, **further)
+    ignores = further.pop("ignores", ignores)
+    return Metric(name, title, about, unit=unit, ignores=ignores, against="states", compute=compute, **further)
 
 
 def fga(rate: str | float) -> Metric:
@@ -125,8 +143,18 @@ _METRICS = (
              _average(_column("right_cat"), _column("active_cat")), unit="average", needs=(NO_SCHEMA,)),
     _declare("aga_noncat", "AGA, free slots", "AGA over slots with free values",
              _average(_right_noncat, _active_noncat), unit="average", needs=(NO_SCHEMA,)),
+    _declare("aga_union", "AGA, union", "AGA over the slots that gold or prediction has, so that extra slots cost",
+             _average(_column("right"), _union), unit="average"),
     _declare("sa", "Slot accuracy", "share of all slots of the ontology that are right; always high", _slot_accuracy,
              unit="average", needs=("ontology",)),
+    _declare("slot_precision", "Slot precision", "share of all predicted slots that are right",
+             _sums(_column("right"), _column("predicted"))),
+    _declare("slot_recall", "Slot recall", "share of all of gold's slots that are right",
+             _sums(_column("right"), _column("active"))),
+    _declare("slot_f1", "Slot F1", "harmonic mean of slot precision and slot recall, over all units together",
+             _sums(lambda f: 2 * f.column("right"), lambda f: f.column("predicted") + f.column("active"))),
+    _declare("rsa", "Relative slot accuracy", "share of right slots among those that gold or prediction has",
+             _sums(_column("right"), _column("union"))),
     _declare("turn_match", "Turn match", "share of units that are right, or wrong only through an earlier error",
              _flexible(lambda lag: (lag > 0).astype(float)), ignores=frozenset({"average"})),
     _declare("intent_accuracy", "Active intent accuracy", "share of frames whose active intent is right",

@@ -164,7 +164,7 @@ class Scorer:
             self._rows.extend(
                 FrameRow(
                     dialogue, number, -1, right, NAN, NAN, right=0.0, active=0, right_cat=0.0, active_cat=0,
-                    predicted=0, wrong=wrong, size=0, local=right,
+                    predicted=0, union=0, wrong=wrong, size=0, local=right,
                 )
             )  # fmt: skip
         return after
@@ -185,7 +185,8 @@ class Scorer:
         self._spans_seen = self._intents_seen = self._requests_seen = True
         code = self.services.setdefault(frame.service, len(self.services))
         joints = (1.0, kinds.cat_part, kinds.noncat_part)
-        return FrameRow(dialogue, number, code, *joints, count, count, cat, cat, count, 0.0, kinds.size, *ALL_RIGHT)
+        counts = (count, count, cat, cat, count, count)
+        return FrameRow(dialogue, number, code, *joints, *counts, 0.0, kinds.size, *ALL_RIGHT)
 
     def _states(
         self,
@@ -205,6 +206,8 @@ class Scorer:
                 joint_noncat=compared.joint_noncat * 0.0,
                 right=0.0,
                 right_cat=compared.right_cat * 0.0,
+                predicted=0,
+                union=compared.active,
                 wrong=INF,
                 scores=dict.fromkeys(now[0], 0.0),
             )
@@ -214,7 +217,7 @@ class Scorer:
             for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
                 name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
                 self._slot_rows.extend(SlotRow(dialogue, number, code, name, score, slot in now[0]))
-        return (dialogue, number, code, *compared[:9], kinds.size if kinds else 0, local)
+        return (dialogue, number, code, *compared[:10], kinds.size if kinds else 0, local)
 
     # -- intents, requested slots, spans -----------------------------------------------------------------------------
 
@@ -276,7 +279,7 @@ class Scorer:
             self._rows.extend(
                 FrameRow(
                     dialogue, number, -1, not wrong, NAN, NAN, right=NAN, active=NAN, right_cat=NAN, active_cat=NAN,
-                    predicted=NAN, wrong=len(wrong), size=len(correct), local=local,
+                    predicted=NAN, union=NAN, wrong=len(wrong), size=len(correct), local=local,
                 )
             )  # fmt: skip
             if self.by_slot:

@@ -19,7 +19,7 @@ Side = tuple[Values, Frame | None]  # a service's state as the profile has it, a
 
 
 class Compared(NamedTuple):
-    """What a pair of states comes to; the first nine go into a `FrameRow` as they are."""
+    """What a pair of states comes to; the first ten go into a `FrameRow` as they are."""
 
     joint: float
     joint_cat: float
@@ -29,6 +29,7 @@ class Compared(NamedTuple):
     right_cat: float
     active_cat: float
     predicted: int
+    union: int
     wrong: float
     scores: Mapping[str, float]  # of every slot that one side has; empty if the states are the same
 
@@ -98,12 +99,13 @@ class Comparer:
         if gold == pred and all(gold.values()):  # most states are simply right
             count = len(gold)
             if kinds is None:
-                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, count, 0.0, EMPTY_SCORES)
+                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, count, count, 0.0, EMPTY_SCORES)
             cat = 0
             for slot in gold:
                 if kinds.categorical.get(slot) or self._kind(slot, service, kinds.categorical, gold=True):
                     cat += 1
-            return Compared(1.0, kinds.cat_part, kinds.noncat_part, count, count, cat, cat, count, 0.0, EMPTY_SCORES)
+            slots = (count, count, cat, cat, count, count)
+            return Compared(1.0, kinds.cat_part, kinds.noncat_part, *slots, 0.0, EMPTY_SCORES)
         compared = self._slot_by_slot(gold, pred, service, kinds.categorical if kinds else None)
         if kinds is None:
             return compared._replace(joint_cat=NAN, joint_noncat=NAN, right_cat=NAN, active_cat=NAN)
@@ -150,7 +152,7 @@ class Comparer:
                 joint_cat = 0.0
             else:
                 joint_noncat = 0.0
-        counts = (right, len(gold), right_cat, active_cat, predicted)
+        counts = (right, len(gold), right_cat, active_cat, predicted, len(scores))
         return Compared(joint, joint_cat, joint_noncat, *counts, wrong, scores)
 
     def _value(self, gold: tuple[str, ...], pred: tuple[str, ...], categorical: bool | None) -> float:
