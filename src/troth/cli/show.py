@@ -27,7 +27,8 @@ def table(table: Table) -> None:
         drawn.add_column(escape(printable(one_line(column))), justify="left" if index < table.labels else "right")
     for r, row in enumerate(table.rows):
         cells = [escape(printable(one_line(cell))) for cell in row]
-        drawn.add_row(*(f"[bold]{cell}[/]" if (r, i) in table.best else cell for i, cell in enumerate(cells)))
+        styles = dict.fromkeys(table.worst, "[underline]{}[/]") | dict.fromkeys(table.best, "[bold]{}[/]")
+        drawn.add_row(*(styles.get((r, i), "{}").format(cell) for i, cell in enumerate(cells)))
     Console().print(drawn)
 
 

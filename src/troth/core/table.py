@@ -47,6 +47,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
     best: frozenset[tuple[int, int]] = frozenset()  # cells (row, column) that are best or tie with the best
+    worst: frozenset[tuple[int, int]] = frozenset()  # likewise
 
     def write(self, form: str) -> str:
         """The table as "plain", "markdown", "latex" or "csv"."""
@@ -70,12 +71,12 @@ class Table:
             return "| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells) + " |"
 
         rule = ["---" if i < self.labels else "---:" for i in range(len(self.columns))]
-        return "\n".join([line(self.columns), line(rule), *map(line, self._marked(str, "**{}**"))])
+        return "\n".join([line(self.columns), line(rule), *map(line, self._marked(str, "**{}**", "*{}*"))])
 
     def latex(self) -> str:
-        """A booktabs table; the best in bold, with whatever is within its interval."""
+        """A booktabs table; the best in bold, with whatever is within its interval, and the worst underlined."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
-        rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}")]
+        rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}", r"\underline{{{}}}")]
         head, *body = (" & ".join(row) + r" \\" for row in rows)
         return "\n".join(
             [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
@@ -89,15 +90,16 @@ class Table:
         return out.getvalue().rstrip("\n")
 
     def html(self) -> str:
-        """A plain HTML table; the best cells in bold."""
+        """A plain HTML table; the best cells in bold, the worst underlined."""
         head = "".join(f"<th>{_html(cell)}</th>" for cell in self.columns)
-        rows = ["".join(f"<td>{cell}</td>" for cell in row) for row in self._marked(_html, "<b>{}</b>")]
+        rows = ["".join(f"<td>{cell}</td>" for cell in row) for row in self._marked(_html, "<b>{}</b>", "<u>{}</u>")]
         return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
-    def _marked(self, form: Callable[[str], str], mark: str) -> Iterator[list[str]]:
-        """The rows with each cell in a form of text, and the best ones marked."""
+    def _marked(self, form: Callable[[str], str], best: str, worst: str) -> Iterator[list[str]]:
+        """The rows with each cell in a form of text, and the best and worst ones marked."""
+        marks = dict.fromkeys(self.worst, worst) | dict.fromkeys(self.best, best)
         for r, row in enumerate(self.rows):
-            yield [mark.format(form(cell)) if (r, c) in self.best else form(cell) for c, cell in enumerate(row)]
+            yield [marks.get((r, c), "{}").format(form(cell)) for c, cell in enumerate(row)]
 
 
 def _latex(cell: str) -> str:
