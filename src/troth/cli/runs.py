@@ -99,8 +99,8 @@ def gate(
 ) -> None:
     """Exit with 1 if NEW is worse than BASE by more than the margin, with confidence; otherwise with 0.
 
-    BASE and NEW are run folders, or predictions with --gold. An undecided gate passes, and says how many dialogues would
-    decide.
+    BASE and NEW are run folders, or predictions with --gold. The gate also passes when it cannot decide, and then says
+    how many dialogues would be enough.
     """
     from troth.report import compare as comparison
 

@@ -93,7 +93,8 @@ def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
         *_over_training(found),
         Chart(
             "before-after", "dots", "JGA before and after",
-            ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", "perturbation", "set", "low", "high", x_title="JGA", percent=True, join=True,
+            ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", "perturbation", "set",
+            "low", "high", x_title="JGA", percent=True, join=True,
             note="Over all units of each set. A perturbed set may hold fewer dialogues than the original.",
             colours={"before": 0, "after": 1},
         ),
@@ -154,7 +155,7 @@ def _table(found: Sequence[ScoredSystem], beyond: Differences) -> Grid:
 def _title(one: ScoredSystem, name: str) -> str:
     """A metric's title without the set: a run has `cjga:NED`, and no `cjga`."""
     for metric in () if one.score(name) else one.derived(name):
-        return metric.title.removesuffix(f", {metric.variant}")
+        return words.family(metric.title, metric.variant)
     return one.metric(name).title
 
 

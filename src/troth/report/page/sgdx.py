@@ -65,7 +65,7 @@ def _title(one: ScoredSystem) -> str:
     """The title of the metric that the run is about, which the run itself may not have."""
     called = metrics_of(one)
     first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
-    return one.metric(first).title.removesuffix(f", {wording}")
+    return words.family(one.metric(first).title, wording)
 
 
 def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:

@@ -60,6 +60,11 @@ def inline(title: str) -> str:
     return title if title[:2].isupper() or not title[1:2].islower() else title[0].lower() + title[1:]
 
 
+def family(title: str, variant: str) -> str:
+    """The title of the metric that one is derived from: "Joint goal accuracy" of "Joint goal accuracy, v3"."""
+    return title.removesuffix(variant).rstrip(":, ") if variant else title
+
+
 def rules(signature: str) -> dict[str, str]:
     """The rules that a signature names: `{"profile": "sgd", "unit": "frame"}`."""
     return dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
