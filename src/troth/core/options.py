@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -27,3 +28,19 @@ def one_of(option: str, value: str, known: Iterable[str]) -> str:
         hint = near(value, choices) or "one of: " + ", ".join(choices)
         raise UserError(f"{option} cannot be '{value}'", hint=hint)
     return value
+
+
+def recorded(settings: Any, **more: Any) -> dict[str, Any]:
+    """Options as `run.json` keeps them: text, numbers and lists; a model by its name; without what is in memory only."""
+    kept = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in ("cache", "out")}
+    return {name: _plain(value) for name, value in (more | kept).items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping):
+        return [_plain(item) for item in value]
+    return getattr(value, "name", None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from troth.core.score import Score
 from troth.core.signature import signature
 
 NOTHING = "no unit to score"
+NO_PARTS = Parts.of([], [])
 
 
 class Resampling(NamedTuple):
@@ -39,6 +40,7 @@ class Cell:
     group: str = "all"
     reason: str = NOTHING
     shared: int = 1  # how often one unit stands in the denominator: a mean over K variants has K for each unit
+    n: int | None = None  # how many units there are, where that is not the sum of the denominators: F1, weighted units
 
 
 class Estimate(NamedTuple):
@@ -55,22 +57,22 @@ def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Re
     per dialogue are kept.
     """
     order = sorted(set(dialogues))  # so that the order of the files moves no interval
-    kept: list[tuple[Metric, str, Any, str, int]] = []
+    kept: list[Cell] = []
 
     def parts() -> Iterator[Parts]:
         for cell in cells:
-            kept.append((cell.metric, cell.group, cell.recipe, cell.reason, cell.shared))
+            kept.append(replace(cell, parts=NO_PARTS))
             yield cell.parts
 
     found = estimates(parts(), order, how)
-    for (metric, group, recipe, reason, shared), one in zip(kept, found, strict=True):
-        if group != "all" and not one.n:
+    for cell, one in zip(kept, found, strict=True):
+        if cell.group != "all" and not one.n:
             continue
-        n = one.n // shared
+        metric, n = cell.metric, one.n // cell.shared if cell.n is None else cell.n
         yield Score(
-            system, metric.name, group, one.value, one.low, one.high, n,
-            signature(metric, recipe or {}, n=n, group=group),
-            reason if one.value is None else None, metric.scale, metric.better,
+            system, metric.name, cell.group, one.value, one.low, one.high, n,
+            signature(metric, cell.recipe or {}, n=n, group=cell.group),
+            cell.reason if one.value is None else None, metric.scale, metric.better,
         )  # fmt: skip
 
 
