@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.models.batches import Room, answered, encodable, padded, planned, tensors
+from troth.models.batches import Room, answered, by_length, encodable, padded, planned, tensors
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,11 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
         return [text.upper() for text in batch]
 
     out = answered(
-        items, compute, lengths=lambda asked: [len(text) for text in asked], room=Room(most, 100),
-        progress=lambda done, total: seen.append((done, total)),
-    )  # fmt: skip
+        items,
+        compute,
+        lambda asked: by_length([len(text) for text in asked], Room(most, 100)),
+        lambda done, total: seen.append((done, total)),
+    )
     assert out == [text.upper() for text in items]
     assert sorted(computed) == sorted(set(items)), "each distinct one once"
     total = sum(map(len, set(items)))
@@ -58,7 +60,7 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
 
 def test_a_wrong_number_of_answers_is_an_error() -> None:
     with pytest.raises(ValueError, match="zip"):
-        answered(["a", "b"], lambda _: ["x"], lengths=lambda asked: [1] * len(asked), room=Room(8, 8))
+        answered(["a", "b"], lambda _: ["x"], lambda asked: by_length([1] * len(asked), Room(8, 8)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.models.worker import pair
-from troth.models import Continuation, Pair, Request, Verdict
+from troth.models import Continuation, Entailment, Request, TextPair
 from troth.models.cached import ROOM, CachedLm, CachedNli
 from troth.models.fake import FakeLm, FakeNli
 from troth.storage.cache import Store, key
@@ -57,8 +57,8 @@ def test_models_do_not_share_answers(file: str) -> None:
         name = "fake-nli@2"
 
     CachedNli(FakeNli(), Store(file)).probabilities(PAIRS)
-    other = Other(lambda *_: Verdict(0.0, 1.0, 0.0))
-    assert CachedNli(other, Store(file)).probabilities(PAIRS[:1]) == [Verdict(0.0, 1.0, 0.0)]
+    other = Other(lambda *_: Entailment(0.0, 1.0, 0.0))
+    assert CachedNli(other, Store(file)).probabilities(PAIRS[:1]) == [Entailment(0.0, 1.0, 0.0)]
     assert [kept.model for kept in Store(file).summary().models] == ["fake-nli@1", "fake-nli@2"]
 
 
@@ -70,7 +70,7 @@ def test_premise_and_hypothesis_are_told_apart(file: str) -> None:
 
 def test_cut_pairs_are_counted_from_the_cache_too(file: str) -> None:
     class Short(FakeNli):
-        def probabilities(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
             self.shortened.update(pair for pair in pairs if len(pair[0]) > 30)
             return super().probabilities(pairs)
 
@@ -87,7 +87,7 @@ def test_answers_are_kept_before_the_next_batch(file: str) -> None:
     """One that fails half-way has kept all batches before."""
 
     class Failing(FakeNli):
-        def probabilities(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
             if len(self.asked) >= 100:
                 raise RuntimeError("no more")
             return super().probabilities(pairs)

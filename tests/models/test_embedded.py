@@ -12,7 +12,7 @@ import pytest
 
 from tests.models.build import WORDS, onnx_folder, weights
 from troth.core.errors import UserError
-from troth.models import Pair, Verdict
+from troth.models import Entailment, TextPair
 from troth.models.embedded import FOLDER, EmbeddedNli, card, fitted, verify
 
 LIMIT = 80
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return onnx_folder(tmp_path_factory.mktemp("onnx"), limit=LIMIT)
 
 
-def drawn(count: int, seed: int = 0, longest: int = 20) -> list[Pair]:
+def drawn(count: int, seed: int = 0, longest: int = 20) -> list[TextPair]:
     rng = random.Random(seed)
     return [
         (" ".join(rng.choices(WORDS, k=rng.randint(0, longest))), " ".join(rng.choices(WORDS, k=rng.randint(1, 8))))
@@ -31,14 +31,14 @@ def drawn(count: int, seed: int = 0, longest: int = 20) -> list[Pair]:
     ]
 
 
-def by_hand(premise: str, hypothesis: str) -> Verdict:
+def by_hand(premise: str, hypothesis: str) -> Entailment:
     """The graph's sum: [CLS] premise [SEP] of the first side, hypothesis [SEP] of the second."""
     tables, sides = weights()
     number = {word: index + 4 for index, word in enumerate(WORDS)}
     logits = sum(tables[i] * sides[0] for i in (1, *(number[w] for w in premise.split()), 2))
     logits = logits + sum(tables[i] * sides[1] for i in (*(number[w] for w in hypothesis.split()), 2))
     powers = [math.exp(float(value)) for value in logits]
-    return Verdict(*(power / sum(powers) for power in powers))
+    return Entailment(*(power / sum(powers) for power in powers))
 
 
 def test_probabilities(folder: Path) -> None:
@@ -85,12 +85,11 @@ def test_the_batch_does_not_matter(folder: Path) -> None:
 )
 def test_fitted(premise: int, hypothesis: int, kept_premise: int, kept_hypothesis: int) -> None:
     first, second = list(range(premise)), list(range(1000, 1000 + hypothesis))
-    found = fitted(first, second, LIMIT)
-    assert found.premise == first[premise - kept_premise :], "its end is kept"
-    assert found.hypothesis == second[:kept_hypothesis], "its beginning is kept"
-    assert found.cut == (kept_premise < premise or kept_hypothesis < hypothesis)
-    assert found.tokens <= LIMIT
-    assert not found.cut or found.tokens == LIMIT
+    one, two = fitted(first, second, LIMIT)
+    assert one == first[premise - kept_premise :], "its end is kept"
+    assert two == second[:kept_hypothesis], "its beginning is kept"
+    assert len(one) + len(two) + 3 <= LIMIT
+    assert (one, two) == (first, second) or len(one) + len(two) + 3 == LIMIT
 
 
 def test_long_text_is_cut_and_counted(folder: Path) -> None:
@@ -152,7 +151,7 @@ def test_the_package_holds_what_was_released() -> None:
     found = card()
     verify(FOLDER, found)
     assert found.name == "troth-nli"
-    assert set(found.labels) == set(Verdict._fields)
+    assert set(found.labels) == set(Entailment._fields)
     assert set(found.sha256) == {"model.onnx", "tokenizer.json"}
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 25_000_000
     assert json.loads((FOLDER / "model.json").read_bytes())["max_tokens"] == found.max_tokens

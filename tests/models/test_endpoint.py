@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import math
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth import models as backends
+from troth import models
 from troth.core.errors import UserError
 from troth.models import Request, client
 from troth.models.endpoint import EndpointLm, spans
@@ -31,6 +34,7 @@ class Server:
         self.keys: list[str | None] = []
         self.url = ""
         self.delay = 0.0
+        self.headers: dict[str, str] = {}
 
 
 @pytest.fixture
@@ -47,7 +51,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             data = said if isinstance(said, bytes) else json.dumps(said).encode()
             try:
                 self.send_response(code)
-                self.send_header("Content-Length", str(len(data)))
+                for name, value in {"Content-Length": str(len(data)), **state.headers}.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
             except OSError:
@@ -328,6 +333,49 @@ def test_no_answer_in_time(server: Server) -> None:
         EndpointLm(server.url, "m", timeout=0.05).logprobs([ASKED])
 
 
+@pytest.mark.parametrize("slow", ["headers", "content"])
+def test_the_deadline_is_for_the_whole_answer(server: Server, slow: str) -> None:
+    """A server that sends a byte now and then never lets a single read time out."""
+    head, body = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nX: ", b"\r\n\r\n" + b" " * 1000
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(head + (body if slow == "content" else b"")[:4])
+                for _ in range(400):
+                    connection.sendall(b"x")
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        began = time.monotonic()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with pytest.raises(UserError, match="does not answer: timeout"):
+            EndpointLm(url, "m", timeout=0.3).generate(["a"])
+        assert time.monotonic() - began < 2.0
+        thread.join()
+
+
+def test_within_an_event_loop(server: Server) -> None:
+    """As in a notebook."""
+
+    async def cell() -> list[str]:
+        return lm(server).generate(["a"], max_tokens=1)
+
+    assert asyncio.run(cell()) == [" made"]
+
+
+def test_redirects_are_not_followed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is for the address that was named."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    server.reply = lambda *_: (307, {})
+    server.headers = {"Location": f"{server.url}/elsewhere"}
+    with pytest.raises(UserError, match="answers 307"):
+        lm(server).generate(["a"])
+    assert [path for path, _ in server.asked] == ["/v1/completions"]
+
+
 def test_nobody_there(server: Server) -> None:
     with pytest.raises(UserError, match="no connection"):
         EndpointLm("http://127.0.0.1:9/v1", "m", timeout=1.0).generate(["a"])
@@ -336,7 +384,7 @@ def test_nobody_there(server: Server) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "http://host/v1", "http://#m", "http://[::1/v1#m", "http://user:secret@host/v1#m", "http://user:secret@host/v1",
+        "http://host/v1", "http://#m", "https://#m", "http:m#m", "http://[::1/v1#m", "http://user:secret@host/v1#m", "http://user:secret@host/v1",
         "http://user:secret@#m", "http://host/v1?key=secret#m", "http://host/v1?key=secret",
     ],
 )  # fmt: skip
@@ -347,13 +395,13 @@ def test_no_such_name(name: str) -> None:
 
 
 def test_by_name(server: Server, tmp_path: Any) -> None:
-    model = backends.lm(f"{server.url}#m", cache=str(tmp_path / "c.sqlite"))
+    model = models.lm(f"{server.url}#m", cache=str(tmp_path / "c.sqlite"))
     assert model.name == f"{server.url}#m"
     first = model.logprobs([ASKED])
-    assert backends.lm(f"{server.url}/#m", cache=str(tmp_path / "c.sqlite")).logprobs([ASKED]) == first
+    assert models.lm(f"{server.url}/#m", cache=str(tmp_path / "c.sqlite")).logprobs([ASKED]) == first
     assert len(server.asked) == 1, "the second is from the cache"
 
 
 def test_no_entailment_there() -> None:
     with pytest.raises(UserError, match="gives no entailment"):
-        backends.nli("http://localhost:8000/v1#m", cache=None)
+        models.nli("http://localhost:8000/v1#m", cache=None)

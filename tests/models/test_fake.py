@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth import models as backends
-from troth.models import Request, Verdict
+from troth import models
+from troth.models import Entailment, Request
 from troth.models.fake import FakeLm, FakeNli, overlap
 
 
@@ -33,7 +33,7 @@ def test_probabilities_sum_to_one(premise: str, hypothesis: str) -> None:
 
 
 def test_a_rule_decides_and_pairs_are_remembered() -> None:
-    yes, no = Verdict(1.0, 0.0, 0.0), Verdict(0.0, 0.0, 1.0)
+    yes, no = Entailment(1.0, 0.0, 0.0), Entailment(0.0, 0.0, 1.0)
     model = FakeNli(lambda premise, hypothesis: yes if hypothesis in premise else no)
     pairs = [("abc", "b"), ("abc", "x"), ("abc", "b")]
     assert model.probabilities(pairs) == [yes, no, yes]
@@ -69,12 +69,12 @@ def test_generation() -> None:
 
 
 def test_by_name() -> None:
-    assert isinstance(backends.nli("fake"), FakeNli)
-    assert isinstance(backends.lm("fake"), FakeLm)
+    assert isinstance(models.nli("fake"), FakeNli)
+    assert isinstance(models.lm("fake"), FakeLm)
 
 
 def test_by_its_name_it_keeps_no_list_of_what_it_was_asked() -> None:
-    model = backends.nli("fake")
+    model = models.nli("fake")
     assert isinstance(model, FakeNli)
     assert model.probabilities([("a b", "a")]) == FakeNli().probabilities([("a b", "a")])
     assert model.asked == []

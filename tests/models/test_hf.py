@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.models.build import LABELS, LM_TOKENS, NLI_TOKENS, WORDS, nli_folder
 from troth.core.errors import UserError
-from troth.models import Pair, Request, Verdict
+from troth.models import Entailment, Request, TextPair
 from troth.models.cached import CachedLm
 from troth.models.hf import Gumbel, HfLm, HfNli, fitted, labels, texts
 from troth.models.hub import source
@@ -30,7 +30,7 @@ def lm(lm_at: Path) -> HfLm:
     return HfLm(source(str(lm_at)))
 
 
-def drawn(count: int, seed: int = 0) -> list[Pair]:
+def drawn(count: int, seed: int = 0) -> list[TextPair]:
     rng = random.Random(seed)
     return [
         (" ".join(rng.choices(WORDS, k=rng.randint(0, 20))), " ".join(rng.choices(WORDS, k=rng.randint(1, 8))))
@@ -41,7 +41,7 @@ def drawn(count: int, seed: int = 0) -> list[Pair]:
 # -- entailment --------------------------------------------------------------------------------------------------------
 
 
-def plainly(folder: Path, premise: str, hypothesis: str) -> Verdict:
+def plainly(folder: Path, premise: str, hypothesis: str) -> Entailment:
     """The model as its documentation would call it, one pair at a time."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -50,7 +50,7 @@ def plainly(folder: Path, premise: str, hypothesis: str) -> Verdict:
     tokens = AutoTokenizer.from_pretrained(folder)(premise, hypothesis, return_tensors="pt")
     with torch.no_grad():
         found = dict(zip(model.config.id2label.values(), model(**tokens).logits.softmax(-1)[0].tolist(), strict=True))
-    return Verdict(*(found[label] for label in Verdict._fields))
+    return Entailment(*(found[label] for label in Entailment._fields))
 
 
 def test_probabilities(nli: HfNli, nli_at: Path) -> None:
@@ -128,8 +128,8 @@ def test_any_text_has_a_verdict(nli: HfNli, text: str) -> None:
 def test_a_long_hypothesis_is_cut_between_characters(bytes_nli: HfNli, premise: str, before: int) -> None:
     """Where a character is several tokens, a cut between two of them would make other tokens of it."""
     pair = (premise, "x" * before + "😀" * 40)
-    tokenizer, _, _, limit = bytes_nli._model()
-    ids = bytes_nli._encoded([pair])[pair].ids
+    tokenizer, _, _, limit = bytes_nli._model
+    ids = bytes_nli.encoded([pair])[pair].columns["input_ids"]
     assert limit - 4 < len(ids) <= limit
     assert tokenizer.decode(ids, skip_special_tokens=True).startswith(premise + "x" * before + "😀")
     assert "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode(ids)
@@ -215,8 +215,7 @@ def test_the_batch_does_not_matter_to_requests(lm: HfLm) -> None:
 def test_rows_apart_give_the_same(lm: HfLm, monkeypatch: pytest.MonkeyPatch, chooses: bool, logits: int) -> None:
     """Padded rows, for models that cannot read many texts as one; with all logits, or those asked for; split up."""
     expected = lm.logprobs(REQUESTS)
-    monkeypatch.setattr(lm, "_reader", None)
-    monkeypatch.setattr(lm, "_chooses", chooses)
+    monkeypatch.setattr(lm, "_model", lm._model._replace(reader=None, chooses=chooses))
     monkeypatch.setattr("troth.models.hf.LOGITS", logits)
     for one, other in zip(lm.logprobs(REQUESTS), expected, strict=True):
         assert one.tokens == other.tokens
@@ -241,10 +240,14 @@ def test_tokens_are_the_text(lm: HfLm, text: str) -> None:
     assert len(found.tokens) == len(found.logprobs)
 
 
+def lengths(lm: HfLm, requests: list[Request]) -> list[int]:
+    return [len(row.ids) for row in lm._rows(requests).values()]
+
+
 def test_pieces_are_tokenised_apart(lm: HfLm) -> None:
     """One text, cut in other places, is another question."""
     whole, parted = lm.logprobs([Request(("the room",), "x"), Request(("the r", "oom"), "x")])
-    assert lm.lengths([Request(("the room",), "x")]) < lm.lengths([Request(("the r", "oom"), "x")])
+    assert lengths(lm, [Request(("the room",), "x")]) < lengths(lm, [Request(("the r", "oom"), "x")])
     assert whole.logprobs != pytest.approx(parted.logprobs, abs=1e-4)
 
 
@@ -273,7 +276,7 @@ def test_long_contexts_lose_the_document_s_end(lm: HfLm) -> None:
     assert 0 < left < LM_TOKENS
     (expected,) = lm.logprobs([Request((document[:left], history), "nice")])
     assert found.logprobs == pytest.approx(expected.logprobs, abs=1e-5)
-    assert lm.lengths([Request((document, history), "nice")]) == [LM_TOKENS]
+    assert lengths(lm, [Request((document, history), "nice")]) == [LM_TOKENS]
 
 
 def test_a_continuation_beyond_reach_is_scored_as_far_as_it_goes(lm: HfLm) -> None:
@@ -282,7 +285,7 @@ def test_a_continuation_beyond_reach_is_scored_as_far_as_it_goes(lm: HfLm) -> No
     assert sum(value is None for value in found.logprobs) == 100 - LM_TOKENS + 1, "the first has no context left"
     assert found.logprobs[1] is not None
     assert found.logprobs[-1] is None
-    assert found.dropped == lm.lengths([Request((), "a room")])[0]
+    assert found.dropped == lengths(lm, [Request((), "a room")])[0]
 
 
 def test_a_piece_of_which_nothing_is_left_is_not_what_was_asked(lm: HfLm) -> None:
@@ -340,7 +343,7 @@ def test_a_model_that_also_sees(lm_at: Path, tmp_path: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(lm_at / name, tmp_path / name)
     model = HfLm(source(str(tmp_path)))
-    assert model.lengths([Request(("\x01" * 100,), "nice")]) == [48]
+    assert lengths(model, [Request(("\x01" * 100,), "nice")]) == [48]
     found = model.logprobs([("the room", "is nice"), ("a", "b")])
     assert all(value is not None for one in found for value in one.logprobs)
 

@@ -12,11 +12,11 @@ import pytest
 
 from tests.models.build import nli_folder
 from troth.core.errors import UserError
-from troth.models import Pair
+from troth.models import TextPair
 from troth.models.hf import HfLm, HfNli
 from troth.models.hub import source
 
-PAIRS: list[Pair] = [("a room for two", "the room is nice"), ("", "a table"), ("paris on monday", "london")]
+PAIRS: list[TextPair] = [("a room for two", "the room is nice"), ("", "a table"), ("paris on monday", "london")]
 
 
 def test_a_folder_s_name_says_what_is_in_it(nli_at: Path, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_model_without_a_tokenizer(nli_at: Path, lm_at: Path, tmp_path: Path, 
         file.unlink()
     model = (HfNli if of == "nli" else HfLm)(source(str(folder)))
     with pytest.raises(UserError, match=r"no tokenizer|cannot be loaded"):
-        model._model()
+        _ = model._model
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from troth.models import Request, lm, packed
 from troth.models.cached import CachedLm
 from troth.models.hf import HfLm
 from troth.models.hub import source
-from troth.models.llama import Exact, Rounded, Rows
+from troth.models.llama import Exact, LlamaRows, Rounded
 from troth.storage.cache import Store
 
 torch = pytest.importorskip("torch")
@@ -34,9 +34,9 @@ def test_what_begins_alike_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(packed, "LEAST", 2)
     sequences = [[1, 2, 3, 9], [7], [1, 2, 3, 4], [1, 2, 5], [1, 3, 3]]
     ((first, second, third),) = packed.plan(sequences, 100)
-    assert first == packed.Piece((2, 0, 3), (0, 3, 2), 6)
-    assert second == packed.Piece((4,), (0,), 3)
-    assert third == packed.Piece((1,), (0,), 1)
+    assert first == packed.Branch((2, 0, 3), (0, 3, 2), 6)
+    assert second == packed.Branch((4,), (0,), 3)
+    assert third == packed.Branch((1,), (0,), 1)
 
 
 @given(SEQUENCES, st.integers(1, 40), st.integers(1, 4))
@@ -144,7 +144,7 @@ def test_whether_a_model_can_be_read_so_is_tried(make: Any, expected: str | None
 def test_a_way_that_gives_other_numbers_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(3)
     model = llama().eval()
-    monkeypatch.setattr(Rows, "_norm", lambda _, states, gain, _room: states * gain)
+    monkeypatch.setattr(LlamaRows, "_norm", lambda _, states, gain, _memory: states * gain)
     read = packed.reader(model, list(inspect.signature(model.forward).parameters))
     assert read is not None
     assert read.__qualname__.startswith("by_modules")
@@ -157,7 +157,7 @@ def test_the_model_goes_on_working() -> None:
     ids = torch.tensor([[3, 5, 7, 11]])
     with torch.no_grad():
         before = model(input_ids=ids).logits
-        rows = Rows(model)
+        rows = LlamaRows(model)
         assert torch.equal(model(input_ids=ids).logits, before)
     attention = model.model.layers[0].self_attn
     inward = rows.layers[0].inward
@@ -239,8 +239,8 @@ def requests() -> list[Request]:
 def test_padded_and_packed_agree(lm_at: Path) -> None:
     lm = HfLm(source(str(lm_at)))
     together = lm.logprobs(requests())
-    assert lm._reader is not None
-    lm._reader = None
+    assert lm._model.reader is not None
+    lm._model = lm._model._replace(reader=None)
     for one, other in zip(together, lm.logprobs(requests()), strict=True):
         assert (one.tokens, one.dropped) == (other.tokens, other.dropped)
         assert [x is None for x in one.logprobs] == [x is None for x in other.logprobs]
@@ -259,7 +259,9 @@ def test_the_cache_asks_by_the_plan(lm_at: Path) -> None:
     lm = Counting(source(str(lm_at)))
     assert CachedLm(lm, Store(":memory:")).logprobs(requests()) == HfLm(source(str(lm_at))).logprobs(requests())
     assert sum(batches) == len(set(requests()))
-    assert sum(batch.units for batch in lm.plan(requests())) < sum(lm.lengths(requests()))
+    assert sum(batch.units for batch in lm.plan(requests())) < sum(
+        len(row.ids) for row in lm._rows(requests()).values()
+    )
 
 
 def test_prompts_are_planned_by_length(lm_at: Path) -> None:

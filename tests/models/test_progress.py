@@ -24,7 +24,8 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         progress(1, 4)
         progress(4, 4)
     assert "model [bold]x[/bold]@1" in terminal.getvalue(), "names are not markup"
-    assert "100%" in terminal.getvalue()
+    assert "%" in terminal.getvalue()
+    assert "\x1b[2K" in terminal.getvalue().rpartition("model")[2], "it goes when its work is done"
 
 
 def test_no_bar_before_there_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:

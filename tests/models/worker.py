@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from troth.models import Pair, Verdict
+from troth.models import Entailment, TextPair
 from troth.models.cached import CachedNli
 from troth.models.fake import FakeNli
 from troth.storage.cache import Store
@@ -23,7 +23,7 @@ class Slow(FakeNli):
         super().__init__()
         self.log, self.delay = log, delay
 
-    def probabilities(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
         time.sleep(self.delay * len(pairs))
         verdicts = super().probabilities(pairs)
         with open(self.log, "ab") as file:
@@ -31,7 +31,7 @@ class Slow(FakeNli):
         return verdicts
 
 
-def pair(number: int) -> Pair:
+def pair(number: int) -> TextPair:
     return f"room {number % 7} and table {number % 13} " + "word " * (number % 5), f"table {number}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,13 +107,20 @@ def test_the_usual_place(variables: dict[str, str], expected: str, monkeypatch: 
     assert Store.at("x.sqlite").limit == 3_000_000
 
 
-def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    def home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
+def test_the_folder_of_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where it was before platformdirs said so."""
+    for name in ("TROTH_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert Store.at("").path == str(tmp_path / ".cache" / "troth" / "scores.sqlite")
+    assert Store.at(tmp_path / "own.sqlite").path == str(tmp_path / "own.sqlite"), "a path may be a Path"
 
+
+def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TROTH_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does without a home
     with pytest.raises(UserError, match="TROTH_CACHE"):
         Store.at("")
 
@@ -242,7 +250,7 @@ def test_another_process_makes_the_file_meanwhile(tmp_path: Path, after: int) ->
             return SimpleNamespace(fetchone=lambda: found[0])
 
     connection = sqlite3.connect(file, isolation_level=None, factory=Slow)
-    module._prepared(connection, file)
+    module._prepare(connection, file)
     connection.close()
     assert len(asked) > after
     assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
@@ -407,5 +415,5 @@ def test_a_newer_layout_is_not_touched(file: str) -> None:
 def test_no_cache_can_be_there(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     path = {"folder": tmp_path, "beneath a file": tmp_path / "file" / "scores.sqlite"}[place]
-    with pytest.raises(UserError, match="--no-cache"):
+    with pytest.raises(UserError, match="another cache file, or none"):
         Store(str(path)).get([b"x"])

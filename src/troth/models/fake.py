@@ -1,4 +1,4 @@
-"""Backends without a model: deterministic, without dependencies, for tests and for trying things out."""
+"""Backends without a model: deterministic and without dependencies, for tests and for trying things out."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from troth.models import Continuation, Pair, Request, Verdict, request
+from troth.models.backends import Backend
 from troth.models.batches import Cutting
+from troth.models.protocols import Continuation, Entailment, Request, TextPair
 
-Rule = Callable[[str, str], Verdict]
+Rule = Callable[[str, str], Entailment]
 
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 
 
-class FakeNli(Cutting[Pair]):
-    """Answers by a rule from premise and hypothesis, or by the share of the hypothesis's words that the premise has.
+class FakeNli(Cutting[TextPair]):
+    """Answers by a rule from premise and hypothesis; by default, by the share of the hypothesis's words in the premise.
 
-    `asked` lists the pairs as they were asked, repeats and all, where it is to `listen`: a corpus asks millions.
+    `asked` records the pairs in order, repeats included, unless `listen` is false: a corpus asks millions.
     """
 
     name = "fake-nli@1"
 
     def __init__(self, rule: Rule | None = None, *, listen: bool = True) -> None:
         super().__init__()
-        self.rule = rule or overlap
-        self.listen = listen
-        self.asked: list[Pair] = []
+        self.rule, self.listen = rule or overlap, listen
+        self.asked: list[TextPair] = []
 
-    def probabilities(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
         if self.listen:
             self.asked += pairs
         return [self.rule(premise, hypothesis) for premise, hypothesis in pairs]
 
 
-def overlap(premise: str, hypothesis: str) -> Verdict:
-    """0.98 entailment where every word of the hypothesis stands in the premise; less, and fast, where some do not."""
+def overlap(premise: str, hypothesis: str) -> Entailment:
+    """0.98 entailment where the premise has every word of the hypothesis; quickly less with each missing word."""
     there = {word.lower() for word in _WORD.findall(premise)}
     words = [word.lower() for word in _WORD.findall(hypothesis)]
     share = sum(word in there for word in words) / len(words) if words else 0.0
     entailment = 0.02 + 0.96 * share**4
     rest = 1.0 - entailment
-    return Verdict(entailment, 0.7 * rest, 0.3 * rest)
+    return Entailment(entailment, 0.7 * rest, 0.3 * rest)
 
 
 class FakeLm:
-    """Tokens are words with the space before them; one that the context has is likelier than one that it has not.
+    """Tokens are words with the space before them; a word that the context has is likelier than one that it has not.
 
-    `asked` lists the requests, `prompts` what was to be continued.
+    `asked` records the requests, `prompts` the prompts for generation.
     """
 
     name = "fake-lm@1"
@@ -59,22 +59,22 @@ class FakeLm:
         self.prompts: list[str] = []
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        meant = [request(given) for given in requests]
-        self.asked += meant
-        return [_continued(one) for one in meant]
+        whole = [Request.of(one) for one in requests]
+        self.asked += whole
+        return [_continued(one) for one in whole]
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
-        """The prompt's last line over again; words in another order, drawn by seed, where there is a temperature."""
+        """Repeats the prompt's last line; at a temperature above 0, with its words in an order drawn by `seed`."""
         self.prompts += prompts
-        made = []
+        lines = []
         for prompt in prompts:
             words = (prompt.strip().splitlines() or [""])[-1].split()[:max_tokens]
             if temperature > 0:
                 words.sort(key=lambda word: _chance(str(seed), prompt, word))
-            made.append(" ".join(words))
-        return made
+            lines.append(" ".join(words))
+        return lines
 
 
 def _continued(asked: Request) -> Continuation:
@@ -84,7 +84,7 @@ def _continued(asked: Request) -> Continuation:
     for index, token in enumerate(tokens):
         word = token.strip().lower()
         known = not _WORD.search(word) or any(part in seen for part in _WORD.findall(word))
-        # A little of the token's own, so that two of them are told apart.
+        # A small share of the token's own, so that two tokens differ.
         logprobs.append(math.log(0.5 if known else 0.05) - 0.01 * _chance(token))
         if index == 0 and not asked.context and not asked.bos:
             logprobs[0] = None
@@ -96,3 +96,12 @@ def _chance(*parts: str) -> float:
     """A number in [0, 1) that depends on the parts alone."""
     data = "\0".join(parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=6).digest()) / 2**48
+
+
+BACKEND = Backend(
+    "fake",
+    "no model at all: overlap of words, for trying things out and for tests",
+    nli=lambda _: FakeNli(listen=False),
+    lm=lambda _: FakeLm(),
+    cached=False,
+)

@@ -1,7 +1,7 @@
-"""Where models for transformers are: in a folder, on the Hugging Face hub, or embedded; and what they are called.
+"""Finds and loads models of transformers: in a folder, on the Hugging Face hub, or embedded.
 
-The name holds what the weights are: a commit for a model of the hub, a digest of the files for a folder, so that a
-folder with other weights in it is another model, and a folder moved elsewhere the same.
+A model's name says what its weights are: the commit of a model of the hub, a digest of the files of a folder. A folder
+with other weights in it is another model, and a folder moved elsewhere is the same one.
 """
 
 from __future__ import annotations
@@ -17,49 +17,48 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
+from troth.models import backends
 
 NEEDED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
-VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # one of these at least
+VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # at least one of these
 INDEX = "model.safetensors.index.json"  # of weights in several files
 HUB = re.compile(r"hf:(?P<repo>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class Source(NamedTuple):
-    """A model's name with its revision, and how to get hold of its folder, which may take a download."""
+class ModelFiles(NamedTuple):
+    """A model's name with its revision, and a function that returns its folder, which may take a download."""
 
     name: str
     folder: Callable[[], Path]
 
 
-def source(name: str) -> Source:
-    """`hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION`, or a folder."""
-    if name.startswith("hf:"):
-        match = HUB.fullmatch(name)
-        if match is None:
-            raise UserError(
-                f"'{name}' is no model of the hub", hint="such as hf:FacebookAI/roberta-large-mnli@REVISION"
-            )
-        return _on_hub(match["repo"], match["revision"])
+def source(name: str) -> ModelFiles:
+    """The files of `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION`, or a folder, for metrics that load a model themselves."""
+    opened: ModelFiles = backends.of(name).open("files", name)
+    return opened
+
+
+def in_folder(name: str) -> ModelFiles:
+    """The files of the model in a folder."""
     folder = Path(name)
     if not folder.is_dir():
-        raise UserError(
-            f"no model is called '{name}'", hint="embedded, hf:ORG/MODEL@REVISION, or a folder; see troth ls backends"
-        )
-    _whole(folder)
-    return Source(f"{folder.resolve().name}@{digest(folder)}", lambda: folder)
+        hint = "embedded, hf:ORG/MODEL@REVISION, or a folder; see troth ls backends"
+        raise UserError(f"no model is called '{name}'", hint=hint)
+    _check_files(folder)
+    return ModelFiles(f"{folder.resolve().name}@{digest(folder)}", lambda: folder)
 
 
-def embedded(name: str) -> Source:
-    """One of the models that `troth models` lists; fetched on first use."""
-    from troth.models import catalog as models
+def embedded(name: str) -> ModelFiles:
+    """The files of a model that `troth models` lists."""
+    from troth.models import catalog
 
-    model = models.find(name)
-    return Source(f"{model.name}@{model.revision}", lambda: models.ready(model))
+    model = catalog.find(name)
+    return ModelFiles(f"{model.name}@{model.revision}", lambda: catalog.ready(model))
 
 
 def digest(folder: Path) -> str:
-    """Of the names and contents of the files that make up the model."""
+    """A digest of the names and contents of a model's files."""
     total = hashlib.sha256()
     for path in sorted({path for pattern in NEEDED for path in folder.glob(pattern) if path.is_file()}):
         try:
@@ -70,31 +69,26 @@ def digest(folder: Path) -> str:
     return total.hexdigest()[:16]
 
 
-def _whole(folder: Path) -> Path:
-    if not (folder / "config.json").is_file():
-        raise UserError("holds no model: there is no config.json in it", file=str(folder))
-    if not any(folder.glob("*.safetensors")):
-        hint = "other formats can run code; convert it with save_pretrained"
-        raise UserError("holds no weights as safetensors", file=str(folder), hint=hint)
-    return folder
-
-
-def _on_hub(repo: str, revision: str | None) -> Source:
-    """What lies in the hub's own cache on this disk is taken first, and needs no connection."""
+def on_hub(name: str) -> ModelFiles:
+    """The files of a model of the hub. What the hub's cache on this disk has is taken first, without a connection."""
+    match = HUB.fullmatch(name)
+    if match is None:
+        raise UserError(f"'{name}' is no model of the hub", hint="such as hf:FacebookAI/roberta-large-mnli@REVISION")
+    repo, revision = match["repo"], match["revision"]
     try:
         from huggingface_hub import hf_hub_download, snapshot_download
         from huggingface_hub.utils import disable_progress_bars, logging
     except ImportError as error:
         raise lacking(error) from error
-    logging.set_verbosity_error()  # it tells of each attempt to connect
+    logging.set_verbosity_error()  # it reports each attempt to connect
     if not sys.stderr.isatty():
         disable_progress_bars()
 
-    def get(call: Callable[..., Any], here: Callable[[Path], bool], **what: Any) -> Path:
+    def get(call: Callable[..., Any], complete: Callable[[Path], bool], **what: Any) -> Path:
         with suppress(OSError, ValueError):  # which it raises for what is not on this disk
-            found = Path(call(repo, **what, local_files_only=True))
-            if here(found):
-                return found
+            local = Path(call(repo, **what, local_files_only=True))
+            if complete(local):
+                return local
         try:
             return Path(call(repo, **what))
         except Exception as error:  # its own errors, those of its HTTP library, of the disk
@@ -108,13 +102,22 @@ def _on_hub(repo: str, revision: str | None) -> Source:
 
     def folder() -> Path:
         patterns = {"allow_patterns": list(NEEDED), "ignore_patterns": ["*/*"]}
-        return _whole(get(snapshot_download, _complete, revision=commit, **patterns))
+        return _check_files(get(snapshot_download, _complete, revision=commit, **patterns))
 
-    return Source(f"hf:{repo}@{commit}", folder)
+    return ModelFiles(f"hf:{repo}@{commit}", folder)
+
+
+def _check_files(folder: Path) -> Path:
+    if not (folder / "config.json").is_file():
+        raise UserError("holds no model: there is no config.json in it", file=str(folder))
+    if not any(folder.glob("*.safetensors")):
+        hint = "other formats can run code; convert it with save_pretrained"
+        raise UserError("holds no weights as safetensors", file=str(folder), hint=hint)
+    return folder
 
 
 def _complete(folder: Path) -> bool:
-    """Whether all of a model is there; the hub's cache may hold any part of it."""
+    """Whether all files of a model are there; the hub's cache may hold any part of them."""
     parts: set[str] = set()
     if (folder / INDEX).is_file():
         with loading(str(folder / INDEX)):
@@ -125,7 +128,7 @@ def _complete(folder: Path) -> bool:
 
 @contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Whatever goes wrong in transformers with a model's files is the files' fault, and one line."""
+    """Turns every error that transformers raises over a model's files into one line that names them."""
     try:
         yield
     except UserError:
@@ -136,8 +139,8 @@ def loading(what: str) -> Iterator[None]:
         raise UserError(f"the model cannot be loaded: {_first(error)}", file=what) from error
 
 
-def load(source: Source, kind: str) -> tuple[Any, Any]:
-    """Tokenizer and model (of transformers' class `kind`) in float32, without running anything that comes with them."""
+def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
+    """Tokenizer and model (of transformers' class `kind`) in float32, without running code that comes with them."""
     try:
         import torch
         import transformers
@@ -149,26 +152,30 @@ def load(source: Source, kind: str) -> tuple[Any, Any]:
     safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     with loading(str(folder)):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
-        model, told = getattr(transformers, kind).from_pretrained(
+        model, report = getattr(transformers, kind).from_pretrained(
             folder, **safe, use_safetensors=True, dtype=torch.float32, output_loading_info=True
         )
         special = set(tokenizer.all_special_ids)
-        own = [number for number in tokenizer.get_vocab().values() if number not in special]
+        words = [number for number in tokenizer.get_vocab().values() if number not in special]
         rows = len(model.get_input_embeddings().weight)
-    if not own:  # transformers makes a tokenizer of special tokens where there are no files of one
+    if not words:  # without a tokenizer's files, transformers makes one of special tokens
         raise UserError("the model has no tokenizer, or one without words", file=str(folder))
-    if max(own) >= rows:
-        raise UserError(f"the tokenizer has {max(own) + 1} tokens, the model {rows}", file=str(folder))
-    if told["missing_keys"]:  # transformers would make do with weights drawn at random
-        what = f"the model has no weights for {', '.join(sorted(told['missing_keys'])[:3])}"
+    if max(words) >= rows:
+        raise UserError(f"the tokenizer has {max(words) + 1} tokens, the model {rows}", file=str(folder))
+    if report["missing_keys"]:  # transformers would use random weights
+        what = f"the model has no weights for {', '.join(sorted(report['missing_keys'])[:3])}"
         raise UserError(what, file=str(folder), hint="is it trained for this task?")
     return tokenizer, model.eval()
 
 
 def lacking(error: ImportError) -> UserError:
+    """The error for a package that is not installed."""
     what = error.name or _first(error)
     return UserError(f"models of transformers need {what}, which is not installed", hint="pip install 'troth[neural]'")
 
 
 def _first(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).split("\n")[0]
+
+
+Source = ModelFiles

@@ -1,18 +1,20 @@
-"""Llama and its kin over one packed row, with less to do beside the matrix products than transformers' own modules.
+"""Llamas over one packed row, with fewer passes over memory than transformers' own modules.
 
-On a processor a small model spends a fifth of its time on passes over memory: norms, rotations, activations. Here each
-takes as few of them as it can, projections that read the same are one product, and the last layer is computed only for
-the places that are asked for. Weights are those of the model, which goes on working: its projections become views of
-the joined ones. Whether a model gives the same numbers this way is tried, see `packed.reader`.
+On a CPU a small model spends a fifth of its time on passes over memory: norms, rotations, activations. Here each takes
+as few as possible, projections that read the same states are one product, and the last layer is computed only for the
+places that are asked for. The weights are the model's own, which keeps working: its projections become views of the
+joined ones. Whether a model gives the same numbers this way is tested, see `packed.reader`.
 
 With `int8`, weights and states are rounded to 255 steps before they are multiplied, each row of either by its own
-scale: faster, and not the same numbers (docs/pmi.md has by how much). Logits are made in float32 even so.
+scale: faster, and not the same numbers (docs/pmi.md says by how much). Logits are computed in float32 even so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+import torch
 
 LOGITS = 128  # positions whose logits are computed at a time
 BLOCK = 256  # rows that are rounded and multiplied at a time, so that they stay in the processor's cache
@@ -20,58 +22,39 @@ BLOCK = 256  # rows that are rounded and multiplied at a time, so that they stay
 Attend = Callable[[Any, Any, Any], Any]  # query, key and value of (heads, tokens, size) to (tokens, heads · size)
 
 
-class Product(Protocol):
-    """A matrix of weights that rows of states are multiplied by."""
-
-    @property
-    def width(self) -> int: ...
-
-    def into(self, out: Any, states: Any) -> Any:
-        """The product, written over `out`."""
-        ...
-
-    def add(self, out: Any, states: Any) -> Any:
-        """The product, added to `out`."""
-        ...
-
-
 class Exact:
-    """In the weights' own numbers."""
+    """A matrix of weights that rows of states are multiplied by, in the weights' own numbers."""
 
     def __init__(self, weight: Any) -> None:
         self.turned, self.width = weight.t(), len(weight)
 
     def into(self, out: Any, states: Any) -> Any:
-        import torch
-
+        """The product, written over `out`."""
         return torch.mm(states, self.turned, out=out)
 
     def add(self, out: Any, states: Any) -> Any:
+        """The product, added to `out`."""
         return out.addmm_(states, self.turned)
 
 
-class Rounded:
-    """In whole numbers of eight bits."""
+class Rounded(Exact):
+    """The same in integers of eight bits."""
 
     def __init__(self, weight: Any) -> None:
-        import torch
-
         self.scale, self.width = weight.abs().amax(dim=1) / 127, len(weight)
         self.turned = (weight / self.scale[:, None]).round().to(torch.int8).t()
 
     def into(self, out: Any, states: Any) -> Any:
-        for part, made in self._blocks(states):
-            out[part].copy_(made)
+        for part, product in self._blocks(states):
+            out[part].copy_(product)
         return out
 
     def add(self, out: Any, states: Any) -> Any:
-        for part, made in self._blocks(states):
-            out[part].add_(made)
+        for part, product in self._blocks(states):
+            out[part].add_(product)
         return out
 
     def _blocks(self, states: Any) -> Iterator[tuple[slice, Any]]:
-        import torch
-
         for start in range(0, len(states), BLOCK):
             own = states[start : start + BLOCK]
             scale = own.abs().amax(dim=1, keepdim=True).div_(127).clamp_(min=torch.finfo(own.dtype).tiny)
@@ -79,16 +62,25 @@ class Rounded:
             yield slice(start, start + BLOCK), whole.to(own.dtype).mul_(scale).mul_(self.scale)
 
 
-class Layer(NamedTuple):
+class _Layer(NamedTuple):
     before: Any  # gains of the two norms
     after: Any
-    inward: Product  # query, key and value
-    outward: Product
-    gate: Product  # gate and up
-    down: Product
+    inward: Exact  # query, key and value
+    outward: Exact
+    gate: Exact  # gate and up
+    down: Exact
 
 
-class Rows:
+class _Memory(NamedTuple):
+    """Memory that all layers use in turn: allocating it each time costs more than filling it."""
+
+    normed: Any
+    joined: Any
+    turned: Any
+    both: Any
+
+
+class LlamaRows:
     """A `LlamaForCausalLM` as functions of a row of tokens."""
 
     def __init__(self, model: Any, *, int8: bool = False) -> None:
@@ -96,7 +88,7 @@ class Rows:
         config = model.config
         self.heads, self.shared = config.num_attention_heads, config.num_key_value_heads
         self.size = model.model.layers[0].self_attn.head_dim
-        self.little = config.rms_norm_eps
+        self.epsilon = config.rms_norm_eps
         self.layers = [_layer(one, Rounded if int8 else Exact) for one in model.model.layers]
 
     @staticmethod
@@ -107,75 +99,56 @@ class Rows:
         return type(model).__name__ == "LlamaForCausalLM" and config.hidden_act == "silu" and plain
 
     def logits(self, ids: Any, places: Any, wanted: Any, attend: Attend) -> Iterator[Any]:
-        """Logits at the wanted places of the row, some at a time, and all in one place; `attend` mixes values."""
-        import torch
-
+        """Logits at the wanted places of the row, in parts that share one buffer; `attend` mixes values."""
         inner = self.model.model
         states = inner.embed_tokens(ids)
         turns = [one[0, :, None, : self.size // 2] for one in inner.rotary_emb(states[None], places[None])]
-        room = Room.of(len(ids), self.layers[0], states)
+        joined, both = self.layers[0].inward.width, self.layers[0].gate.width
+        memory = _Memory(*(states.new_empty(len(ids), size) for size in (states.shape[-1], joined, joined // 2, both)))
         for layer in self.layers[:-1]:
-            self._layer(layer, states, turns, attend, room, None)
-        states = self._layer(self.layers[-1], states, turns, attend, room, wanted)
+            self._layer(layer, states, turns, attend, memory, None)
+        states = self._layer(self.layers[-1], states, turns, attend, memory, wanted)
         head = self.model.lm_head.weight.t()
-        normed = self._norm(states, inner.norm.weight, room)
+        normed = self._norm(states, inner.norm.weight, memory)
         logits = states.new_empty(min(LOGITS, len(normed)), head.shape[1])
         for part in normed.split(LOGITS):
             yield torch.mm(part, head, out=logits[: len(part)])
 
-    def _layer(self, layer: Layer, states: Any, turns: Sequence[Any], attend: Attend, room: Room, wanted: Any) -> Any:
-        """The states after a layer, in place; or at the wanted places alone."""
-        import torch
-
-        joined = layer.inward.into(room.joined, self._norm(states, layer.before, room))
+    def _layer(
+        self, layer: _Layer, states: Any, turns: Sequence[Any], attend: Attend, memory: _Memory, wanted: Any
+    ) -> Any:
+        """The states after a layer, in place, or at the wanted places alone."""
+        joined = layer.inward.into(memory.joined, self._norm(states, layer.before, memory))
         joined = joined.view(len(states), self.heads + 2 * self.shared, self.size)
-        _turn(joined[:, : self.heads + self.shared], turns, room.turned)
+        _turn(joined[:, : self.heads + self.shared], turns, memory.turned)
         query, key, value = joined.transpose(0, 1).split((self.heads, self.shared, self.shared))
         mixed = attend(query, key, value)
         if wanted is not None:
             states, mixed = states[wanted], mixed[wanted]
         layer.outward.add(states, mixed)
-        both = layer.gate.into(room.both[: len(states)], self._norm(states, layer.after, room))
+        both = layer.gate.into(memory.both[: len(states)], self._norm(states, layer.after, memory))
         gate, up = both.chunk(2, dim=-1)
         torch.nn.functional.silu(gate, inplace=True).mul_(up)
         return layer.down.add(states, gate)
 
-    def _norm(self, states: Any, gain: Any, room: Room) -> Any:
-        import torch
-
+    def _norm(self, states: Any, gain: Any, memory: _Memory) -> Any:
         squares = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_().div_(states.shape[-1])
-        return torch.mul(states, squares.add_(self.little).rsqrt_(), out=room.normed[: len(states)]).mul_(gain)
+        return torch.mul(states, squares.add_(self.epsilon).rsqrt_(), out=memory.normed[: len(states)]).mul_(gain)
 
 
-class Room(NamedTuple):
-    """Memory that all layers use in turn: to ask for it anew each time costs more than to fill it."""
-
-    normed: Any
-    joined: Any
-    turned: Any
-    both: Any
-
-    @classmethod
-    def of(cls, tokens: int, layer: Layer, like: Any) -> Room:
-        joined, both = layer.inward.width, layer.gate.width
-        return cls(*(like.new_empty(tokens, size) for size in (like.shape[-1], joined, joined // 2, both)))
-
-
-def _turn(states: Any, turns: Sequence[Any], room: Any) -> None:
+def _turn(states: Any, turns: Sequence[Any], memory: Any) -> None:
     """Rotary positions, in place: the first half of each head with the second."""
-    import torch
-
     cosine, sine = turns
     first, second = states.chunk(2, dim=-1)
-    kept = room.flatten()[: first.numel()].view(first.shape)
+    kept = memory.flatten()[: first.numel()].view(first.shape)
     torch.mul(first, cosine, out=kept).addcmul_(second, sine, value=-1)
     second.mul_(cosine).addcmul_(first, sine)
     first.copy_(kept)
 
 
-def _layer(layer: Any, product: type[Exact] | type[Rounded]) -> Layer:
+def _layer(layer: Any, product: type[Exact]) -> _Layer:
     attention, mlp = layer.self_attn, layer.mlp
-    return Layer(
+    return _Layer(
         layer.input_layernorm.weight,
         layer.post_attention_layernorm.weight,
         product(_joined([attention.q_proj, attention.k_proj, attention.v_proj])),
@@ -186,12 +159,8 @@ def _layer(layer: Any, product: type[Exact] | type[Rounded]) -> Layer:
 
 
 def _joined(projections: Sequence[Any]) -> Any:
-    """Their weights as one matrix, of which each keeps its part."""
-    import torch
-
+    """The weights of projections as one matrix, of which each projection keeps its part as a view."""
     whole = torch.cat([one.weight.data for one in projections])
-    at = 0
-    for one in projections:
-        one.weight.data = whole[at : at + len(one.weight)]
-        at += len(one.weight)
+    for one, part in zip(projections, whole.split([len(one.weight) for one in projections]), strict=True):
+        one.weight.data = part
     return whole

@@ -1,15 +1,14 @@
 """Many texts in one row: what they have in common at their beginning is computed once, and nothing is padded.
 
-Log-probabilities of many continuations mean that a model reads the same document again for each response to it.
-Here the token sequences of a batch are put together as a forest: sequences that begin alike share the keys and values
-of that beginning, to the last token that they share. The forest is laid out in one row, each token at its own depth,
-and attention is cut into blocks: a token sees what stands before it on its own path, and nothing else. Numbers are
-those of each sequence alone, up to rounding (1e-5). Logits are computed where a token is scored and nowhere else.
+To score many continuations, a model would read the same document again for each response to it. Here the token
+sequences of a batch form a forest: sequences that begin alike share the keys and values of that beginning, to the last
+token that they share. The forest is laid out in one row, each token at its own depth, and attention is cut into blocks:
+a token sees what stands before it on its own path, and nothing else. Numbers are those of each sequence alone, up to
+rounding (1e-5). Logits are computed only where a token is scored.
 
-transformers lets anyone register an attention function, and this is one; so no model has to be changed for it. Llamas
-are read by functions of their own, see `llama`. Whether a model gives the same numbers is tried when it is loaded, on
-two short sequences; where it does not (positions other than by number, a window of attention), the caller goes on as
-before.
+transformers lets anyone register an attention function, and this is one, so no model has to be changed for it. Llamas
+are read by functions of their own, see `llama`. Whether a model gives the same numbers is tested when it is loaded, on
+two short sequences; where it does not (positions that are not numbers, windowed attention), batches are padded instead.
 """
 
 from __future__ import annotations
@@ -17,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, NamedTuple
 
-from troth.models.llama import Rows
+import torch
 
-NAME = "troth_packed"  # of the attention function, in transformers' register
-LEAST = 16  # tokens that sequences must share for it to be worth while
-QUERIES = 128  # tokens of a block that has a mask, about: the more, the more of the mask is for nothing
+from troth.models.llama import LlamaRows
+
+NAME = "troth_packed"  # of the attention function in transformers' registry
+LEAST = 16  # tokens that sequences must share to be worth joining
+QUERIES = 128  # tokens of a block that has a mask, about; more tokens waste more of the mask
 ROWS = 16  # positions whose logits are normalised at a time, so that they stay in the processor's cache
-CLOSE = 1e-3  # on logits, when the model is tried
+CLOSE = 1e-3  # on logits, when the model is tested
 
 Tokens = list[int]
 
@@ -45,7 +47,7 @@ _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-class Piece(NamedTuple):
+class Branch(NamedTuple):
     """Sequences in lexicographic order, each sharing a beginning with the one before it."""
 
     places: tuple[int, ...]
@@ -53,42 +55,39 @@ class Piece(NamedTuple):
     tokens: int  # to be computed
 
 
-def plan(sequences: Sequence[Tokens], room: int) -> list[list[Piece]]:
-    """The sequences in batches of about `room` tokens, the longest pieces first.
+def plan(sequences: Sequence[Tokens], room: int) -> list[list[Branch]]:
+    """The sequences in batches of about `room` tokens, the longest branches first.
 
-    A piece is not torn apart unless it alone is too large; then its parts have the common beginning anew, and are
-    large enough that this is less than half of the work.
+    A branch is not divided unless it alone is too large; then each part repeats the common beginning, and is large
+    enough that this is less than half of the work.
     """
-    pieces = sorted(_pieces(sequences, room), key=lambda piece: -piece.tokens)
-    batches: list[list[Piece]] = []
+    batches: list[list[Branch]] = []
     held = 0
-    for piece in pieces:
-        if not batches or held + piece.tokens > room:
+    for branch in sorted(_branches(sequences, room), key=lambda branch: -branch.tokens):
+        if not batches or held + branch.tokens > room:
             batches.append([])
             held = 0
-        batches[-1].append(piece)
-        held += piece.tokens
+        batches[-1].append(branch)
+        held += branch.tokens
     return batches
 
 
-def _pieces(sequences: Sequence[Tokens], room: int) -> Iterator[Piece]:
-    order = sorted(range(len(sequences)), key=lambda place: sequences[place])
+def _branches(sequences: Sequence[Tokens], room: int) -> Iterator[Branch]:
     places: list[int] = []
     shared: list[int] = []
     tokens = 0
-    for place in order:
+    for place in sorted(range(len(sequences)), key=lambda place: sequences[place]):
         own = sequences[place]
         common = _common(sequences[places[-1]], own) if places else 0
         full = bool(places) and tokens + len(own) - common > max(room, 2 * len(sequences[places[0]]))
         if places and (common < LEAST or full):
-            yield Piece(tuple(places), tuple(shared), tokens)
-            places, shared, tokens = [], [], 0
-        common = common if places else 0
+            yield Branch(tuple(places), tuple(shared), tokens)
+            places, shared, tokens, common = [], [], 0, 0
         places.append(place)
         shared.append(common)
         tokens += len(own) - common
     if places:
-        yield Piece(tuple(places), tuple(shared), tokens)
+        yield Branch(tuple(places), tuple(shared), tokens)
 
 
 def _common(one: Tokens, other: Tokens) -> int:
@@ -105,7 +104,7 @@ def _common(one: Tokens, other: Tokens) -> int:
 # -- the row -----------------------------------------------------------------------------------------------------------
 
 
-class Layout(NamedTuple):
+class PackedRow(NamedTuple):
     """A batch as one row: its tokens, how deep each is, and for each sequence where its tokens are."""
 
     ids: list[int]
@@ -114,31 +113,30 @@ class Layout(NamedTuple):
     blocks: list[Block]
 
 
-def layout(sequences: Sequence[Tokens], batch: Sequence[Piece]) -> Layout:
-    made = Layout([], [], {}, [])
-    for piece in batch:
-        first = len(made.ids)
+def layout(sequences: Sequence[Tokens], batch: Sequence[Branch]) -> PackedRow:
+    """Lays out the branches of a batch one after the other."""
+    row = PackedRow([], [], {}, [])
+    for branch in batch:
+        first = len(row.ids)
         rest: list[tuple[int, list[int]]] = []  # where a sequence's own tokens begin, and what they also see
-        before: list[int] = []
-        for place, shared in zip(piece.places, piece.shared, strict=True):
+        path: list[int] = []
+        for place, shared in zip(branch.places, branch.shared, strict=True):
             own = sequences[place][shared:]
-            start = len(made.ids)
-            made.ids.extend(own)
-            made.depths.extend(range(shared, shared + len(own)))
-            path = before[:shared] + list(range(start, start + len(own)))
-            made.paths[place] = before = path
+            start = len(row.ids)
+            row.ids.extend(own)
+            row.depths.extend(range(shared, shared + len(own)))
+            path = path[:shared] + list(range(start, start + len(own)))
+            row.paths[place] = path
             if start == first and own:
-                made.blocks.append(Block(first, len(made.ids), None, None))
+                row.blocks.append(Block(first, len(row.ids), None, None))
             elif own:
                 rest.append((start, path[:shared]))
-        made.blocks.extend(_masked(rest, len(made.ids)))
-    return made
+        row.blocks.extend(_masked(rest, len(row.ids)))
+    return row
 
 
 def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
-    """The sequences after the first, some at a time, with what they share with any before them."""
-    import torch
-
+    """Blocks of the sequences after the first, some at a time, with what they share with any before them."""
     ends = [start for start, _ in rest[1:]] + [end]
     number = 0
     while number < len(rest):
@@ -160,13 +158,11 @@ def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
 
 # -- the model ---------------------------------------------------------------------------------------------------------
 
-Reader = Callable[[Layout, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
+Reader = Callable[[PackedRow, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
 
 
 def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
     """Attention within blocks: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
-    import torch
-
     shared = query.shape[1] != key.shape[1]
     out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
     for block in blocks:
@@ -189,38 +185,35 @@ def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: f
 def attention(
     _: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_options: Any
 ) -> tuple[Any, None]:
-    """The same as transformers calls it."""
+    """`attended` with the signature that transformers expects."""
     return attended(query, key, value, _BLOCKS.get(), scaling), None
 
 
 def by_modules(model: Any) -> Reader:
-    """Any model, by its own modules and our attention."""
-    import torch
+    """A reader for any model: its own modules with our attention."""
 
-    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
+    def read(row: PackedRow, places: Sequence[int]) -> Iterator[Any]:
         with _ours(model):
-            given = _BLOCKS.set(tuple(row.blocks))
+            token = _BLOCKS.set(tuple(row.blocks))
             try:
-                made = model(
+                out = model(
                     input_ids=torch.tensor([row.ids]),
                     position_ids=torch.tensor([row.depths]),
                     use_cache=False,
                     logits_to_keep=torch.tensor(places),
                 )
             finally:
-                _BLOCKS.reset(given)
-        yield made.logits[0]
+                _BLOCKS.reset(token)
+        yield out.logits[0]
 
     return read
 
 
 def by_rows(model: Any, *, int8: bool = False) -> Reader:
-    """A Llama, by functions that do less."""
-    import torch
+    """A reader for Llamas: functions that do less."""
+    rows = LlamaRows(model, int8=int8)
 
-    rows = Rows(model, int8=int8)
-
-    def read(row: Layout, places: Sequence[int]) -> Iterator[Any]:
+    def read(row: PackedRow, places: Sequence[int]) -> Iterator[Any]:
         def attend(query: Any, key: Any, value: Any) -> Any:
             return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
 
@@ -230,42 +223,33 @@ def by_rows(model: Any, *, int8: bool = False) -> Reader:
 
 
 def logprobs(
-    read: Reader, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Piece]
+    read: Reader, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Branch]
 ) -> dict[int, list[float]]:
-    """For each place of the batch: the log-probabilities of its targets, the last of which follows its sequence."""
-    import torch
-
-    made = layout(sequences, batch)
-    asked = {place: path[len(path) - len(targets[place]) :] for place, path in made.paths.items()}
+    """For each place of the batch, the log-probabilities of its targets, the last of which follows its sequence."""
+    packed = layout(sequences, batch)
+    asked = {place: path[len(path) - len(targets[place]) :] for place, path in packed.paths.items()}
     nodes = sorted({node for path in asked.values() for node in path})
     if not nodes:
         return {place: [] for place in asked}
-    row = {node: number for number, node in enumerate(nodes)}
-    places = list(asked)
+    number = {node: index for index, node in enumerate(nodes)}
     with torch.inference_mode():
-        rows = torch.tensor([row[node] for place in places for node in asked[place]])
-        wanted = torch.tensor([token for place in places for token in targets[place]])
-        found = _picked(read(made, nodes), rows, wanted).tolist()
-    out, at = {}, 0
-    for place in places:
-        out[place] = found[at : at + len(targets[place])]
-        at += len(targets[place])
-    return out
+        rows = torch.tensor([number[node] for path in asked.values() for node in path])
+        wanted = torch.tensor([token for place in asked for token in targets[place]])
+        values = iter(_picked(read(packed, nodes), rows, wanted).tolist())
+    return {place: list(islice(values, len(targets[place]))) for place in asked}
 
 
 def _picked(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
-    """Log-probabilities of tokens; a row may be asked for several."""
-    import torch
-
-    found = torch.empty(len(rows))
+    """Log-probabilities of tokens; a row of logits may be asked for several."""
+    picked = torch.empty(len(rows))
     at = 0
     for part in logits:
         mine = ((rows >= at) & (rows < at + len(part))).nonzero()[:, 0]
         own = rows[mine] - at
         totals = torch.cat([torch.logsumexp(some.float(), dim=-1) for some in part.split(ROWS)])
-        found[mine] = part[own, wanted[mine]].float() - totals[own]
+        picked[mine] = part[own, wanted[mine]].float() - totals[own]
         at += len(part)
-    return found
+    return picked
 
 
 @contextmanager
@@ -285,9 +269,9 @@ def _ours(model: Any) -> Iterator[None]:
 
 
 def reader(model: Any, parameters: Sequence[str], *, int8: bool = False) -> Reader | None:
-    """The fastest way to read with this model that gives the same numbers; None where there is none.
+    """The fastest reader that gives this model's numbers; None where there is none.
 
-    In eight bits numbers are not the same; but they would be, by the same functions, without the rounding.
+    In eight bits the numbers differ, but those of the same functions without the rounding must not.
     """
     config = model.config.get_text_config(decoder=True)
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -296,7 +280,7 @@ def reader(model: Any, parameters: Sequence[str], *, int8: bool = False) -> Read
         return None
     if not getattr(model, "_supports_attention_backend", False):
         return None
-    ways = [by_rows(model)] if Rows.fits(model) else []
+    ways = [by_rows(model)] if LlamaRows.fits(model) else []
     if int8:
         agrees = bool(ways) and _agrees(model, ways[0], int(config.vocab_size))
         return by_rows(model, int8=True) if agrees else None
@@ -304,9 +288,7 @@ def reader(model: Any, parameters: Sequence[str], *, int8: bool = False) -> Read
 
 
 def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
-    """Tried on two sequences that share a beginning."""
-    import torch
-
+    """Whether a reader gives the model's numbers for two sequences that share a beginning."""
     common = [(7 * number + 3) % vocabulary for number in range(LEAST + 4)]
     texts = [[*common, *[(11 * number + first) % vocabulary for number in range(5)]] for first in (1, 2)]
     inputs, targets = [text[:-1] for text in texts], [text[-5:] for text in texts]
@@ -317,7 +299,7 @@ def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
             alone.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
     (batch,) = plan(inputs, 10 * LEAST)
     try:
-        found = logprobs(read, inputs, targets, batch)
+        values = logprobs(read, inputs, targets, batch)
     except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
-        return False  # it cannot be told where: whoever asks has another way
-    return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(found[place], alone[place], strict=True))
+        return False  # a model that cannot be read this way may fail anywhere
+    return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(values[place], alone[place], strict=True))

@@ -1,9 +1,9 @@
-"""Answers of models on disk: one SQLite file in WAL mode, for any number of processes at once.
+"""Models' answers on disk: one SQLite file in WAL mode, for any number of processes at once.
 
-A row is (key, model, last used, answer). The key is a digest of everything that moves the answer; the file holds no
-text of any dialogue. What is written is committed before anyone gets to see it, so a killed process loses nothing but
-the batch that it was at. When the file grows beyond its limit, the answers that were not used for longest go first.
-Each answer carries a digest of its key and itself: what a disk has garbled is not taken for an answer.
+A row is (key, model, last used, answer). The key is a digest of everything that changes the answer; the file holds no
+text of any dialogue. Answers are committed before anyone sees them, so a killed process loses nothing but its current
+batch. When the file grows beyond its limit, the least recently used answers are dropped first. Each answer carries a
+digest of its key and itself: what a disk has garbled is not taken for an answer.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from troth.core.errors import UserError
+from troth.core.names import Path as AnyPath
+from troth.core.names import path_of
 from troth.core.progress import note
-from troth.storage import places as place
+from troth.storage import places
 from troth.storage.locks import locked
 
 T = TypeVar("T")
 
 USUAL = ""  # stands for the cache at its usual place, see `places.scores`
+MEMORY = ":memory:"
 LAYOUT = 2  # of the tables; SQLite's user_version
 OURS = 1953656692  # "trot": SQLite's application_id, so that no other program's file is taken for a cache
 BUSY = 60.0  # seconds to wait for another process
 LIMIT = 2_000_000_000  # bytes, unless TROTH_CACHE_LIMIT says otherwise
 ROOM = 0.8  # a file over its limit is trimmed to this share of it
 CHUNK = 5_000  # rows deleted at a time; other processes get their turn in between
-TURN = 0.005  # seconds that they get
-JOURNAL = 64_000_000  # bytes that the WAL file keeps when it has been copied into the file
-STALE = 24 * 3600  # seconds; a row's last use is known to this grain, so that reading hardly ever writes
+TURN = 0.005  # seconds of such a turn
+JOURNAL = 64_000_000  # bytes that the WAL file keeps after it was copied into the file
+STALE = 24 * 3600  # seconds; a row's last use is known to this precision, so that reading hardly ever writes
 AT_ONCE = 500  # keys in a SELECT
-MEMORY = ":memory:"
-SIZE = "length({}value) * 4 / 3 + 55"  # bytes of a row on disk, about: with the index, and what is empty in the pages
 SEAL = 4  # bytes of an answer's digest
+SIZE = "length({}value) * 4 / 3 + 55"  # bytes of a row on disk, about: with the index and the free space in pages
+HINT = "name another cache file, or none"
 
 BEGINNING = (
     "CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
@@ -55,7 +58,7 @@ BEGINNING = (
     f"PRAGMA user_version = {LAYOUT}",
 )
 TABLES = 3
-STATE = (  # one statement, so that what it finds is of one moment
+STATE = (  # one statement, so that everything is of one moment
     "SELECT application_id, user_version, (SELECT COUNT(*) FROM sqlite_master WHERE type = 'table') "
     "FROM pragma_application_id, pragma_user_version"
 )
@@ -65,14 +68,18 @@ OLDEST = (
     f"(SELECT key, bytes, SUM(bytes) OVER (ORDER BY used, key) AS so_far FROM (SELECT used, key, {SIZE.format('')} AS "
     "bytes FROM answers ORDER BY used, key LIMIT ?)) WHERE so_far - bytes < ?)"
 )
+BY_MODEL = (
+    f"SELECT name, COUNT(*), SUM({SIZE.format('')}), MAX(used) FROM answers JOIN models ON model = id "  # noqa: S608
+    "GROUP BY name ORDER BY COUNT(*) DESC, name"
+)
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Damaged(Exception):  # noqa: N818
-    """The file is SQLite's and whole to its eyes, but what it holds is not what was written."""
+class _DamagedError(Exception):
+    """The file is a valid database, but what it holds is not what was written."""
 
 
-class Kept(NamedTuple):
+class ModelAnswers(NamedTuple):
     """What the cache holds of one model."""
 
     model: str
@@ -81,12 +88,14 @@ class Kept(NamedTuple):
     used: int  # seconds since the epoch, of the last use
 
 
-class Summary(NamedTuple):
+class CacheSummary(NamedTuple):
+    """What the cache holds."""
+
     file: str
     bytes: int  # on disk
     answers: int
     limit: int
-    models: tuple[Kept, ...]
+    models: tuple[ModelAnswers, ...]
 
 
 def key(*parts: str) -> bytes:
@@ -101,21 +110,16 @@ def size(text: str) -> int:
     number = text.strip().upper().removesuffix("B").rstrip()
     unit = number[-1:] if number[-1:] in UNITS else ""
     try:
-        found = float(number.removesuffix(unit)) * UNITS[unit]
-        if not 0 <= found < 2**60:
+        count = float(number.removesuffix(unit)) * UNITS[unit]
+        if not 0 <= count < 2**60:
             raise ValueError
     except ValueError as error:
         raise UserError(f"'{text}' is no size", hint="such as 500MB or 2GB") from error
-    return int(found)
-
-
-def limit() -> int:
-    own = os.environ.get("TROTH_CACHE_LIMIT")
-    return size(own) if own else LIMIT
+    return int(count)
 
 
 class Store:
-    """The file. Opened on first use, and again after a fork: no process may inherit a connection."""
+    """The file of answers. It is opened on first use, and again after a fork: no process may inherit a connection."""
 
     def __init__(self, path: str, *, limit: int = LIMIT) -> None:
         self.path, self.limit = path, limit
@@ -129,17 +133,19 @@ class Store:
         self.close()
 
     @classmethod
-    def at(cls, cache: str | None) -> Store:
-        """The store that `--cache` means: a file, the usual place, or None for this process's memory alone."""
-        return cls(MEMORY if cache is None else str(place.scores()) if cache == USUAL else cache, limit=limit())
+    def at(cls, cache: AnyPath | None) -> Store:
+        """The store in a file, at the usual place (""), or in this process's memory alone (None)."""
+        path = MEMORY if cache is None else path_of(cache) or str(places.scores())
+        own = os.environ.get("TROTH_CACHE_LIMIT")
+        return cls(path, limit=size(own) if own else LIMIT)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The answers that are there."""
+        """The answers that the store has for these keys."""
         distinct = list(dict.fromkeys(keys))
-        return self._with(lambda connection: _found(connection, distinct)) if distinct else {}
+        return self._with(lambda connection: _select(connection, distinct)) if distinct else {}
 
     def put(self, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
-        """Keep answers; on return they are in the file. One that is there already stays."""
+        """Stores answers; on return they are in the file. An earlier answer of the same key stays."""
         self._with(lambda connection: self._put(connection, model, rows))
 
     def _put(self, connection: sqlite3.Connection, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
@@ -147,8 +153,8 @@ class Store:
         with _transaction(connection):
             if model not in self._models:
                 connection.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (model,))
-                found = connection.execute("SELECT id FROM models WHERE name = ?", (model,)).fetchone()
-                self._models[model] = int(found[0])
+                row = connection.execute("SELECT id FROM models WHERE name = ?", (model,)).fetchone()
+                self._models[model] = int(row[0])
             number = self._models[model]
             connection.executemany(
                 "INSERT OR IGNORE INTO answers (key, model, used, value) VALUES (?, ?, ?, ?)",
@@ -157,44 +163,36 @@ class Store:
         if _held(connection) > self.limit:
             _drop(connection, int(ROOM * self.limit))
 
-    def summary(self) -> Summary:
-        rows = self._with(
-            lambda connection: connection.execute(
-                f"SELECT name, COUNT(*), SUM({SIZE.format('')}), MAX(used) FROM answers "  # noqa: S608
-                "JOIN models ON model = id GROUP BY name ORDER BY COUNT(*) DESC, name"
-            ).fetchall()
-        )
-        models = tuple(Kept(*row) for row in rows)
-        return Summary(self.path, self._bytes(), sum(kept.answers for kept in models), self.limit, models)
+    def summary(self) -> CacheSummary:
+        """What the file holds, model by model."""
+        models = tuple(ModelAnswers(*row) for row in self._with(lambda one: one.execute(BY_MODEL).fetchall()))
+        return CacheSummary(self.path, self._bytes(), sum(one.answers for one in models), self.limit, models)
 
     def trim(self, to: int) -> int:
-        """Drop what was not used for longest until the file has at most `to` bytes; how many answers went."""
+        """Drops the least recently used answers until the file has at most `to` bytes; returns how many."""
         return self._with(lambda connection: self._trim(connection, to))
 
     def _trim(self, connection: sqlite3.Connection, to: int) -> int:
-        gone = 0
+        total = 0
         while True:
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            size = self._bytes()
-            if size <= to:
-                return gone
-            # A packed file's size is in proportion to its rows; two in a hundred more, so that one round does.
+            _compact(connection)
+            if (size := self._bytes()) <= to:
+                return total
+            # A compact file's size is in proportion to its rows; two percent more, so that one round is enough.
             dropped = _drop(connection, int(_held(connection) * (1 - min(1.0, 1.02 * (1 - to / size)))))
             if not dropped:
-                return gone
-            gone += dropped
+                return total
+            total += dropped
 
     def clear(self) -> int:
-        """Drop all answers. The models' numbers stay: other processes may be about to use them."""
+        """Drops all answers; returns how many. Model numbers stay: other processes may be about to use them."""
 
         def work(connection: sqlite3.Connection) -> int:
             with _transaction(connection):
-                (gone,) = connection.execute("SELECT COUNT(*) FROM answers").fetchone()
-                _begin(connection)
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return int(gone)
+                (count,) = connection.execute("SELECT COUNT(*) FROM answers").fetchone()
+                _create(connection)
+            _compact(connection)
+            return int(count)
 
         return self._with(work)
 
@@ -207,14 +205,14 @@ class Store:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something with the connection. A damaged file is put aside, with a note, and a new one begun."""
+        """Does something with the connection. A damaged file is put aside, with a note, and a new one begun."""
         with self._lock:
             for last in (False, True):
                 try:
                     return work(self._opened())
-                except (sqlite3.Error, Damaged) as error:
+                except (sqlite3.Error, _DamagedError) as error:
                     if last or not _damaged(error):
-                        raise self._refusal(error) from error
+                        raise UserError(f"the cache cannot be used: {error}", file=self.path, hint=HINT) from error
                     self.close()
                     self._put_aside()
             raise AssertionError("not reached")
@@ -231,7 +229,7 @@ class Store:
             self._file = self._inode()
             connection = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             try:
-                _prepared(connection, self.path)
+                _prepare(connection, self.path)
                 self._file = self._file or self._inode()
             except BaseException:
                 connection.close()
@@ -240,20 +238,15 @@ class Store:
             self._models.clear()
         return self._connection
 
-    def _refusal(self, error: Exception) -> UserError:
-        return UserError(f"the cache cannot be used: {error}", file=self.path, hint=HINT)
-
     def _inode(self) -> tuple[int, int] | None:
-        if self.path == MEMORY:
-            return None
         try:
-            found = os.stat(self.path)
-        except OSError:
+            status = os.stat(self.path)
+        except OSError:  # not there, or in memory
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _put_aside(self) -> None:
-        """Rename the damaged file. Of several processes that find it, one does: they queue for a lock on that file."""
+        """Renames the damaged file. Several processes that notice it queue for a lock on it, and one renames it."""
         try:
             with open(self.path, "rb") as file, locked(file.fileno()):
                 if self._file is None or self._inode() != self._file:
@@ -272,13 +265,14 @@ class Store:
         return sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
 
 
-HINT = "--cache FILE names another; commands that ask a model also take --no-cache"
+# -- forks -------------------------------------------------------------------------------------------------------------
+
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
 _FORKING: list[Store] = []
 
 
 def _before_fork() -> None:
-    """Close all files: a connection that a child inherits loses its locks when the parent closes its own."""
+    """Closes all files: a connection that a child inherits loses its locks when the parent closes its own."""
     _FORKING.extend(_STORES)
     for store in _FORKING:
         store._lock.acquire()
@@ -295,64 +289,66 @@ if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
+# -- the tables --------------------------------------------------------------------------------------------------------
+
+
 def _seal(key: bytes, value: bytes) -> bytes:
     return blake2b(key + value, digest_size=SEAL).digest()
 
 
-def _found(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    answers: dict[bytes, bytes] = {}
     now = int(time.time())
     stale: list[tuple[int, bytes]] = []
     for start in range(0, len(keys), AT_ONCE):
         asked = keys[start : start + AT_ONCE]
         asked = [*asked, *[asked[-1]] * (AT_ONCE - len(asked))]  # always the same statement, which SQLite keeps ready
         for key, value, used in connection.execute(FIND, asked):
-            found[key] = value[SEAL:]
-            if value[:SEAL] != _seal(key, found[key]):
-                raise Damaged("an answer is not what was written")
+            answers[key] = value[SEAL:]
+            if value[:SEAL] != _seal(key, answers[key]):
+                raise _DamagedError("an answer is not what was written")
             if now - used > STALE:
                 stale.append((now, key))
     if stale:
         with _transaction(connection):
             connection.executemany("UPDATE answers SET used = ? WHERE key = ?", stale)
-    return found
+    return answers
 
 
-def _prepared(connection: sqlite3.Connection, path: str) -> None:
-    """Ours and of this layout, or made so if it is new."""
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Checks that the file is ours and of this layout; a new one is made so."""
     application, layout, tables = connection.execute(STATE).fetchone()
     if application != OURS and tables:
         raise UserError("is a database of another program", file=path, hint=HINT)
     if layout > LAYOUT:
         raise UserError("was written by a newer troth", file=path, hint=HINT)
     if layout == LAYOUT and tables != TABLES:
-        raise Damaged("a table is missing")
+        raise _DamagedError("a table is missing")
     _wal(connection)
     connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
     connection.execute(f"PRAGMA journal_size_limit = {JOURNAL}")
     if layout < LAYOUT:
         with _transaction(connection):
             if connection.execute(STATE).fetchone()[1] < LAYOUT:  # no other process was faster
-                _begin(connection)
+                _create(connection)
 
 
-def _begin(connection: sqlite3.Connection) -> None:
-    """Empty tables. What an older layout held is computed anew."""
+def _create(connection: sqlite3.Connection) -> None:
+    """Makes empty tables. What an older layout held is computed again."""
     for statement in BEGINNING:
         connection.execute(statement)
 
 
 def _wal(connection: sqlite3.Connection) -> None:
-    """Two processes that make the file at once get in each other's way here, and SQLite does not wait by itself."""
+    """Sets WAL mode. Two processes that make the file at once collide here, and SQLite does not wait by itself."""
     until = time.monotonic() + BUSY
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise
-            if time.monotonic() > until:
+            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > until:
                 raise
             time.sleep(0.02)
 
@@ -360,35 +356,33 @@ def _wal(connection: sqlite3.Connection) -> None:
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits, or rolls back
         yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+
+
+def _compact(connection: sqlite3.Connection) -> None:
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _drop(connection: sqlite3.Connection, to: int) -> int:
-    """Delete what was used last longest ago until no more than `to` bytes are held; how many answers that were."""
-    gone = 0
+    """Deletes the least recently used answers until they take at most `to` bytes; returns how many."""
+    total = 0
     while True:
         with _transaction(connection):
-            over = _held(connection) - to  # anew each time: another process may be at it too
+            over = _held(connection) - to  # again each time: another process may be doing the same
             dropped = connection.execute(OLDEST, (CHUNK, over)).rowcount
-        gone += dropped
+        total += dropped
         if dropped < CHUNK:
-            return gone
+            return total
         time.sleep(TURN)
 
 
 def _held(connection: sqlite3.Connection) -> int:
-    """Bytes that the answers take, about; kept up to date by triggers."""
+    """Bytes that the answers take, about; triggers keep it up to date."""
     return int(connection.execute("SELECT bytes FROM held").fetchone()[0])
 
 
 def _damaged(error: Exception) -> bool:
-    if isinstance(error, Damaged):
-        return True
-    code = getattr(error, "sqlite_errorcode", None)  # absent where Python, not SQLite, found fault
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python, not SQLite, raised it
+    return isinstance(error, _DamagedError) or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

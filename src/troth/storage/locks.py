@@ -1,4 +1,4 @@
-"""One process at a time."""
+"""A lock on an open file: one process at a time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def locked(file: int) -> Iterator[None]:
-    """Hold an open file for this process alone. It is let go of when the process ends, however that happens."""
+    """Holds an open file for this process alone; the system releases it when the process ends, however it ends."""
     try:
         import fcntl
-    except ImportError:  # Windows: what comes after must be safe without, and is, only with more work done twice
+    except ImportError:  # Windows: callers must be safe without the lock, at the price of double work
         yield
         return
     fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,32 +1,35 @@
-"""Where troth keeps what it need not compute or fetch twice."""
+"""Where troth keeps answers and models: the cache folder."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from troth.core.errors import UserError
 
 
 def folder() -> Path:
-    """$TROTH_CACHE, or the platform's folder for such things."""
+    """$TROTH_CACHE, or $XDG_CACHE_HOME/troth, or the platform's folder for caches (~/.cache/troth on Linux)."""
     if own := os.environ.get("TROTH_CACHE"):
         return Path(own)
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
+    if xdg := os.environ.get("XDG_CACHE_HOME"):  # on every platform
         return Path(xdg) / "troth"
-    if local := os.environ.get("LOCALAPPDATA"):
-        return Path(local) / "troth" / "cache"
+    from platformdirs import user_cache_path
+
     try:
-        home = Path.home()
+        place = user_cache_path("troth", appauthor=False)
+        if not place.is_absolute():  # earlier versions of platformdirs leave "~" as it is
+            raise RuntimeError
     except RuntimeError as error:
         raise UserError("there is no home directory to keep a cache in", hint="TROTH_CACHE names a folder") from error
-    return home / "Library" / "Caches" / "troth" if sys.platform == "darwin" else home / ".cache" / "troth"
+    return place
 
 
 def scores() -> Path:
+    """The file of models' answers."""
     return folder() / "scores.sqlite"
 
 
 def models() -> Path:
+    """The folder of fetched models."""
     return folder() / "models"

@@ -1,0 +1,109 @@
+"""The registry of backends by scheme, and `nli` and `lm`, which open a model by the name that a user gives.
+
+A scheme is what stands before the colon of a name (`hf:ORG/MODEL`), or the whole name (`embedded`); any other name is a
+folder. Nothing heavy is loaded before the first question that the cache cannot answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.registry import Registry
+from troth.models.cached import CachedLm, CachedNli
+from troth.models.protocols import Lm, Nli
+from troth.storage.cache import USUAL, Store
+
+if TYPE_CHECKING:
+    from troth.models.hub import ModelFiles
+
+SERVED = {"nli": "entailment", "lm": "log-probabilities", "files": "model for transformers"}
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A kind of model: what its names look like, which protocols it serves, and how a name is opened.
+
+    `nli`, `lm` and `files` take the whole name; None where the backend does not serve that. A model loads itself on
+    first use. A name may end with one of the `modifiers`, such as `+int8`: `lm` gets it as a keyword.
+    """
+
+    form: str  # what a name looks like: "hf:ORG/MODEL@REV"
+    about: str
+    nli: Callable[[str], Nli] | None = None
+    lm: Callable[..., Lm] | None = None
+    modifiers: Mapping[str, str] = field(default_factory=dict)  # of language models, each with a line about it
+    files: Callable[[str], ModelFiles] | None = None  # where transformers finds the model
+    cached: bool = True  # whether answers are worth keeping
+
+    def open(self, protocol: str, name: str, **options: bool) -> Any:
+        """The model of this name, for a protocol that the backend serves: "nli", "lm" or "files"."""
+        opens: Callable[..., Any] | None = getattr(self, protocol)
+        if opens is None:
+            others = dict.fromkeys(one.form for one in _all() if getattr(one, protocol) is not None)
+            raise UserError(f"'{name}' gives no {SERVED[protocol]}", hint="these do: " + ", ".join(others))
+        return opens(name, **options)
+
+
+INT8 = {"int8": "language models that are Llamas, by any name above: in eight bits, faster and a little off"}
+
+BACKENDS = Registry(
+    "backend",
+    "troth.backends",
+    {
+        "embedded": "troth.models.embedded:BACKEND",
+        "hf": "troth.models.hf:HUB",
+        "folder": "troth.models.hf:FOLDER",
+        "http": "troth.models.endpoint:BACKEND",
+        "https": "troth.models.endpoint:BACKEND",
+        "fake": "troth.models.fake:BACKEND",
+    },
+)
+
+
+def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
+    """Opens the entailment model of this name.
+
+    `cache` is a file of earlier answers, by default the one in the cache folder; None keeps no file.
+
+        troth.models.nli("fake").probabilities([("A table for two.", "a table")])
+    """
+    backend = of(text := path_of(name))
+    model: Nli = backend.open("nli", text)
+    return CachedNli(model, Store.at(cache)) if backend.cached else model
+
+
+def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
+    """Opens the language model of this name; `cache` as in `nli`.
+
+    With `+int8` after the name of a Llama, log-probabilities are computed in eight bits: faster, and a little off.
+
+        troth.models.lm("fake").generate(["The capital of France is"], max_tokens=8)
+    """
+    stem, plus, modifier = (text := path_of(name)).rpartition("+")
+    modified = bool(plus) and modifier in of(stem).modifiers
+    backend = of(stem if modified else text)
+    model: Lm = backend.open("lm", stem, **{modifier: True}) if modified else backend.open("lm", text)
+    return CachedLm(model, Store.at(cache)) if backend.cached else model
+
+
+def of(name: str) -> Backend:
+    """The backend that a name belongs to, by its scheme."""
+    scheme, colon, _ = name.partition(":")
+    found: Backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
+    # `fake:x` and a folder called `hf` are no names of these schemes.
+    return found if (":" in found.form) == bool(colon) else BACKENDS.load("folder")
+
+
+def forms() -> dict[str, str]:
+    """What names of models look like, and what each kind is."""
+    return {one.form: one.about for one in _all()} | {
+        f"NAME+{modifier}": about for one in _all() for modifier, about in one.modifiers.items()
+    }
+
+
+def _all() -> list[Backend]:
+    return [BACKENDS.load(scheme) for scheme in BACKENDS.by_name()]

@@ -1,0 +1,95 @@
+"""What a model must be able to do to stand behind a metric: `Nli` for entailment, `Lm` for language models.
+
+A backend's name holds everything that changes its answers (model, revision, limits); the name is part of every cache
+key and every signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import NamedTuple, Protocol
+
+TextPair = tuple[str, str]  # premise, hypothesis
+
+
+class Entailment(NamedTuple):
+    """Probabilities of the three classes for one pair; they sum to one."""
+
+    entailment: float
+    neutral: float
+    contradiction: float
+
+    @property
+    def entailed(self) -> bool:
+        """Whether entailment is the most probable class; a tie is not."""
+        return self.entailment > self.neutral and self.entailment > self.contradiction
+
+
+class Nli(Protocol):
+    """An entailment model: probabilities in the order of the pairs. An answer does not depend on its batch."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shortened(self) -> Set[TextPair]:
+        """Pairs answered so far that were longer than the model reads, and lost text."""
+        ...
+
+    @property
+    def cut(self) -> int:
+        """Number of shortened pairs."""
+        ...
+
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]: ...
+
+
+class Request(NamedTuple):
+    """A continuation to score, and the pieces of text before it.
+
+    Each piece and the continuation are tokenised separately, without special tokens, and concatenated. Without a
+    context the first token has no score, unless `bos` puts the model's beginning-of-text token first. If everything
+    together is longer than the model reads, piece number `shorten` loses its end (a document, where it comes first);
+    if nothing would be left of that piece, nothing is scored. If `shorten` is no piece's number, the context loses its
+    beginning.
+    """
+
+    context: tuple[str, ...]
+    continuation: str
+    bos: bool = False
+    shorten: int = 0
+
+    @classmethod
+    def of(cls, asked: Request | tuple[str, str]) -> Request:
+        """The request itself, or the one that (context, continuation) is short for; an empty context is none."""
+        if isinstance(asked, Request):
+            return asked
+        context, continuation = asked
+        return cls((context,) if context else (), continuation)
+
+
+class Continuation(NamedTuple):
+    """The tokens of a continuation as text, and the natural log-probability of each token given all before it.
+
+    The texts joined are the continuation. A log-probability is None for the first token of a text without a context,
+    and for tokens beyond the model's limit.
+    """
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float | None, ...]
+    dropped: int = 0  # tokens of the context that the model did not read
+
+
+class Lm(Protocol):
+    """A language model: log-probabilities and generation. (context, continuation) is short for a Request."""
+
+    @property
+    def name(self) -> str: ...
+
+    def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]: ...
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
+    ) -> list[str]:
+        """Continues each prompt: greedily, or with tokens drawn by `seed` at a temperature above 0."""
+        ...
