@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import GOLD, HASTY, STURDY, Troth
-from troth.report.page import words
+from troth.core.score import Score
+from troth.storage import runs as storage
 
 
 @pytest.fixture
@@ -41,8 +42,12 @@ def test_a_gate_on_what_is_better_when_lower(fine: Troth, troth: Troth, runs: tu
         ("jga", False), ("jga_drop", False), ("aga_drop", False), ("jga_orig", False), ("coverage:ser", False),
         ("sgsacc", False), ("cjga:NED", False), ("recall", False), ("ser", True), ("ser_applicable", True),
         ("ss_jga", True), ("all_wrong_jga", True), ("all_wrong_aga", True), ("false_accepts", True),
-        ("gold_rejected:plain", True),
+        ("gold_rejected:plain", True), ("service_f1", False),
     ],
 )  # fmt: skip
-def test_which_way(metric: str, lower: bool) -> None:
-    assert words.lower_is_better(metric) is lower
+def test_which_way_metrics_of_runs_before_0_2_are_better(metric: str, lower: bool) -> None:
+    """They did not say it; troth knew it by their names."""
+    run = storage.Run("dst", {}, {}, {}, [Score("s", metric, "all", 0.5, None, None, 1, "")])
+    completed = storage._completed(run)
+    assert (completed.scores[0].better == "lower") is lower
+    assert (completed.metrics[0].better == "lower") is lower

@@ -102,7 +102,10 @@ def test_metric_that_a_run_lacks(troth: Troth, runs: tuple[str, str], corpus: Co
     told(troth("compare", *runs, "--metrics", "fga@0.6"), "'hasty' has no metric 'fga@0.6' (did you mean 'fga@")
     corpus.schema.unlink()
     pair = (str(corpus.pred), f"b={corpus.pred}")
-    told(troth("compare", *pair, "--gold", str(corpus.gold), "--metrics", "jga_cat"), "has no metric 'jga_cat' (which ")
+    told(
+        troth("compare", *pair, "--gold", str(corpus.gold), "--metrics", "jga_cat"),
+        "has no metric 'jga_cat' (it is not known which slots are categorical",
+    )
 
 
 @pytest.mark.parametrize("command", [["compare"], ["gate", "--metric", "jga", "--margin", "1"]])
@@ -113,12 +116,20 @@ def test_broken_runs(troth: Troth, runs: tuple[str, str], command: list[str]) ->
         run.write_bytes(data)
         told(troth(*command, *runs), f"{run}: ")
     run.write_bytes(whole)
-    for table in (
-        pl.DataFrame({"a": [1]}),
-        pl.read_parquet(rows).with_columns(num=pl.lit("x")),
+    whole_rows = pl.read_parquet(rows)
+    impossible = "rows.parquet: 'num' holds an impossible number"
+    for table, what in (
+        (pl.DataFrame({"a": [1]}), "rows.parquet has no column 'system'"),
+        (whole_rows.with_columns(num=pl.lit("x")), "rows.parquet: 'num' holds String, not numbers"),
+        (whole_rows.with_columns(num=pl.lit(float("nan"))), impossible),
+        (whole_rows.with_columns(num=pl.lit(float("inf"))), impossible),
+        (whole_rows.with_columns(num=pl.lit(1e308)), impossible),
+        (whole_rows.with_columns(num=pl.lit(-1e308)), impossible),
+        (whole_rows.with_columns(den=-pl.col("den")), impossible.replace("'num'", "'den'")),
+        (whole_rows.with_columns(den=pl.lit(0.0)), "'sturdy' has no metric 'jga'"),
     ):
         table.write_parquet(rows)
-        told(troth(*command, *runs), "rows.parquet ", "(make the run again)")
+        told(troth(*command, *runs), what)
     for data in (b"", b"PAR1", b"x" * 100):
         rows.write_bytes(data)
         told(troth(*command, *runs), f"{rows}: cannot be read: ", "(make the run again)")
@@ -138,6 +149,7 @@ def test_gate_worse(troth: Troth, runs: tuple[str, str]) -> None:
     assert made.code == 1
     assert list(made.json()) == [
         "metric", "base", "new", "verdict", "difference", "low", "high", "margin", "dialogues", "needed", "reason",
+        "base_value", "value", "signature", "scale", "better",
     ]  # fmt: skip
     assert (made.json()["verdict"], made.json()["margin"], made.json()["base"]) == ("worse", 0.01, "sturdy")
 
@@ -169,7 +181,12 @@ def test_gate_process(runs: tuple[str, str]) -> None:
 def test_gate_takes_two(troth: Troth, fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
     fine("dst", GOLD, f"c={HASTY}", f"d={STURDY}", "--out", str(tmp_path / "both"))
     result = troth("gate", runs[0], str(tmp_path / "both"), "--metric", "jga", "--margin", "1")
-    told(result, "a gate takes two systems, and these runs hold 3 (one system a run)")
+    told(result, "a gate takes two systems, and these runs hold 3 (one system per run)")
+
+
+def test_a_margin_that_lets_anything_pass(troth: Troth, runs: tuple[str, str]) -> None:
+    result = troth("gate", *runs, "--metric", "jga", "--margin", "25")
+    told(result, "a margin of 25 points would let almost anything pass (the margin is in points: 0.5 is half a point)")
 
 
 def test_gate_of_one_dialogue(troth: Troth, corpus: Corpus) -> None:
@@ -260,3 +277,18 @@ def test_a_folder_that_is_no_run(troth: Troth, runs: tuple[str, str], tmp_path: 
     shutil.copytree(runs[0], tmp_path / "copy")
     (tmp_path / "copy" / "run.json").write_text('{"scores": []}')
     told(troth("table", str(tmp_path / "copy")), "run.json: not a run: ")
+
+
+@pytest.mark.parametrize("command", [["table"], ["report", "--out"]])
+def test_impossible_scores(troth: Troth, runs: tuple[str, str], tmp_path: Path, command: list[str]) -> None:
+    file = Path(runs[0]) / "run.json"
+    whole = json.loads(file.read_bytes())
+    page = str(tmp_path / "page.html")
+    for changes in ({"low": 0.9, "high": 0.1}, {"value": 1e308}, {"high": -1e308, "low": None}):
+        broken = {**whole, "scores": [{**whole["scores"][0], **changes}, *whole["scores"][1:]]}
+        file.write_text(json.dumps(broken))
+        told(troth(*command, *([page] if "--out" in command else []), runs[0]), f"{file}: impossible: 'jga' is ")
+    for text in ('"value": NaN', '"value": 1e999'):
+        file.write_text(json.dumps(whole).replace('"value": 0.', f'{text}, "was": 0.', 1))
+        told(troth(*command, *([page] if "--out" in command else []), runs[0]), f"{file}: not a run: ")
+    assert not Path(page).exists()

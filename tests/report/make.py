@@ -12,9 +12,12 @@ from click.testing import CliRunner
 
 from troth import demo
 from troth.cli import app
-from troth.cli.report import source
-from troth.report.page.model import Source
+from troth.core.metric import Metric
+from troth.core.score import Score
+from troth.report.page.names import opened
+from troth.report.sources import ScoredSystem, Source
 from troth.storage import explorer
+from troth.storage.result import Result
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'
@@ -209,4 +212,22 @@ def page(out: Path, *runs: str) -> Path:
 
 
 def sources(*runs: str) -> list[Source]:
-    return [source(path) for path in runs]
+    return opened(runs)
+
+
+def system(source: Source, name: str) -> ScoredSystem:
+    """A system of a run, by its name in the run."""
+    return next(one for one in source.systems if one.system == name)
+
+
+def result(name: str, metric: Metric, right: int) -> Result:
+    """A system with so many dialogues of 200 that count."""
+    score = Score(
+        name, metric.name, "all", right / 200, None, None, 200, metric.name.upper(), scale=metric.scale,
+        better=metric.better,
+    )  # fmt: skip
+    rows = pl.DataFrame(
+        {"system": name, "metric": metric.name, "dialogue": [str(i) for i in range(200)],
+         "num": [float(i < right) for i in range(200)], "den": 1.0}
+    )  # fmt: skip
+    return Result("nlg", [score], [metric], make_rows=lambda: rows)

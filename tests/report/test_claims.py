@@ -11,12 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, tracked, varied, write
+from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, system, tracked, varied, write
 from troth.report import page
-from troth.report.page import explorer, figures, grounding, tracking, verdicts
-from troth.report.page.differences import Difference, story, told
+from troth.report.compare import Difference
+from troth.report.page import cards, figures, grounding, tracking, verdicts
+from troth.report.page.differences import mark, story
+from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Examples, Grid, Heading, Page, Section, Text
-from troth.report.page.sources import named
+from troth.report.sources import ScoredSystem, Source
 from troth.storage import explorer
 
 
@@ -30,6 +32,11 @@ def tables(made: Page) -> list[Grid]:
 
 def texts(made: Page) -> list[str]:
     return [block.text for section in made.sections for block in section.blocks if isinstance(block, Text)]
+
+
+def with_archive(source: Source, archive: explorer.Archive | None) -> Source:
+    make = None if archive is None else lambda: archive
+    return replace(source, result=replace(source.result, make_explorer=make))
 
 
 def scored(out: Path, *arguments: str) -> str:
@@ -58,8 +65,8 @@ def test_without_joint_accuracy_there_is_still_a_page(tmp_path: Path) -> None:
 def test_responses_by_another_metric_alone(tmp_path: Path) -> None:
     path = answered(tmp_path / "run")
     (source,) = sources(path)
-    rest = [score for score in source.scores if score.metric == "ser_applicable"]
-    made = page.build([replace(source, scores=rest)])
+    rest = [score for score in source.result.scores if score.metric == "ser_applicable"]
+    made = page.build([replace(source, result=replace(source.result, scores=rest))])
     assert (made.cards, made.systems) == ([], ["whole", "half"])
     assert tables(made)[0].rows[0][0] == "Slot error rate, applicable"
 
@@ -68,7 +75,8 @@ def test_no_chart_without_rows_and_no_heading_over_nothing() -> None:
     chart = Chart("c", "lines", "", ["x"], [], "x", "x", "x")
     full = msgspec.structs.replace(chart, rows=[[1]])
     section = Section("s", "", "", [Heading("a"), chart, Heading("b"), full, Heading("c"), chart])
-    (shown,) = page._part_of([], [], section, []).sections
+    shown = cards.contribution([], [], section, []).section
+    assert shown is not None
     assert shown.blocks == [Heading("b"), full]
 
 
@@ -100,15 +108,15 @@ def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Pat
     made = page.build(sources(less))
     (entry,) = made.cards[0].entries
     assert entry.facts[0] == "4 dialogues have no prediction and count as wrong."
-    (before,), (after,) = named(sources(whole)), named(sources(less))
+    (before,), (after,) = sources(whole), sources(less)
     left = {dialogue["dialogue_id"] for dialogue in load(GOLD)[:4]}
     made_before = sum(
         fault.since == turn.number
-        for dialogue, turn in verdicts.tracked(before, "s")
+        for dialogue, turn in verdicts.tracked(system(before, "s"))
         if dialogue.id not in left
         for fault in turn.faults
     )
-    assert verdicts.slots(after, "s").total == made_before
+    assert verdicts.slots(system(after, "s")).total == made_before
     if folder == GOLD:
         assert entry.sentence == "Right in 82% of turns; the others have no prediction."
         assert not any("once made" in fact for fact in entry.facts)
@@ -120,7 +128,7 @@ def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Pat
 def test_missing_predictions_of_a_run_without_dialogues(tmp_path: Path) -> None:
     write(tmp_path / "less", load(HASTY)[4:])
     (source,) = sources(scored(tmp_path / "run", str(tmp_path / "less")))
-    made = page.build([replace(source, archive=None)])
+    made = page.build([with_archive(source, None)])
     assert made.cards[0].entries[0].sentence.endswith("% of turns.")
 
 
@@ -132,7 +140,7 @@ def test_a_perfect_run(tmp_path: Path) -> None:
 
 def test_an_archive_of_nothing_says_nothing(tmp_path: Path) -> None:
     (source,) = sources(tracked(tmp_path / "run"))
-    made = page.build([replace(source, archive=explorer.Archive(explorer.Header()))])
+    made = page.build([with_archive(source, explorer.Archive())])
     assert texts(made) == ["run holds no dialogues, so slots cannot be told apart. Make the run again."]
 
 
@@ -177,14 +185,15 @@ def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
     assert "not compared" not in " ".join(made.lead) + tables(made)[0].note
 
 
-def test_a_sensitivity_is_not_in_points(tmp_path: Path) -> None:
-    difference = Difference("a", "b", "ss_jga", 0.5, 0.4, 0.6, 0.001)
-    assert told(difference) == ("0.50 above a, beyond noise", False)
-    (source,) = named(sources(tracked(tmp_path / "run")))
-    found = [(source, "hasty"), (source, "sturdy")]
-    assert story(found, {("sturdy", "ss_jga"): difference}, ["ss_jga"]) == [
-        "sturdy is 0.50 above hasty in schema sensitivity of JGA, beyond noise."
-    ]
+def test_a_sensitivity_is_a_share_of_which_less_is_better(tmp_path: Path) -> None:
+    """In points like every share, as the paper's table 2 has it."""
+    (source,) = sources(varied(tmp_path / "run"))
+    base, other = ScoredSystem(source, "tracker", "a"), ScoredSystem(source, "tracker", "b")
+    assert base.metric("ss_jga").better == "lower"
+    difference = Difference("a", "b", "ss_jga", 0.1, 0.6, 0.5, 0.4, 0.6, 0.0, 0.0, 0.001, 22, "", better="lower")
+    assert mark(difference) == ("50.0 points above a, beyond noise", False)
+    (line,) = story([base, other], {("b", "ss_jga"): difference}, ["ss_jga"])
+    assert line.startswith("b is 50.0 points above a in schema sensitivity")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -208,7 +217,7 @@ def test_every_figure_has_a_name_of_its_own() -> None:
 
 
 def systems(*paths: str) -> list[str]:
-    packed = explorer.pack(named(sources(*paths)))
+    packed = pack(sources(*paths))
     data = json.loads(gzip.decompress(base64.b64decode(packed or "")))
     return [str(name) for name in data["systems"]]
 
@@ -237,7 +246,8 @@ def judged(number: int, *, label: int | None = None, faithful: bool | None = Non
 def examples(tmp_path: Path, *responses: explorer.ResponseView) -> list[tuple[str, str]]:
     (source,) = sources(tracked(tmp_path / "run"))
     archive = explorer.Archive(explorer.Header(holds="responses"), responses=list(responses))
-    found = grounding._examples(replace(source, archive=archive), "bot", "nli", several=False)
+    kept = with_archive(replace(source, names={}), archive)
+    found = grounding._examples(ScoredSystem(kept, "bot", "bot"), "nli", several=False)
     for block in found:
         assert isinstance(block, Examples)
         assert block.total == len(block.items)
@@ -282,8 +292,8 @@ def test_forms_of_a_word_support_each_other(one: str, other: str) -> None:
 
 
 def test_units_that_are_wrong(tmp_path: Path) -> None:
-    (source,) = named(sources(tracked(tmp_path / "run")))
-    score = source.score("jga", "hasty")
-    wrong = tracking.wrong_units(source, "hasty")
+    (source,) = sources(tracked(tmp_path / "run"))
+    score = system(source, "hasty").score("jga")
+    wrong = tracking.wrong_units(system(source, "hasty"))
     assert score is not None
     assert wrong.all == wrong.predicted == score.n - round((score.value or 0.0) * score.n)

@@ -13,7 +13,8 @@ import pytest
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
 from tests.report.make import sources, tracked, varied
 from troth.core.errors import UserError
-from troth.report import page
+from troth.report import page, write
+from troth.report.page.render import MARK
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +44,16 @@ def test_columns_of_another_kind(runs: dict[str, str], tmp_path: Path, damage: p
 def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
     path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
     pl.read_parquet(path / "rows.parquet").drop("turn").write_parquet(path / "rows.parquet")
-    with pytest.raises(UserError, match=r"rows\.parquet lacks 'turn'"):
+    with pytest.raises(UserError, match=r"rows\.parquet has no column 'turn'"):
         page.build(sources(str(path)))
 
 
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
-    [("values", {"v1": "abc"}, "a detail's value under 'v1' is no number: 'abc'"), ("turn", [1], "no number: [1]")],
+    [
+        ("values", {"v1": "abc"}, "a detail's value under 'v1' is not a number: 'abc'"),
+        ("turn", [1], "a detail's turn is not a number: [1]"),
+    ],
 )
 def test_details_of_another_kind(
     runs: dict[str, str], tmp_path: Path, field: str, value: object, expected: str
@@ -72,7 +76,7 @@ def test_a_pipe_is_not_read(troth: Troth, runs: dict[str, str], tmp_path: Path) 
         result = troth("report", runs["dst"], "--out", str(pipe))
     finally:
         os.close(handle)
-    assert (result.code, result.err) == (2, f"troth: {pipe}: is no file (name a file, such as report.html)\n")
+    assert (result.code, result.err) == (2, f"troth: {pipe}: is no file (choose another name)\n")
 
 
 def test_little_is_read_of_what_is_there(runs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +86,25 @@ def test_little_is_read_of_what_is_there(runs: dict[str, str], tmp_path: Path, m
         raise AssertionError("read as a whole")
 
     out = tmp_path / "report.html"
-    out.write_text(page.MARK)
+    out.write_text(MARK)
     monkeypatch.setattr(Path, "read_bytes", whole)
-    page.write("new", str(out))
-    assert out.read_text() == "new"
+    assert write._foreign(out) is None
+
+
+def test_a_panic_of_the_reader_is_one_line(
+    runs: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """polars panics on some damaged files: it prints a backtrace, and raises what is no Exception."""
+
+    def panic(_: Path) -> pl.DataFrame:
+        os.write(2, b"thread panicked at crates/polars\n")
+        raise pl.exceptions.PanicException("assertion failed: offset\nmore")
+
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(UserError) as told:
+        page.build(sources(runs["dst"]))
+    file = Path(runs["dst"], "rows.parquet")
+    assert str(told.value) == f"{file}: cannot be read: assertion failed: offset (make the run again)"
+    assert capfd.readouterr().err == ""
+    os.write(2, b"heard again\n")
+    assert capfd.readouterr().err == "heard again\n"

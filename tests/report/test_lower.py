@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from tests.report.make import result
+from troth.core.metric import Metric
 from troth.core.score import Score
-from troth.report import compare, tables
+from troth.core.table import of_scores
+from troth.report.compare import compare, gate
 
-
-def side(name: str, wrong: int) -> compare.Side:
-    errors = np.zeros(200)
-    errors[:wrong] = 1.0
-    return compare.Side(name, tuple(map(str, range(200))), {"ser": (errors, np.ones(200))}, {"ser": "SER"}, {})
+SER = Metric("ser", "Slot error rate", better="lower")
+PLUGIN = Metric("service_f1", "A metric whose name begins like SER")
 
 
 @pytest.mark.parametrize(
     ("base", "new", "verdict"), [(10, 150, "worse"), (150, 10, "not worse"), (40, 40, "not worse")]
 )
 def test_a_gate_on_slot_errors(base: int, new: int, verdict: str) -> None:
-    found = compare.gate(side("a", base), side("b", new), "ser", margin=0.01)
-    assert found.verdict == verdict
-    assert found.difference == pytest.approx((new - base) / 200)
-    assert found.low <= found.difference <= found.high
+    outcome = gate(result("a", SER, base), result("b", SER, new), metric="ser", margin=0.01)
+    assert outcome.verdict == verdict
+    assert outcome.difference == pytest.approx((new - base) / 200)
+    assert outcome.low <= outcome.difference <= outcome.high
+    assert (outcome.base_value, outcome.value, outcome.better) == (base / 200, new / 200, "lower")
+
+
+@pytest.mark.parametrize(("base", "new", "verdict"), [(10, 150, "not worse"), (150, 10, "worse")])
+def test_a_name_says_nothing_of_the_direction(base: int, new: int, verdict: str) -> None:
+    sides = result("a", PLUGIN, base), result("b", PLUGIN, new)
+    assert gate(*sides, metric="service_f1", margin=0.01).verdict == verdict
+    (difference,) = compare(*sides, metrics="service_f1")
+    assert difference.better == "higher"
 
 
 def test_the_least_error_is_best_in_a_table() -> None:
-    def score(system: str, metric: str, value: float) -> Score:
-        return Score(system, metric, "all", value, value - 0.01, value + 0.01, 9, metric)
-
-    scores = [score(s, m, v) for m in ("jga", "ser") for s, v in (("a", 0.2), ("b", 0.5))]
-    (table,) = tables.of_scores(scores)
+    values = {"jga": ("higher", 0.2, 0.5), "ser": ("lower", 0.2, 0.5), "service_f1": ("higher", 0.2, 0.5)}
+    scores = [
+        Score(system, metric, "all", value, value - 0.01, value + 0.01, 9, metric, better=better)  # type: ignore[arg-type]
+        for metric, (better, *both) in values.items()
+        for system, value in zip("ab", both, strict=True)
+    ]
+    (table,) = of_scores(scores)
     best = {table.rows[row][0]: table.columns[column] for row, column in table.best}
-    assert best == {"jga": "b", "ser": "a"}
+    assert best == {"jga": "b", "ser": "a", "service_f1": "b"}
 
 
 def test_metrics_that_are_no_trackers_are_all_shown() -> None:
@@ -42,8 +52,8 @@ def test_metrics_that_are_no_trackers_are_all_shown() -> None:
         return Score("a", metric, "kind:x", 0.5, 0.4, 0.6, 9, metric)
 
     others = ["bleu", "ser", "sgsacc", "sgsacc_plain", "sgsacc_gated"]
-    (table,) = tables.of_scores([score(metric) for metric in others])
+    (table,) = of_scores([score(metric) for metric in others])
     assert table.columns == ("kind", "n", *others)
     assert table.rows == (("x", "9", *["50.00 ±10.00"] * 5),)
-    (table,) = tables.of_scores([score(metric) for metric in [*others, "jga"]])
+    (table,) = of_scores([score(metric) for metric in [*others, "jga"]])
     assert table.columns == ("kind", "n", "jga")

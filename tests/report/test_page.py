@@ -5,18 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from tests.report.make import answered, grounded, perturbed, run, sources, tracked, varied
+from tests.report.make import answered, grounded, perturbed, run, sources, system, tracked, varied
 from troth.core.errors import UserError
 from troth.report import page
-from troth.report.page import explorer, grounding, tracking, users, verdicts
+from troth.report.page import checkdst, grounding, tracking, verdicts
+from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Grid, Page, Text
-from troth.report.page.sources import chosen, named, ratios, sums
+from troth.report.sources import by_group
 from troth.storage import explorer
 
 
@@ -89,29 +91,30 @@ def test_a_run_against_itself_differs_in_nothing(runs: dict[str, str], tmp_path:
 
 @pytest.mark.parametrize("profile", ["dst", "sgd"])
 def test_the_curve_over_lambda_runs_through_the_scores(runs: dict[str, str], profile: str) -> None:
-    (source,) = named(sources(runs[profile]))
-    for system in ("hasty", "sturdy"):
+    (source,) = sources(runs[profile])
+    for one in source.systems:
         rates = [0.0, 0.25, 0.5, 0.75, 1.0]
-        scores = [source.score(name, system) for name in ("jga", "fga@0.25", "fga@0.5", "fga@0.75", "fga@1")]
-        found = verdicts.flexible(source, system, rates)
+        scores = [one.score(name) for name in ("jga", "fga@0.25", "fga@0.5", "fga@0.75", "fga@1")]
+        found = verdicts.flexible(one, rates)
         assert found == pytest.approx([score.value for score in scores if score], abs=1e-12)
 
 
 def test_rows_by_service_are_the_scores_by_service(runs: dict[str, str], tmp_path: Path) -> None:
     """The same value and the same interval, whether the run was asked for services or not."""
-    (plain,) = named(sources(runs["sgd"]))
-    (asked,) = named(sources(tracked(tmp_path / "by", "--by", "service", profile="sgd")))
-    given = tracking.by_service(asked, "hasty")
-    assert ratios(sums(chosen(plain, "hasty", "jga"), "service")) == tracking.by_service(plain, "hasty")
-    for service, one in tracking.by_service(plain, "hasty").items():
+    (plain,) = sources(runs["sgd"])
+    (asked,) = sources(tracked(tmp_path / "by", "--by", "service", profile="sgd"))
+    given = tracking.by_service(system(asked, "hasty"))
+    hasty = system(plain, "hasty")
+    assert by_group(hasty.rows("jga"), "service") == tracking.by_service(hasty)
+    for service, one in tracking.by_service(hasty).items():
         assert one.value == pytest.approx(given[service].value)
         assert (one.low, one.high, one.n) == pytest.approx((given[service].low, given[service].high, given[service].n))
 
 
 def test_turn_units_have_services_from_their_dialogues(runs: dict[str, str], tmp_path: Path) -> None:
-    (asked,) = named(sources(runs["dst"]))
-    (plain,) = named(sources(tracked(tmp_path / "plain")))
-    given, found = (tracking.by_service(source, "sturdy") for source in (asked, plain))
+    (asked,) = sources(runs["dst"])
+    (plain,) = sources(tracked(tmp_path / "plain"))
+    given, found = (tracking.by_service(system(source, "sturdy")) for source in (asked, plain))
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {name: one.value for name, one in given.items()}
     )
@@ -158,7 +161,7 @@ def test_robustness(runs: dict[str, str]) -> None:
     found = charts(made)
     assert {"before-after", "cjga", "flips", "wordings", "sensitivity"} <= found.keys()
     flips = {row[2]: row[3] for row in found["flips"].rows}
-    details = sources(runs["user"])[0].details
+    details = sources(runs["user"])[0].result.details
     assert int(flips["right only before"] or 0) == sum(flip["right"] == "before" for flip in details)
     assert int(flips["right only after"] or 0) == sum(flip["right"] == "after" for flip in details)
     assert [row[2] for row in found["wordings"].rows] == ["original", "v1", "v2", "v3"]
@@ -181,7 +184,7 @@ def test_checkpoints_make_curves(tmp_path: Path) -> None:
     ],
 )
 def test_changed_words(text: str, twin: str, expected: list[tuple[str, str]]) -> None:
-    assert [(piece.text, piece.mark) for piece in users.changed(text, twin)] == expected
+    assert [(piece.text, piece.mark) for piece in checkdst.changed(text, twin)] == expected
 
 
 def test_responses(runs: dict[str, str]) -> None:
@@ -270,7 +273,7 @@ def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path
     made = page.build(found)
     assert made.cards
     assert made.explorer
-    assert explorer.pack(named(found)) is None
+    assert pack(found) is None
     assert kind not in ("dst", "nlg") or any(
         isinstance(block, Text) and "ake" in block.text for section in made.sections for block in section.blocks
     )
@@ -282,7 +285,7 @@ def test_rows_of_old_robustness_runs(runs: dict[str, str], tmp_path: Path) -> No
     rows = pl.read_parquet(path / "rows.parquet").filter(pl.col("metric").is_in(["jga", "jga:SDI"]))
     label = pl.when(pl.col("metric") == "jga").then(pl.lit("orig")).otherwise(pl.lit("SDI"))
     rows.with_columns(set=label, metric=pl.lit("jga")).write_parquet(path / "rows.parquet")
-    (source,) = named(sources(str(path)))
+    (source,) = sources(str(path))
     assert set(source.rows["metric"].unique()) == {"jga", "jga:SDI"}
 
 
@@ -307,8 +310,8 @@ def state(data: Any, entries: list[int]) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("kind", ["dst", "sgd", "user"])
 def test_packed_dialogues_are_the_kept_ones(runs: dict[str, str], kind: str) -> None:
-    (source,) = named(sources(runs[kind]))
-    packed = explorer.pack([source])
+    (source,) = sources(runs[kind])
+    packed = pack([source])
     assert packed is not None
     assert source.archive is not None
     data = unpack(packed)
@@ -335,7 +338,7 @@ def test_packed_dialogues_are_the_kept_ones(runs: dict[str, str], kind: str) -> 
 
 
 def test_runs_on_the_same_dialogues_are_merged(runs: dict[str, str]) -> None:
-    data = unpack(explorer.pack(named(sources(runs["dst"], runs["nlg"]))) or "")
+    data = unpack(pack(sources(runs["dst"], runs["nlg"])) or "")
     assert len(data["dialogues"]) == 22
     assert data["systems"] == ["hasty", "sturdy", "whole", "half"]
     assert all(len(raw[4]) == 4 for raw in data["dialogues"])
@@ -353,7 +356,7 @@ def test_a_name_in_runs_of_two_commands_is_one_system(
     run("robust", "checkdst", pair, f"SDI={pair}", "--name", name, "--profile", "trade", "--out", user)
     found = sources(runs["dst"], user)
     assert page.build(found).systems == ["hasty", "sturdy"]
-    assert unpack(explorer.pack(named(found)) or "")["systems"] == ["hasty", "sturdy", *beside]
+    assert unpack(pack(found) or "")["systems"] == ["hasty", "sturdy", *beside]
 
 
 def test_story_of_several_parts(runs: dict[str, str]) -> None:
@@ -372,14 +375,10 @@ def test_few_responses_share_a_reliability_curve() -> None:
 
 def test_other_texts_under_the_same_id_are_a_set_of_their_own(runs: dict[str, str], tmp_path: Path) -> None:
     twin = perturbed(tmp_path / "other")
-    found = named(sources(runs["dst"], twin))
-    changed = [one for one in (found[1].archive or explorer.Archive(explorer.Header())).dialogues if one.set == "SDI"]
+    found = sources(runs["dst"], twin)
+    changed = [one for one in found[1].archive.dialogues if one.set == "SDI"]
     renamed = [explorer.DialogueView(one.id, one.utterances, one.tracks, "", one.services) for one in changed]
-    from dataclasses import replace
-
-    data = unpack(
-        explorer.pack([found[0], replace(found[1], archive=explorer.Archive(explorer.Header(), renamed), name="other")])
-        or ""
-    )
+    result = replace(found[1].result, make_explorer=lambda: explorer.Archive(dialogues=renamed))
+    data = unpack(pack([found[0], replace(found[1], result=result, name="other")]) or "")
     assert data["sets"] == ["", "other"]
     assert len(data["dialogues"]) == 44

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
 from tests.report.make import EVIL, hostile, page, sources, tracked
 from troth.report import page as pages
+from troth.report import write
+from troth.report.page import render
 
 
 class Tags(HTMLParser):
@@ -51,7 +53,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def rendered(*runs: str) -> str:
     found = sources(*runs)
-    return pages.render(pages.build(found), found)
+    return render.render(pages.build(found), found)
 
 
 def parsed(text: str) -> Tags:
@@ -98,9 +100,9 @@ def test_the_same_runs_give_the_same_page(run: str) -> None:
 
 
 def test_parts_cannot_end_their_block() -> None:
-    for name in pages.SCRIPTS:
-        assert "</script" not in pages._part(name)
-    assert "</style" not in "".join(pages._part(name) for name in pages.STYLES)
+    for name in render.SCRIPTS:
+        assert "</script" not in render.part(name)
+    assert "</style" not in "".join(render.part(name) for name in render.STYLES)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ def test_report(troth: Troth, run: str, tmp_path: Path) -> None:  # noqa: F811
     result = troth("report", run, "--out", str(out))
     assert (result.code, result.out) == (0, "")
     assert result.err == f"written: {out} (0.1 MB)\n"
-    assert out.read_text().startswith(pages.MARK)
+    assert out.read_text().startswith(render.MARK)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     first = out.read_bytes()
     assert troth("report", run, "--out", str(out)).code == 0  # a page is replaced
@@ -161,6 +163,6 @@ def test_a_crash_leaves_the_old_page(run: str, tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(KeyboardInterrupt):
-        pages.write("another", str(out))
+        write.report(run, out=str(out))
     assert out.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

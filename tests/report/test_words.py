@@ -1,4 +1,4 @@
-"""Numbers and names in plain words."""
+"""Numbers, lists and titles as sentences have them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ def test_shares(value: float, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "expected"),
+    ("title", "expected"),
     [
-        ("jga", "Joint goal accuracy"), ("fga@0.5", "FGA, λ = 0.5"), ("cjga:NED", "cJGA under NED"),
-        ("jga:v3", "Joint goal accuracy under v3"), ("jga_v1-5", "JGA over the wordings"),
-        ("jga_a+b", "JGA over the wordings"), ("ss_jga", "Schema sensitivity of JGA"),
-        ("jga_orig", "JGA, original schema"), ("faithful:u_f1", "Faithful by U-F1"),
-        ("fga@0.5_v1-2", "FGA, λ = 0.5 over the wordings"), ("fga@0.5_orig", "FGA, λ = 0.5, original schema"),
-        ("fga@0.5_drop", "FGA, λ = 0.5, relative change"), ("fga@0.5:v1", "FGA, λ = 0.5 under v1"),
-        ("jga_cat_v1-5", "JGA, categorical over the wordings"), ("ss_fga@1", "Schema sensitivity of FGA, λ = 1"),
-        ("coverage:ser", "Turns that SER covers"), ("jga_noncat", "JGA, free values"), ("new_metric", "new_metric"),
+        ("Joint goal accuracy", "joint goal accuracy"), ("cJGA, PI", "cJGA, PI"), ("SGSAcc", "SGSAcc"),
+        ("Turn match", "turn match"), ("AGA, free slots", "AGA, free slots"), ("U-F1", "U-F1"), ("jga", "jga"),
     ],
 )  # fmt: skip
-def test_names(metric: str, expected: str) -> None:
-    assert words.name(metric) == expected
+def test_titles_within_a_sentence(title: str, expected: str) -> None:
+    assert words.inline(title) == expected
 
 
 @pytest.mark.parametrize(
-    ("metric", "expected"),
-    [("jga", "joint goal accuracy"), ("cjga:PI", "cJGA under PI"), ("sgsacc", "SGSAcc"), ("turn_match", "turn match")],
-)
-def test_names_within_a_sentence(metric: str, expected: str) -> None:
-    assert words.inline(metric) == expected
+    ("title", "variant", "expected"),
+    [
+        ("Joint goal accuracy, v3", "v3", "Joint goal accuracy"), ("cjga:NED", "NED", "cjga"), ("FGA", "", "FGA"),
+        ("cJGA under NED", "NED", "cJGA"),
+        ("AGA, free slots", "v1", "AGA, free slots"),
+    ],
+)  # fmt: skip
+def test_families(title: str, variant: str, expected: str) -> None:
+    assert words.family(title, variant) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,11 +59,14 @@ def test_counts() -> None:
 def test_figures() -> None:
     assert words.figure(None) == "–"
     assert words.figure(Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, "")) == "50.0 ±10.0"
-    assert words.figure(Score("s", "ss_jga", "all", 0.7, 0.6, 0.8, 2, "")) == "0.70 ±0.10"
+    assert words.figure(Score("s", "ss_jga", "all", 0.519, 0.419, 0.619, 2, "")) == "51.9 ±10.0"
+    assert words.figure(Score("s", "pmi", "all", -3.2, -4.0, -3.0, 2, "", scale="number")) == "-3.200 ±0.500"
+    assert words.figure(Score("s", "jga", "all", 0.5, None, None, 2, "")) == "50.0"
     assert words.figure(Score("s", "jga", "all", None, None, None, 0, "", "no unit")) == "–"
 
 
-def test_units_and_profiles() -> None:
+def test_rules_of_a_signature() -> None:
     signature = "JGA|profile:sgd|unit:frame|match:fuzzy-indel|n:2|v:0.1.0"
-    assert words.unit(signature) == "frames"
-    assert words.profile(signature) == "sgd"
+    assert words.units(signature) == "frames"
+    assert words.rules(signature)["profile"] == "sgd"
+    assert words.units("BLEU") == "units"

@@ -96,7 +96,7 @@ class Source:
                 raise self._damaged(f"rows.parquet: '{name}' has gaps")
             least = 0 if name == "den" else -LARGEST
             if kind == "numbers" and rows.height and not column.is_between(least, LARGEST).all():  # NaN is not, either
-                raise self._damaged(f"rows.parquet: '{name}' holds a number that cannot be one of a score")
+                raise self._damaged(f"rows.parquet: '{name}' holds an impossible number")
 
     def _damaged(self, what: str) -> UserError:
         return UserError(what, file=self.path, hint=AGAIN)

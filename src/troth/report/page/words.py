@@ -61,8 +61,8 @@ def inline(title: str) -> str:
 
 
 def family(title: str, variant: str) -> str:
-    """The title of the metric that one is derived from: "Joint goal accuracy" of "Joint goal accuracy, v3"."""
-    return title.removesuffix(variant).rstrip(":, ") if variant else title
+    """The title of the metric that one is derived from: "cJGA" of "cJGA under NED", "FGA, λ = 1" of "FGA, λ = 1, v3"."""
+    return title.removesuffix(variant).rstrip(":, ").removesuffix(" under") if title.endswith(variant) else title
 
 
 def rules(signature: str) -> dict[str, str]:

@@ -1,0 +1,80 @@
+"""Comparing and gating in Python: results and run folders alike, margins as fractions, units joined by their keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import troth
+from tests.report.make import GOLD, HASTY, STURDY, result
+from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.report.compare import compare, gate
+from troth.storage.result import Result
+from troth.tracking.score import dst
+
+
+@pytest.fixture(scope="module")
+def results() -> tuple[Result, Result]:
+    both = dst(GOLD, HASTY, STURDY, metrics="jga,fga@0.5", resamples=10)
+    return both.only("hasty"), both.only("sturdy")
+
+
+def test_results_and_folders_alike(results: tuple[Result, Result], tmp_path: Path) -> None:
+    for name, one in zip(("old", "new"), results, strict=True):
+        one.save(tmp_path / name)
+    expected = compare(*results, metrics=["jga", "fga@0.5"])
+    assert [(one.base, one.system, one.metric) for one in expected] == [
+        ("hasty", "sturdy", "jga"),
+        ("hasty", "sturdy", "fga@0.5"),
+    ]
+    assert compare(tmp_path / "old", str(tmp_path / "new"), metrics="jga,fga@0.5") == expected
+    assert compare(results[0], tmp_path / "new", metrics="jga, fga@0.5") == expected
+    assert gate(tmp_path / "old", results[1], metric="jga", margin=0.01) == gate(*results, metric="jga", margin=0.01)
+
+
+def test_public_names(results: tuple[Result, Result], tmp_path: Path) -> None:
+    assert troth.compare is compare
+    assert troth.gate is gate
+    written = troth.report(*results, out=tmp_path / "page.html")
+    assert written == (str(tmp_path / "page.html"), [])
+    assert "hasty and sturdy" in (tmp_path / "page.html").read_text()
+
+
+def test_several_systems_of_one_result(results: tuple[Result, Result]) -> None:
+    both = dst(GOLD, HASTY, STURDY, metrics="jga", resamples=10)
+    assert compare(both) == compare(*results)
+    with pytest.raises(UserError, match="a gate takes two systems, and these runs hold 3"):
+        gate(both, results[0], metric="jga", margin=0.01)
+    with pytest.raises(UserError, match="two systems or more"):
+        compare(results[0])
+
+
+def test_a_result_against_itself_is_known_by_its_place(results: tuple[Result, Result]) -> None:
+    (one,) = compare(results[0], results[0])
+    assert (one.base, one.system, one.difference, one.p_holm) == ("run 1", "run 2", 0.0, 1.0)
+
+
+def test_the_order_of_rows_changes_nothing(results: tuple[Result, Result]) -> None:
+    base, new = results
+    shuffled = replace(new, make_rows=lambda: new.rows().sample(fraction=1.0, shuffle=True, seed=3))
+    assert compare(base, shuffled) == compare(base, new)
+    assert gate(base, shuffled, metric="jga", margin=0.01) == gate(base, new, metric="jga", margin=0.01)
+
+
+def test_margins_are_fractions(results: tuple[Result, Result]) -> None:
+    assert gate(*reversed(results), metric="jga", margin=0.005).verdict == "worse"
+    for points in (0.25, 0.5, 1):
+        with pytest.raises(UserError, match=r"a margin is a fraction: 0\.005 is half a point"):
+            gate(*results, metric="jga", margin=points)
+    with pytest.raises(UserError, match="0 or more"):
+        gate(*results, metric="jga", margin=-0.1)
+
+
+def test_a_margin_of_what_is_no_share_may_be_large() -> None:
+    """A log ratio has no points."""
+    pmi = Metric("pmi_faith", "PMI-Faith", scale="number")
+    outcome = gate(result("a", pmi, 150), result("b", pmi, 10), metric="pmi_faith", margin=2.5)
+    assert (outcome.verdict, outcome.scale) == ("not worse", "number")
