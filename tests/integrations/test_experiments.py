@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -125,7 +126,7 @@ def mlflow(monkeypatch: pytest.MonkeyPatch) -> Mlflow:
 
 
 def test_mlflow(mlflow: Mlflow, run: Path, page: Path) -> None:
-    made = troth.to_mlflow(run, report=page, step=3)
+    made = troth.integrations.to_mlflow(run, report=page, step=3)
     assert mlflow.metrics == made == experiments.entries(run).metrics
     assert mlflow.steps == [3]
     assert mlflow.tags["troth.signature.jga"].startswith("JGA|profile:sgd|")
@@ -136,13 +137,13 @@ def test_mlflow(mlflow: Mlflow, run: Path, page: Path) -> None:
 
 def test_mlflow_takes_the_run_that_is_open(mlflow: Mlflow, result: Any) -> None:
     mlflow.active = True
-    troth.to_mlflow(result)
+    troth.integrations.to_mlflow(result)
     assert (mlflow.started, mlflow.active, mlflow.artifacts) == (0, True, [])
 
 
 def test_mlflow_in_pieces(mlflow: Mlflow) -> None:
     scores = [Score("a", f"m{place}", "all", 0.5, 0.4, 0.6, 1, "M") for place in range(500)]
-    troth.to_mlflow(type("Made", (), {"scores": scores})())
+    troth.integrations.to_mlflow(type("Made", (), {"scores": scores})())
     assert (len(mlflow.metrics), len(mlflow.tags)) == (1500, 502)
 
 
@@ -195,7 +196,7 @@ def wandb(monkeypatch: pytest.MonkeyPatch) -> Wandb:
 
 
 def test_wandb(wandb: Wandb, run: Path, page: Path) -> None:
-    made = troth.to_wandb(run, report=page, step=3)
+    made = troth.integrations.to_wandb(run, report=page, step=3)
     assert wandb.logged == made == experiments.entries(run).metrics
     assert wandb.steps == [3]
     assert wandb.settings["troth"]["signatures"]["fga_0_5"].startswith("FGA@0.5|")
@@ -206,11 +207,11 @@ def test_wandb(wandb: Wandb, run: Path, page: Path) -> None:
 
 def test_wandb_takes_the_run_that_is_open(wandb: Wandb, result: Any) -> None:
     wandb.run = wandb
-    troth.to_wandb(result)
+    troth.integrations.to_wandb(result)
     assert (wandb.project, wandb.finished, wandb.files) == ("", False, [])
 
 
-@pytest.mark.parametrize(("name", "log"), [("mlflow", troth.to_mlflow), ("wandb", troth.to_wandb)])
+@pytest.mark.parametrize(("name", "log"), [("mlflow", experiments.to_mlflow), ("wandb", experiments.to_wandb)])
 def test_bad_input(monkeypatch: pytest.MonkeyPatch, result: Any, tmp_path: Path, name: str, log: Any) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UserError, match=rf"^{name} is not installed \(pip install {name}\)$"):
@@ -235,7 +236,7 @@ def test_the_real_mlflow(run: Path, page: Path, tmp_path: Path, kind: str, monke
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/log.db" if kind == "sqlite" else (tmp_path / "log").as_uri())
     mlflow.set_experiment("troth")
     with mlflow.start_run() as active:
-        made = troth.to_mlflow(run, report=page)
+        made = troth.integrations.to_mlflow(run, report=page)
     client = mlflow.MlflowClient()
     logged = client.get_run(active.info.run_id).data
     assert logged.metrics == pytest.approx(made)
@@ -251,6 +252,6 @@ def test_the_real_wandb(run: Path, page: Path, tmp_path: Path, monkeypatch: pyte
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     with wandb.init(project="troth", mode="offline") as active:
-        made = troth.to_wandb(run, report=page)
+        made = troth.integrations.to_wandb(run, report=page)
         assert {key: active.summary[key] for key in made} == made
         assert active.config["troth"]["signatures"]["jga"].startswith("JGA|profile:sgd|")

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from troth import demo
+from troth.core.metric import Metric
 from troth.core.score import Score
 from troth.report import compare
-from troth.core.metric import Metric
 from troth.storage.result import Result
 from troth.tracking.score import dst
 

@@ -61,7 +61,7 @@ def frames(
 def values(units: Frames, metric: str) -> list[float | None]:
     """The metric of each unit, None where it does not apply."""
     parts = find(metric).compute(units)
-    return [num if den else None for num, den in zip(parts.num.tolist(), parts.den.tolist(), strict=True)]
+    return [num / den if den else None for num, den in zip(parts.num.tolist(), parts.den.tolist(), strict=True)]
 
 
 def mean(units: Frames, metric: str) -> float | None:

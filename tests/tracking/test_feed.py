@@ -63,9 +63,7 @@ def test_errors_of_any_share_are_told(tmp_path: Path, workers: int) -> None:
     with pytest.raises(UserError, match=r"dialogues_002.json: dialogue demo_99: predicted, but gold has no such"):
         scores(gold, pred, workers)
     pred = write(tmp_path / "twice", [pred_items[:8], pred_items[8:16], [*pred_items[16:], pred_items[0]]])
-    with pytest.raises(
-        UserError, match=r"dialogues_002.json: dialogue figure_1: duplicate dialogue id"
-    ):
+    with pytest.raises(UserError, match=r"dialogues_002.json: dialogue figure_1: duplicate dialogue id"):
         scores(gold, pred, workers)
     pred = write(tmp_path / "broken", [pred_items[:8], pred_items[8:16], pred_items[16:]])
     for name in ("dialogues_002.json", "dialogues_001.json"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class TrackedSystem:
     frames: Frames
     counts: Mapping[str, int]
     missing: Sequence[str] = ()  # dialogues without a prediction
+    near_misses: Counter[tuple[str, str]] = field(default_factory=Counter)  # by slot and difference in writing
     slots: Sequence[str] = ()  # names of slots, where scores by slot are asked for,
     slot_table: Floats | None = None  # and their table
 
@@ -40,7 +42,8 @@ class TrackedSystem:
     def of(cls, name: str, scorer: Scorer) -> TrackedSystem:
         counts = asdict(scorer.counts())
         slots = scorer.slot_table() if scorer.by_slot else None
-        return cls(name, scorer.frames(), counts, scorer.missing, list(scorer.slots), slots)
+        lists = (scorer.missing, scorer.near_misses, list(scorer.slots))
+        return cls(name, scorer.frames(), counts, *lists, slots)
 
     def parts(self, metric: Metric) -> Parts:
         """A metric over all units."""

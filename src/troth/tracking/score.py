@@ -18,6 +18,7 @@ from troth.stats.estimates import Resampling, scores
 from troth.storage.explorer import Archive, Header
 from troth.storage.result import Result, check_out
 from troth.tracking import metrics as measures
+from troth.tracking import near_misses
 from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
 from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
@@ -120,6 +121,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
         _scores(systems, metrics, grouping, Resampling(settings.resamples, settings.seed)),
         metrics,
         counts={system.name: system.counts for system in systems},
+        notes=[f"{system.name}: {line}" for system in systems for line in near_misses.lines(system.near_misses)],
         arguments=_arguments(source, preds, settings),
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,

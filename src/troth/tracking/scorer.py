@@ -18,6 +18,7 @@ from troth.core.errors import PredictionError, UserError
 from troth.core.parts import Floats
 from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
+from troth.tracking.near_misses import difference
 from troth.tracking.profiles import Profile
 from troth.tracking.states import EMPTY, Comparer, Kinds, Side, Values
 
@@ -54,6 +55,7 @@ class Scorer:
         self.services: dict[str, int] = {}
         self.slots: dict[str, int] = {}
         self.gold_services: set[str] = set()
+        self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
         self._counts = Counts()
         self._rows = array("d")
         self._slot_rows = array("d")
@@ -104,6 +106,7 @@ class Scorer:
         self.dialogues += other.dialogues
         self.missing += other.missing
         self.gold_services |= other.gold_services
+        self.near_misses += other.near_misses
         self._spans_seen |= other._spans_seen
         self._intents_seen |= other._intents_seen
         self._requests_seen |= other._requests_seen
@@ -213,6 +216,11 @@ class Scorer:
             )
         local = not missing and (compared.joint == 1.0 or self.comparer.local(was, now, compared.scores))
         code = self.services.setdefault(service, len(self.services))
+        for slot, score in () if missing else compared.scores.items():
+            if score < 1.0 and slot in now[0] and now[1].get(slot):
+                written = difference(now[0][slot], now[1][slot][0])
+                if written is not None:
+                    self.near_misses[f"{service}.{slot}", written] += 1
         if self.by_slot:
             for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
                 name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))

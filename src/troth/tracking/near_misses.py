@@ -1,0 +1,67 @@
+"""Near misses: wrong values that equal gold once some small difference in writing is taken away.
+
+Hundreds of wrong values of one slot that differ from gold by spaces alone are a fault of the writing, not of the
+tracker. Each wrong value is tried against a list of differences, the smallest first, and counted under the first one
+that explains it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+FEWEST = 5  # near misses of one slot and one kind that are worth a line
+SHOWN = 5  # lines per system
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
+
+
+def _words(text: str) -> str:
+    return " ".join(_NUMBERS.get(word, word) for word in text.lower().split())
+
+
+def _plain(text: str) -> str:
+    letters = unicodedata.normalize("NFKD", text.lower())
+    return "".join(c for c in letters if c.isalnum())
+
+
+_TIME = re.compile(r"(?:after|before|by|at|around)?\s*(\d{1,2})\s*[:.h]?\s*(\d{2})?\s*([ap])?\.?\s*m?\.?")
+
+
+def _clock(text: str) -> str:
+    """A time of day as HH:MM; other text as it is."""
+    time = _TIME.fullmatch(text.lower().strip())
+    if time is None or not (time[2] or time[3]):
+        return text
+    hour = int(time[1]) % 12 + 12 * (time[3] == "p") if time[3] else int(time[1])
+    return f"{hour:02d}:{time[2] or '00'}"
+
+
+DIFFERENCES: dict[str, Callable[[str], str]] = {
+    "letter case is ignored": str.lower,
+    "spaces go": lambda text: "".join(text.lower().split()),
+    "punctuation and accents go": _plain,
+    "a leading 'the' or 'a' goes": lambda text: _plain(re.sub(r"^(?:the|an?)\s+", "", text.lower())),
+    "numbers are written as digits": lambda text: _plain(_words(text)),
+    "times are written as HH:MM": _clock,
+}
+
+
+@lru_cache(maxsize=1 << 16)
+def difference(gold: tuple[str, ...], pred: str) -> str | None:
+    """The smallest difference in writing between a wrong value and one of gold's; None if it is more than that."""
+    for name, reduce in DIFFERENCES.items():
+        reduced = reduce(pred)
+        if reduced and any(reduced == reduce(value) for value in gold):
+            return name
+    return None
+
+
+def lines(counts: Counter[tuple[str, str]]) -> Iterator[str]:
+    """One line for each slot and difference that explains many wrong values, the most frequent first."""
+    for (slot, name), count in counts.most_common(SHOWN):
+        if count >= FEWEST:
+            yield f"{count} wrong {slot} values equal gold once {name}"
