@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, Corpus, Troth
 from tests.cli.test_bad_input import told, tree
 from troth.core.version import __version__
+from troth.readers import FORMATS, read
 
 GAPS = """\
 {"context": "<user> a room", "dial_id": "mul0001-0", "gold": "hotel area north", "pred": "hotel area north"}
@@ -84,6 +86,28 @@ def test_convert_from_stdin(fine: Troth, tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
+def test_every_format_that_can_be_written_is_in_the_help(fine: Troth) -> None:
+    able = {name for name in FORMATS if FORMATS.load(name).FORMAT.writes}
+    listed = re.search(r"Format to write: ([\w, ]+?) or (\w+)\.", " ".join(fine("convert", "--help").out.split()))
+    assert listed is not None
+    assert {*listed[1].split(", "), listed[2]} == able
+
+
+def test_multiwoz_to_sgd_and_back_scores_as_before(fine: Troth, tmp_path: Path) -> None:
+    """The schema is written with the dialogues, and states survive the way there and back."""
+    gold, sgd, again = (str(tmp_path / name) for name in ("data.json", "sgd", "again.json"))
+    metadata = {"hotel": {"semi": {"area": "north", "name": ""}, "book": {"booked": [], "people": "2"}}}
+    log = [{"text": "For two, in the north.", "metadata": {}}, {"text": "Which price?", "metadata": metadata}]
+    Path(gold).write_text(json.dumps({"MUL0001.json": {"log": log}}))
+    written = fine("convert", gold, sgd, "--to", "sgd", "--json").json()["files"]
+    assert [Path(file).name for file in written] == ["dialogues_001.json", "schema.json"]
+    fine("convert", sgd, again, "--to", "multiwoz")
+    assert list(read(again)) == list(read(gold))
+    scores = fine("dst", sgd, f"s={again}", "--metrics", "jga,intent_accuracy", "--json").json()
+    assert scores[0]["value"] == 1
+    assert scores[1]["value"] is None, "a prediction without intents is not scored for them"
+
+
 # -- ls ----------------------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +116,7 @@ def test_ls(fine: Troth) -> None:
     assert list(listed) == [
         "metrics",
         "profiles",
+        "robustness metrics",
         "response metrics",
         "grounding metrics",
         "formats",
@@ -99,9 +124,9 @@ def test_ls(fine: Troth) -> None:
         "perturbations",
         "backends",
     ]
-    assert {"jga", "aga", "sa", "fga@λ", "turn_match", "tagging_f1"} < listed["metrics"].keys()
+    assert {"jga", "aga", "sa", "fga@0.5", "turn_match", "tagging_f1"} < listed["metrics"].keys()
     assert list(listed["profiles"]) == ["sgd", "sgd-exact", "nemo", "trade", "trippy", "mwzeval", "checkdst"]
-    assert {"sgd", "jsonl", "trade", "trippy", "trippy-pred", "mwzeval", "checkdst", "parlai"} <= listed[
+    assert {"sgd", "jsonl", "trade", "trippy", "trippy-pred", "hi-dst", "mwzeval", "checkdst", "parlai"} <= listed[
         "formats"
     ].keys()
     assert all(text for kind in listed.values() for text in kind.values())

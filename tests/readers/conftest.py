@@ -88,6 +88,27 @@ _TRIPPY_PRED = [
     }
     for turn in range(2)
 ]
+_HI_DST = {
+    "MUL0001.json": {
+        "0": {
+            "a_sys": " ",
+            "a_usr": "a room in the north",
+            "gt": {"hotel-area": "north"},
+            "gt_turn": {"hotel-area": "north"},
+            "pr": {"hotel-area": "east"},
+            "pr_turn": {"hotel-area": "east"},
+            "slots": {"hotel-area": [2, ["0.1", "0.9"]]},
+        },
+        "1": {
+            "a_sys": "how many nights ?",
+            "a_usr": "three , and cheap",
+            "gt": {"hotel-area": "north", "hotel-stay": "3", "hotel-price": "cheap"},
+            "gt_turn": {"hotel-stay": "3", "hotel-price": "cheap"},
+            "pr": {"hotel-area": "east", "hotel-stay": "3"},
+            "pr_turn": {"hotel-stay": "3"},
+        },
+    }
+}
 _MWZEVAL = {
     "mul0001": [
         {"state": {"hotel": {"area": "north"}}, "response": "how many nights ?"},
@@ -150,6 +171,7 @@ SAMPLES: dict[str, bytes] = {
     "multiwoz": json.dumps(_MULTIWOZ, indent=1).encode(),
     "trade": json.dumps(_TRADE).encode(),
     "trade lists": json.dumps(_TRADE_LISTS, indent=4).encode(),
+    "hi-dst": json.dumps(_HI_DST, indent=4, sort_keys=True).encode(),
     "trippy": json.dumps(_TRIPPY, indent=4).encode(),
     "trippy-pred": json.dumps(_TRIPPY_PRED).encode(),
     "mwzeval": json.dumps(_MWZEVAL).encode(),

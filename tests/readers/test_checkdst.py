@@ -140,7 +140,7 @@ def test_without_predictions(read: Read) -> None:
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([line("a-0"), line("a-1"), line("a-0")], "dialogue a, turn 0: line 3: this turn stands already on line 1"),
+        ([line("a-0"), line("a-1"), line("a-0")], "dialogue a, turn 0: line 3: duplicate turn, already on line 1"),
         ([line("a-0"), "", line("b")], "line 3: 'dial_id' is 'b', without a turn's number"),
         ([line("a-x")], "dialogue a: line 1: the turn in 'dial_id' is 'x'"),
         ([line(3)], "line 1: 'dial_id' is a number, not text"),

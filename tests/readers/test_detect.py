@@ -8,7 +8,10 @@ import pytest
 
 from troth import readers
 from troth.core.errors import UserError
+from troth.core.registry import Registry
+from troth.readers import grounded
 from troth.readers.source import Document, first
+from troth.tracking.profiles import PROFILES
 
 REAL = {
     "sgd/dev/dialogues_001.json": "sgd",
@@ -63,7 +66,11 @@ def test_nothing_known(tmp_path: Path, data: bytes) -> None:
         readers.detect(str(path))
 
 
-def test_every_reader_says_what_it_reads() -> None:
-    for name in readers.FORMATS.own:
-        summary = (readers.FORMATS.load(name).__doc__ or "").splitlines()[0]
-        assert 20 < len(summary) < 100, name
+@pytest.mark.parametrize("formats", [readers.FORMATS, grounded.FORMATS], ids=["dialogues", "grounded"])
+def test_every_reader_declares_its_format(formats: Registry) -> None:
+    for name in formats.own:
+        reader = formats.load(name)
+        assert reader.FORMAT.name == name
+        assert 20 < len(reader.FORMAT.about) < 100, name
+        assert reader.FORMAT.writes == hasattr(reader, "write"), name
+        assert reader.FORMAT.profile is None or reader.FORMAT.profile in PROFILES

@@ -78,7 +78,7 @@ def test_wrong_values_anywhere(tmp_path: Path, name: str, wrong: object) -> None
         ({"id": 7}, "line 1: 'id' is a number, not text"),
         ({"history": "Who?"}, "line 1: 'history' is text, not a list"),
         ({"response": None}, "line 1: 'response' is null, not text"),
-        ({"id": "a2"}, "line 2: 'a2' stands on line 1 already"),
+        ({"id": "a2"}, "line 2: duplicate id 'a2', already on line 1"),
     ],
 )
 def test_errors_say_what_and_where(tmp_path: Path, change: dict[str, Any], said: str) -> None:

@@ -70,7 +70,7 @@ def test_pairs(read: Read) -> None:
     ("rest", "says"),
     [
         ('"turn": 2, "state": {}', "dialogue a: turn 1 is missing .turns count 0, 1, 2 … without gaps"),
-        ('"turn": 0, "state": {}', "dialogue a, turn 0: line 2: this turn stands already on line 1"),
+        ('"turn": 0, "state": {}', "dialogue a, turn 0: line 2: duplicate turn, already on line 1"),
         ('"turn": -1, "state": {}', "dialogue a: line 2: 'turn' is -1, not 0, 1, 2"),
         ('"turn": 1.5, "state": {}', "line 2: 'turn' is 1.5"),
         ('"turn": true, "state": {}', "line 2: 'turn' is "),
@@ -134,3 +134,21 @@ def test_real_round_trip(shared: Path, tmp_path: Path) -> None:
 def test_write_refuses_gaps(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="dialogue d: turn 0 is missing"):
         readers.write([Dialogue(id="d", turns=(Turn(speaker="USER", number=5),))], str(tmp_path / "out.jsonl"), "jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"dialog": "a", "turn": 0, "state": {}}', "line 1: key 'dialog' is not known .did you mean 'dialogue'"),
+        ('{"dialogue": "a", "turns": 0, "state": {}}', "line 1: key 'turns' is not known .did you mean 'turn'"),
+        ('{"dialogue": "a", "turn": 0, "staet": {}}', "line 1: key 'staet' is not known .did you mean 'state'"),
+        ('{"dialogue": "a", "turn": 0, "pred": {}}', "turn 0: line 1: the object has no 'state'"),
+    ],
+)
+def test_a_misspelt_key_that_is_needed(read: Read, line: str, says: str) -> None:
+    """Line and key are named even where the misspelling hides the format."""
+    with pytest.raises(UserError, match=says):
+        read(line)
+    good = '{"dialogue": "b", "turn": 0, "state": {}}'
+    with pytest.raises(UserError, match=says.replace("line 1", "line 2")):
+        read(f"{good}\n{line}")

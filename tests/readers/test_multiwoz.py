@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 
 from troth import readers
 from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, State, Turn
 
 Read = Callable[..., list[Any]]
-State = dict[str, dict[str, tuple[str, ...]]]
+Held = dict[str, dict[str, tuple[str, ...]]]
 
 
 def dialogue(*states: object, text: str = "hello") -> dict[str, Any]:
@@ -23,7 +25,7 @@ def dialogue(*states: object, text: str = "hello") -> dict[str, Any]:
     return {"MUL0001.json": {"log": log}}
 
 
-def state(turn: Any) -> State:
+def state(turn: Any) -> Held:
     return {frame.service: frame.state.slot_values for frame in turn.frames}
 
 
@@ -125,5 +127,109 @@ def test_bad(read: Read, log: object, says: str) -> None:
 
 def test_one_dialogue_under_two_spellings(read: Read) -> None:
     data: object = {"MUL0001.json": {"log": []}, "mul0001": {"log": []}}
-    with pytest.raises(UserError, match=r"dialogue mul0001: stands here twice, as 'MUL0001\.json' and 'mul0001'"):
+    with pytest.raises(UserError, match=r"dialogue mul0001: duplicate dialogue: 'MUL0001\.json' and 'mul0001'"):
         read(data, "multiwoz")
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def test_write(read: Read, samples: dict[str, bytes], tmp_path: Path) -> None:
+    """As the release has it: its names of files and slots, and every domain in every state."""
+    items = read(samples["multiwoz"])
+    out = tmp_path / "data.json"
+    readers.write(items, str(out), "multiwoz")
+    assert list(readers.read(str(out))) == items
+    entry = json.loads(out.read_bytes())["MUL0001.json"]
+    assert entry["goal"] == {}
+    assert [turn["text"] for turn in entry["log"]][:2] == ["Somewhere cheap to sleep.", "In which part?"]
+    metadata = entry["log"][3]["metadata"]
+    assert metadata["hotel"]["semi"]["area"] == "north|east"
+    assert metadata["hotel"]["book"] == {"booked": [], "people": "2", "day": "", "stay": ""}
+    assert metadata["train"] == {
+        "book": {"booked": [], "people": ""},
+        "semi": {"leaveAt": "", "destination": "", "day": "", "arriveBy": "", "departure": ""},
+    }
+    assert set(metadata) == {"taxi", "police", "restaurant", "hospital", "hotel", "attraction", "train"}
+
+
+@pytest.mark.parametrize("file", ["test.json.zip", "val.json.zip"])
+def test_real_round_trip(shared: Path, tmp_path: Path, file: str) -> None:
+    items = list(readers.read(str(shared / "data/multiwoz" / file)))
+    out = str(tmp_path / "data.json")
+    readers.write(items, out, "multiwoz")
+    assert list(readers.read(out)) == items
+
+
+@pytest.mark.parametrize(
+    ("turns", "says"),
+    [
+        ((Turn("SYSTEM", "hi"), Turn("USER")), "turn 0: the system speaks first, or twice in a row"),
+        ((Turn("USER"), Turn("SYSTEM"), Turn("SYSTEM")), "turn 1: the system speaks first, or twice in a row"),
+        ((Turn("USER", number=1),), "dialogue d: turn 0 is missing"),
+        *(
+            ((Turn("USER", frames=(Frame("hotel", State(slot_values={slot: (value,)})),)),), "cannot be written")
+            for slot, value in (("name", "a|b"), ("name", "none"), ("Name", "a"), ("name", " a"), ("book booked", "a"))
+        ),
+    ],
+)
+def test_write_refuses(tmp_path: Path, turns: tuple[Turn, ...], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        readers.write([Dialogue(id="d", turns=turns)], str(tmp_path / "out.json"), "multiwoz")
+
+
+# -- as SGD ------------------------------------------------------------------------------------------------------------
+
+
+def test_as_sgd(samples: dict[str, bytes], tmp_path: Path) -> None:
+    """Complete SGD: every key of the release in every frame, intents by what changes, spans, and a schema."""
+    (tmp_path / "data.json").write_bytes(samples["multiwoz"].replace(b'"dontcare"', b'"East. We"'))
+    readers.convert(tmp_path / "data.json", tmp_path / "sgd", "sgd")
+    ((dialogue,),) = [json.loads(file.read_bytes()) for file in (tmp_path / "sgd").glob("dialogues_*.json")]
+    assert dialogue["services"] == ["hotel"]
+    first, system, second, _ = dialogue["turns"]
+    assert first["frames"] == [
+        {
+            "service": "hotel",
+            "slots": [],
+            "actions": [],
+            "state": {"active_intent": "find_hotel", "requested_slots": [], "slot_values": {"pricerange": ["cheap"]}},
+        }
+    ]
+    assert system == {"speaker": "SYSTEM", "utterance": "In which part?", "frames": []}
+    assert second["frames"][0]["state"]["active_intent"] == "book_hotel"
+    (span,) = second["frames"][0]["slots"]
+    assert second["utterance"][span["start"] : span["exclusive_end"]] == "east. We"
+    schema = readers.schema(str(tmp_path / "sgd"))
+    slots = {slot.name: slot for slot in schema["hotel"].slots}
+    assert slots["area"].is_categorical
+    assert slots["area"].possible_values == ("east", "north")
+    assert not slots["name"].is_categorical
+    assert [intent.name for intent in schema["hotel"].intents] == ["find_hotel", "book_hotel"]
+    assert all(slot.description for service in schema.values() for slot in service.slots)
+
+
+def test_real_as_sgd(shared: Path, tmp_path: Path) -> None:
+    """States stay what they are, and the schema knows every slot and every categorical value."""
+    path = shared / "data/multiwoz/val.json.zip"
+    readers.convert(path, tmp_path / "sgd", "sgd")
+    schema = readers.schema(str(tmp_path / "sgd"))
+    known = {
+        (name, slot.name): set(slot.possible_values) if slot.is_categorical else None
+        for name, service in schema.items()
+        for slot in service.slots
+    }
+    spans = 0
+    for before, after in zip(readers.gold(str(path)), readers.gold(str(tmp_path / "sgd")), strict=True):
+        assert [turn.text for turn in before.turns] == [turn.text for turn in after.turns]
+        for (_, old), (_, new) in zip(before.user_turns(), after.user_turns(), strict=True):
+            assert [(f.service, f.state and f.state.slot_values) for f in old.frames] == [
+                (f.service, f.state and f.state.slot_values) for f in new.frames
+            ]
+            for frame in new.frames:
+                assert frame.state is not None
+                for slot, values in frame.state.slot_values.items():
+                    closed = known[frame.service, slot]
+                    assert closed is None or set(values) - {"dontcare"} <= closed
+                spans += len(frame.spans or ())
+    assert spans > 1000

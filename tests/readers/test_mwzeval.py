@@ -46,13 +46,18 @@ def test_real_states(shared: Path) -> None:
 
 
 def test_small(read: Read) -> None:
-    (found,) = read({"MUL0001": [{"response": "a"}, {"state": {"hotel": {"area": "x", "name": ""}, "taxi": {}}}]})
+    """A predicted `none` counts as a value in mwzeval, so it is kept."""
+    (found,) = read({"MUL0001": [{"response": "a"}, {"state": {"hotel": {"area": "x", "name": "none"}, "taxi": {}}}]})
     assert found == Dialogue(
         id="mul0001",
         turns=(
             Turn(speaker="USER", number=0),
             Turn(speaker="SYSTEM", text="a"),
-            Turn(speaker="USER", number=1, frames=(Frame("hotel", State(slot_values={"area": ("x",)})),)),
+            Turn(
+                speaker="USER",
+                number=1,
+                frames=(Frame("hotel", State(slot_values={"area": ("x",), "name": ("none",)})),),
+            ),
         ),
         services=("hotel",),
     )

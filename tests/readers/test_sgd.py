@@ -62,3 +62,29 @@ def test_multiwoz_22_spans_that_copy_from_another_slot(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(schema))
     result = dst(str(file), f"s={file}", resamples=1)
     assert result["jga"].value == result["tagging_f1"].value == 1.0
+
+
+@pytest.mark.parametrize("split", ["dev", "other"])
+def test_schema_one_folder_up(samples: dict[str, bytes], tmp_path: Path, split: str) -> None:
+    """MultiWOZ 2.2 has one schema for all splits, in the folder above them."""
+    folder = tmp_path / split
+    folder.mkdir()
+    (folder / "dialogues_001.json").write_bytes(samples["sgd"])
+    (tmp_path / "schema.json").write_text('[{"service_name": "Hotels_1"}]')
+    for path in (folder, folder / "dialogues_001.json"):
+        schema = readers.schema_beside(str(path))
+        assert (None if schema is None else list(schema)) == (["Hotels_1"] if split == "dev" else None)
+    (folder / "schema.json").write_text('[{"service_name": "Hotels_2"}]')
+    assert list(readers.schema_beside(str(folder)) or ()) == ["Hotels_2"]
+
+
+def test_schema_above_the_current_folder(
+    samples: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "test"
+    folder.mkdir()
+    (folder / "dialogues_001.json").write_bytes(samples["sgd"])
+    (tmp_path / "schema.json").write_text('[{"service_name": "Hotels_1"}]')
+    monkeypatch.chdir(folder)
+    for path in (".", "dialogues_001.json"):
+        assert list(readers.schema_beside(path) or ()) == ["Hotels_1"]

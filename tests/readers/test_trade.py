@@ -52,7 +52,7 @@ TURN: dict[str, Any] = {"gt": {}, "pr": {}}
     [
         ({"0": TURN, "1": TURN, "3": TURN}, "dialogue mul0001: turn 2 is missing"),
         ({"1": TURN}, "turn 0 is missing"),
-        ({"0": TURN, "00": TURN}, "dialogue mul0001, turn 0: stands here twice"),
+        ({"0": TURN, "00": TURN}, "dialogue mul0001, turn 0: duplicate turn"),
         ({"x": TURN}, "the turn's number is 'x'"),
         ({"-1": TURN}, "the turn's number is '-1'"),
         ({"²": TURN}, "the turn's number is '²'"),

@@ -43,8 +43,8 @@ def test_slot_names(read: Read) -> None:
     ("turns", "says"),
     [
         ({"0": [1], "2": [1]}, "dialogue mul0001: turn 1 is missing"),
-        ({"0": [1, 2]}, "dialogue mul0001, turn 0: 2 stands where 0 or 1 should"),
-        ({"0": [1, None]}, "null stands where 0 or 1 should"),
+        ({"0": [1, 2]}, "dialogue mul0001, turn 0: 2 where 0 or 1 is expected"),
+        ({"0": [1, None]}, "null where 0 or 1 is expected"),
         ({"0": 1}, "the turn is a number, not a list"),
     ],
 )
@@ -102,7 +102,7 @@ def test_tokenised(value: str, expected: str) -> None:
     ("rows", "says"),
     [
         ([row(["test", "MUL0001.json", "1"])], "dialogue mul0001: turn 0 is missing"),
-        ([row(["test", "MUL0001.json", "0"])] * 2, "dialogue mul0001, turn 0: stands here twice"),
+        ([row(["test", "MUL0001.json", "0"])] * 2, "dialogue mul0001, turn 0: duplicate turn"),
         ([row(["test", "MUL0001.json", "x"])], "dialogue mul0001: the turn in 'guid' of entry 0 is 'x'"),
         ([row(["test", "0"])], r"'guid' of entry 0 is not \[set, dialogue, turn\]"),
         ([row("nothing")], r"'guid' of entry 0 is not \[set, dialogue, turn\]"),

@@ -13,7 +13,7 @@ from troth.core.errors import UserError
 from troth.core.records import Dialogue
 
 Read = Callable[..., list[Any]]
-WRITABLE = ("checkdst", "jsonl", "mwzeval", "sgd")
+WRITABLE = ("checkdst", "jsonl", "multiwoz", "mwzeval", "sgd")
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_no_such_folder(tmp_path: Path, items: list[Any], format: str) -> None:
 
 @pytest.mark.parametrize("format", sorted(set(readers.FORMATS.own) - set(WRITABLE)))
 def test_formats_that_are_only_read(tmp_path: Path, items: list[Any], format: str) -> None:
-    with pytest.raises(UserError, match=r"can be read, but not written .can be written: checkdst, jsonl, mwzeval, sgd"):
+    with pytest.raises(
+        UserError, match=r"can be read, but not written .can be written: checkdst, jsonl, multiwoz, mwzeval, sgd"
+    ):
         readers.write(items, str(tmp_path / "out"), format)
 
 
@@ -70,7 +72,7 @@ def test_unknown_format(tmp_path: Path, items: list[Any]) -> None:
         readers.write(items, str(tmp_path / "out"), "json")
 
 
-@pytest.mark.parametrize("format", ["sgd", "mwzeval"])
+@pytest.mark.parametrize("format", ["sgd", "mwzeval", "multiwoz"])
 def test_pairs_have_two_sides(read: Read, samples: dict[str, bytes], tmp_path: Path, format: str) -> None:
     with pytest.raises(UserError, match=r"dialogue mul0001: .* holds gold or predictions, not both"):
         readers.write(read(samples["trade"]), str(tmp_path / "out"), format)

@@ -36,9 +36,9 @@ def labelled(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
 
 
 def named(item: str) -> tuple[str, str]:
-    """`NAME=PATH` in two; the name is empty where none is given."""
+    """`NAME=PATH` in two; the name is empty where none is given. A path that exists as written is a path."""
     name, equals, path = item.partition("=")
-    return (name, path) if equals and "/" not in name else ("", item)
+    return ("", item) if not equals or "/" in name or os.path.lexists(item) else (name, path)
 
 
 def stem(path: str, depth: int = 1) -> str:

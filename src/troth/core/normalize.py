@@ -27,6 +27,12 @@ def dialogue_id(name: str) -> str:
     return found[1].lower() if found else name
 
 
+def multiwoz_file(id: str) -> str:
+    """A dialogue id in the spelling of MultiWOZ's own files: `mul0484` is `MUL0484.json`."""
+    found = _MULTIWOZ_ID.match(id)
+    return f"{found[1].upper()}.json" if found else id
+
+
 def multiwoz_slot(domain: str, slot: str) -> str:
     """One name for a MultiWOZ slot, without domain and without `book`: `hotel-book_people` is `people`."""
     name = slot.lower().replace(" ", "").replace("_", "")

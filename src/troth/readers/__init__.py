@@ -1,38 +1,31 @@
 """Readers: one file per format, all giving the same records.
 
-A reader is a module (or any object) with
-
-    detect(document) -> bool          does this document look like the format? Decided by content, not by name
-    read(document) -> Iterator[Dialogue | Pair]
-                                      dialogues; pairs where the format holds gold and prediction together
-    write(dialogues, out) -> None     optional: what `troth convert` calls; `out` is a path that does not exist yet
-
-                                      (PAIRS = True where it takes pairs, too)
-
-and a docstring whose first line `troth ls` shows. Readers of others plug in through the entry point group
-`troth.readers`.
+A reader is a module (or any object) as `troth.readers.format.Reader` describes it. It declares its format in one
+record, `FORMAT`. Other packages add readers through the entry point group `troth.readers`.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.options import one_of
 from troth.core.records import Dialogue, Pair, Schema, Service
 from troth.core.registry import Registry
 from troth.readers import source
-from troth.readers.decode import decode
+from troth.readers.decode import LAYOUT, unique
+from troth.readers.format import Format, recognise
+from troth.storage.files import check_new, new_file, new_folder
 
-LAYOUT = "see docs/formats.md for the layout"
+__all__ = ["FORMATS", "LAYOUT", "batches", "convert", "detect", "gold", "predictions", "read", "schema",
+           "schema_beside", "write"]  # fmt: skip
 
 FORMATS = Registry(
     "format",
     "troth.readers",
-    # In the order in which they are tried: the ones with the most telling marks first.
+    # In the order in which they are tried: those with the most telling marks first.
     {
         "sgd": "troth.readers.sgd",
         "parlai": "troth.readers.parlai",
@@ -40,6 +33,7 @@ FORMATS = Registry(
         "trippy-pred": "troth.readers.trippy_pred",
         "jsonl": "troth.readers.jsonl",
         "multiwoz": "troth.readers.multiwoz",
+        "hi-dst": "troth.readers.hi_dst",
         "trade": "troth.readers.trade",
         "trippy": "troth.readers.trippy",
         "mwzeval": "troth.readers.mwzeval",
@@ -48,8 +42,8 @@ FORMATS = Registry(
 
 
 def detect(path: str) -> str:
-    """The name of the format that the first document under `path` has."""
-    return _recognise(source.first(path))
+    """The name of the format of the first document under a path."""
+    return recognise(FORMATS, source.first(path))
 
 
 def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:
@@ -61,15 +55,14 @@ def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:
 def batches(
     path: str, format: str | None = None, *, states_only: bool = False, files: Sequence[str] | None = None
 ) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
-    """The dialogues of one document after the other, with the document's name: what errors need to say where.
+    """The dialogues of one document after the other, with the document's name, which errors need.
 
-    `states_only`: acts and calls are not asked for, which a reader may make use of (`read_states`). `files`: only these
-    of a folder.
+    `states_only`: acts and calls are not needed, which makes some readers faster. `files`: only these of a folder.
     """
     read: Any = None
     for document in source.documents(path, files):
         if read is None:
-            reader = FORMATS.load(format or _recognise(document))
+            reader = FORMATS.load(format or recognise(FORMATS, document))
             read = getattr(reader, "read_states", reader.read) if states_only else reader.read
         try:
             yield document.name, list(read(document))
@@ -91,81 +84,82 @@ def predictions(path: str, format: str | None = None) -> Iterator[Dialogue]:
             yield item.pred
 
 
-def write(dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema: bytes | None = None) -> None:
-    """Write dialogues in another format, whole or not at all: `out` appears when everything is in it.
+def convert(
+    path: Path, out: Path, to: str, *, format: str | None = None, side: Literal["both", "gold", "pred"] = "both"
+) -> None:
+    """Reads dialogues in one format and writes them in another; `out` must not exist yet.
 
-    `schema`: the services' schema, laid beside the dialogues where the format is a folder.
+    `side`: what to take from a file that holds gold and predictions. A schema beside the dialogues goes along where the
+    new format has a place for it. MultiWOZ's `data.json` becomes complete SGD, with intents, spans and a schema.
+
+    >>> convert("data.json", "multiwoz_as_sgd", "sgd")  # doctest: +SKIP
+    """
+    one_of("side", side, ("both", "gold", "pred"))
+    path = path_of(path)
+    document = source.beside(path, source.SCHEMA)
+    name = format or detect(path)
+    items = {"both": read, "gold": gold, "pred": predictions}[side](path, name)
+    completed = getattr(FORMATS.load(name), "completed", None)
+    if completed is not None and document is None and to in FORMATS and FORMATS.load(to).FORMAT.folder:
+        dialogues = completed(items)
+        write(dialogues, path_of(out), to, schema=dialogues.schema)
+    else:
+        write(items, path_of(out), to, schema=None if document is None else lambda: document.data)
+
+
+def write(
+    dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema: Callable[[], bytes] | None = None
+) -> None:
+    """Writes dialogues in a format, whole or not at all: `out` appears when everything is in it.
+
+    `schema`: gives the schema of the services, which is written beside the dialogues where the format is a folder. It
+    is called after the dialogues have been written.
     """
     writer = FORMATS.load(format)
     if not writer.FORMAT.writes:
         able = ", ".join(sorted(name for name in FORMATS if FORMATS.load(name).FORMAT.writes))
         raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
-    place = Path(out)
-    part = place.parent / f".{place.name}.{os.getpid()}.part"
-    try:
-        if place.exists() or place.is_symlink():
-            raise UserError("exists already", file=out, hint="name a new file or folder")
-        if not place.parent.is_dir():
-            raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
-        try:
-            writer.write(_writable(dialogues, format, pairs=writer.FORMAT.pairs), part)
-            if schema is not None and part.is_dir():
-                (part / "schema.json").write_bytes(schema)
-            part.rename(place)
-        finally:
-            if part.is_dir():
-                shutil.rmtree(part)
-            else:
-                part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot be written: {error.strerror}", file=out, hint="is there room, and the right to?"
-        ) from error
+    check_new(out)
+    items = _writable(dialogues, writer.FORMAT)
+    if not writer.FORMAT.folder:
+        with new_file(out) as file:
+            writer.write(items, file)
+        return
+    with new_folder(out) as folder:
+        writer.write(items, folder)
+        if schema is not None:
+            (folder / source.SCHEMA).write_bytes(schema())
 
 
 def schema(path: str) -> Schema:
-    """A schema file in SGD's layout, a list of services; or the folder that it lies in."""
-    document = source.beside(path, "schema.json") if source.files(path) else None
+    """The services of a schema file in SGD's layout; `path` is the file, or the folder or archive that it lies in."""
+    document = source.beside(path, source.SCHEMA) if source.files(path) else None
     return _schema(document or source.first(path))
 
 
 def schema_beside(path: str) -> Schema | None:
-    """The `schema.json` in the same folder or archive as the dialogues, if there is one."""
-    document = source.beside(path, "schema.json")
+    """The services of the `schema.json` that belongs to the dialogues under a path, or None."""
+    document = source.beside(path, source.SCHEMA)
     return None if document is None else _schema(document)
 
 
-def _writable(dialogues: Iterable[Dialogue | Pair], format: str, *, pairs: bool) -> Iterator[Dialogue | Pair]:
-    """What a format has a place for; the rest is refused and not dropped."""
+def _writable(dialogues: Iterable[Dialogue | Pair], format: Format) -> Iterator[Dialogue | Pair]:
+    """The dialogues; what a format has no place for is an error."""
     for item in dialogues:
-        if isinstance(item, Pair) and not pairs:
-            raise UserError(
-                f"'{format}' holds gold or predictions, not both", dialogue=item.gold.id, hint="choose one side"
-            )
+        if isinstance(item, Pair) and not format.pairs:
+            what = f"'{format.name}' holds gold or predictions, not both"
+            raise UserError(what, dialogue=item.gold.id, hint="choose one side")
         for side in (item.gold, item.pred) if isinstance(item, Pair) else (item,):
             if side is not None and any(turn.correct is not None for turn in side.turns):
                 what = "has right or wrong per slot and no values: nothing to convert"
-                hint = "TripPy's pred_res files have the values"
-                raise UserError(what, dialogue=side.id, hint=hint)
+                raise UserError(what, dialogue=side.id, hint="TripPy's pred_res files have the values")
         yield item
 
 
 def _schema(document: source.Document) -> Schema:
-    found: Schema = {}
-    for service in decode(document, list[Service]):
-        if service.name in found:
-            raise UserError(f"service '{service.name}' is defined twice", file=document.name, hint="remove one")
-        found[service.name] = service
-    return found
-
-
-def _recognise(document: source.Document) -> str:
-    for name in FORMATS.by_name():
-        if FORMATS.load(name).detect(document):
-            return name
-    if not document.data.strip():
-        raise UserError("the file is empty", file=document.name, hint="is it the right one?")
-    decode(document, object)  # broken JSON is the likelier trouble: say so where it is
-    raise UserError(
-        "not a format that is known here", file=document.name, hint="name it with --format: " + ", ".join(FORMATS)
-    )
+    services: Schema = {}
+    for service in unique(document, list[Service]):
+        if service.name in services:
+            raise UserError(f"duplicate service '{service.name}'", file=document.name, hint="keep one of the two")
+        services[service.name] = service
+    return services

@@ -1,15 +1,14 @@
-"""CheckDST's JSONL: one user turn a line, gold and predicted state as `domain slot value, …`.
+"""CheckDST's JSON Lines: one user turn per line, gold and predicted state as `domain slot value, …`.
 
 States are parsed as the authors' script does it. Its value map (`centre` to `center`, no `dontcare`) belongs to scoring
-and is not applied here. Perturbed sets hold some turns of a dialogue only, so gaps and any order of lines are right.
+and is not applied here. Perturbed sets hold only some turns of a dialogue, so gaps and any order of lines are right.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -18,7 +17,19 @@ from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
-from troth.readers.plain import PlainState, add, field, frames, services, shown, sides, text, whole
+from troth.readers.plain import (
+    KEEP_ONE,
+    PlainState,
+    add,
+    dialogue,
+    field,
+    frames,
+    shown,
+    sides,
+    text,
+    user_turn,
+    whole,
+)
 from troth.readers.source import Document
 
 FORMAT = Format(
@@ -36,8 +47,8 @@ BOOK = frozenset(("day", "people", "stay", "time"))  # after "book", these make 
 _TAG = re.compile(r"<(user|system)>")
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One line: what a ParlAI log says as well, in other words."""
+class CheckdstRow(msgspec.Struct, frozen=True):
+    """One user turn of a prediction file, or of a ParlAI log."""
 
     line: int
     dialogue: str
@@ -56,55 +67,50 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Dialogue | Pair]:
     """Pairs; or dialogues, where no line has a prediction beside it."""
     rows = [_row(line, row) for line, row in lines(document)]
-    found = pairs(rows)
-    return found if any(row.pred is not None for row in rows) else (pair.gold for pair in found)
+    joined = pairs(rows)
+    return joined if any(row.pred is not None for row in rows) else (pair.gold for pair in joined)
 
 
 def parse(states: str) -> PlainState:
-    """`hotel area north, hotel book people 2` to a state; pieces that are not `domain slot value` do not count."""
+    """`hotel area north, hotel book people 2` as a state; pieces that are not `domain slot value` do not count."""
     words = states.split()
     if words and words[0] in ("<bs>", "</bs>"):
         words = words[1:]
     if "</bs>" in words:
         words = words[: words.index("</bs>")]
-    found: PlainState = {}
+    held: PlainState = {}
     for piece in " ".join(words).split(","):
         match piece.split():
             case [domain, "book", slot, *value] if domain in DOMAINS and slot in BOOK:
-                add(found, domain, f"book {slot}", " ".join(value))
+                add(held, domain, f"book {slot}", " ".join(value))
             case [domain, slot, first, *rest] if domain in DOMAINS:
-                add(found, domain, slot, " ".join((first, *rest)))
-    return found
+                add(held, domain, slot, " ".join((first, *rest)))
+    return held
 
 
-def pairs(rows: Iterable[Row]) -> Iterator[Pair]:
-    """Lines to dialogues: in the order in which dialogues first come up, their turns by number."""
-    found: dict[str, dict[int, Row]] = {}
+def pairs(rows: Iterable[CheckdstRow]) -> Iterator[Pair]:
+    """Lines as pairs: dialogues in the order in which they first occur, their turns by number."""
+    dialogues: dict[str, dict[int, CheckdstRow]] = {}
     for row in rows:
-        turns = found.setdefault(row.dialogue, {})
+        turns = dialogues.setdefault(row.dialogue, {})
         if row.number in turns:
-            raise UserError(
-                f"line {row.line}: this turn stands already on line {turns[row.number].line}",
-                dialogue=row.dialogue,
-                turn=row.number,
-                hint="remove one",
-            )
+            what = f"line {row.line}: duplicate turn, already on line {turns[row.number].line}"
+            raise UserError(what, dialogue=row.dialogue, turn=row.number, hint=KEEP_ONE)
         turns[row.number] = row
-    for name, turns in found.items():
+    for name, turns in dialogues.items():
         yield _pair(name, [turns[number] for number in sorted(turns)])
 
 
-def write(dialogues: Iterable[Dialogue | Pair], out: Path) -> None:
+def write(dialogues: Iterable[Dialogue | Pair], out: BinaryIO) -> None:
     """One line per user turn; where an item is a dialogue and not a pair, there is no `pred`."""
-    with out.open("xb") as file:
-        for item in dialogues:
-            for row in _lines(item):
-                file.write(msgspec.json.encode(row) + b"\n")
+    for item in dialogues:
+        for row in _lines(item):
+            out.write(msgspec.json.encode(row) + b"\n")
 
 
-def _row(line: int, row: dict[str, Any]) -> Row:
+def _row(line: int, row: dict[str, Any]) -> CheckdstRow:
     with where(line=line):
-        full = text(field(row, "dial_id", "the object"), "'dial_id'")
+        full = text(field(row, "dial_id"), "'dial_id'")
         name, dash, turn = full.rpartition("-")
         if not dash:
             raise UserError(f"'dial_id' is '{full}', without a turn's number", hint="write it as mul0003-5")
@@ -112,12 +118,12 @@ def _row(line: int, row: dict[str, Any]) -> Row:
         with where(dialogue=name):
             number = whole(turn, "the turn in 'dial_id'")
         with where(dialogue=name, turn=number):
-            return Row(
+            return CheckdstRow(
                 line=line,
                 dialogue=name,
                 number=number,
                 context=text(row.get("context", ""), "'context'"),
-                gold=text(field(row, "gold", "the object"), "'gold'"),
+                gold=text(field(row, "gold"), "'gold'"),
                 pred=text(row["pred"], "'pred'") if "pred" in row else None,
                 coref=_coref(row.get("requires_coref", "")),
             )
@@ -129,9 +135,8 @@ def _coref(value: object) -> bool | None:
     raise UserError(f"'requires_coref' is {shown(value)}, not true, false or an empty text")
 
 
-def _pair(name: str, rows: list[Row]) -> Pair:
+def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
     gold: list[Turn] = []
-    pred: list[Turn] = []
     for row in rows:
         before, said = _last(row.context)
         if before is not None:
@@ -140,12 +145,8 @@ def _pair(name: str, rows: list[Row]) -> Pair:
         gold.append(
             Turn(speaker="USER", text=said, frames=state, number=row.number, context=row.context, coref=row.coref)
         )
-        if row.pred is not None:
-            pred.append(Turn(speaker="USER", frames=frames(parse(row.pred)), number=row.number))
-    return Pair(
-        gold=Dialogue(id=name, turns=tuple(gold), services=services(gold)),
-        pred=Dialogue(id=name, turns=tuple(pred), services=services(pred)) if pred else None,
-    )
+    pred = [user_turn(row.number, parse(row.pred)) for row in rows if row.pred is not None]
+    return Pair(dialogue(name, gold), dialogue(name, pred) if pred else None)
 
 
 def _last(context: str) -> tuple[str | None, str]:
@@ -177,7 +178,7 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
                 "gold": _flat(turn),
                 "requires_coref": "" if turn.coref is None else turn.coref,
             }
-            if predicted is not None and number in predicted:
+            if number in predicted:
                 row["pred"] = _flat(predicted[number])
         yield row
 
@@ -190,9 +191,7 @@ def _flat(turn: Turn) -> str:
                 words = " ".join(value.split())
                 piece = f"{frame.service} {slot} {words}"
                 if parse(piece) != {frame.service: {slot: (words,)}}:
-                    raise UserError(
-                        f"'{piece}' cannot be written in this format",
-                        hint="it holds MultiWOZ's domains, slots of one word and values without commas",
-                    )
+                    hint = "it holds MultiWOZ's domains, slots of one word and values without commas"
+                    raise UserError(f"'{piece}' cannot be written in this format", hint=hint)
                 pieces.append(piece)
     return ", ".join(pieces)

@@ -1,18 +1,30 @@
-"""JSON to records, with errors that name the dialogue and the turn."""
+"""JSON to records, with errors that name the dialogue and the turn.
+
+A key that an object holds twice is an error: decoders take the last value in silence. Plain objects are checked by
+counting: a decoded value, encoded again, has as many keys as the text unless a key is repeated. That costs a fraction
+of decoding; only where the counts differ is the text read a second time, key by key.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.readers.source import Document
+from troth.readers.source import Document, empty
 
 T = TypeVar("T")
+
+LAYOUT = "see docs/formats.md for the layout"
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+KEY_END = b'":'  # the end of a key, as nearly every program writes it; where it is written otherwise, the counts differ
 
 
 class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…):`
@@ -39,38 +51,123 @@ class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…
 def decode(
     document: Document, kind: type[T], *, data: bytes | msgspec.Raw | None = None, dialogue: str | None = None
 ) -> T:
-    """Decode a document, or a part of it, as `kind`; what does not fit becomes a UserError with its place."""
+    """Decodes a document, or a part of it, as `kind`; what does not fit becomes a UserError with its place."""
     try:
         return msgspec.json.decode(document.data if data is None else data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except BROKEN as error:
         raise place(document, error, dialogue) from error
 
 
+def converted(document: Document, value: object, kind: type[T]) -> T:
+    """A decoded value as `kind`, with errors as those of `decode`."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise place(document, error) from error
+
+
+def unique(document: Document, kind: type[T]) -> T:
+    """As `decode` of a whole document; a key that an object holds twice is an error. Fast for plain values."""
+    value = decode(document, kind)
+    if keys(value) != document.data.count(KEY_END):
+        check_keys(document)
+    return value
+
+
+def members(document: Document) -> Iterator[tuple[str, Any]]:
+    """The entries of a document that is one object `{dialogue: …}`, decoded one at a time; no key may be repeated."""
+    entries = decode(document, dict[str, msgspec.Raw])
+    count = len(entries)
+    for key, raw in entries.items():
+        value = decode(document, object, data=raw, dialogue=key)
+        count += keys(value)
+        yield key, value
+    if count != document.data.count(KEY_END):
+        check_keys(document, dialogues=True)
+
+
 def lines(document: Document) -> Iterator[tuple[int, Any]]:
-    """The objects of a document that has one a line, with the line's number from 1; blank lines are passed over."""
-    empty = True
+    """The objects of a document that has one per line, with the line's number from 1; blank lines are skipped."""
+    if not document.data.strip():
+        raise empty(document)
     for number, line in enumerate(document.data.split(b"\n"), 1):
         if not line.strip():
             continue
-        empty = False
         with where(line=number):
             row = decode(document, object, data=line)
             if not isinstance(row, dict):
                 raise UserError("is not an object {…}", file=document.name)
+            if keys(row) != line.count(KEY_END):
+                check_keys(Document(document.name, line))
         yield number, row
-    if empty:
-        raise UserError("the file is empty", file=document.name, hint="is it the right one?")
+
+
+def keys(value: object) -> int:
+    """Number of keys of all objects inside a decoded value, for comparison with its text."""
+    return msgspec.json.encode(value).count(KEY_END)
+
+
+class _Repeated(NamedTuple):
+    """A key that its object holds twice, and the path to the object."""
+
+    key: str
+    path: tuple[str | int, ...]
+
+
+def check_keys(document: Document, *, dialogues: bool = False) -> None:
+    """Raises an error if any object in a JSON document holds a key twice. It reads every key: slow, but exact.
+
+    `dialogues`: the keys at the top are dialogues, and the error names them as such.
+    """
+    text = document.data.decode(errors="replace")
+    try:
+        found = _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
+    except RecursionError as error:
+        raise place(document, error) from error
+    if found is None:
+        return
+    steps = found.path
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    turn = next((after for step, after in pairwise(steps) if step == "turns" and isinstance(after, int)), None)
+    if dialogues and turn is None and len(steps) > 1 and str(steps[1]).isdigit():
+        turn = int(steps[1])
+    raise UserError(
+        f"duplicate key '{found.key}' at {path or 'the top'}",
+        file=document.name,
+        dialogue=str(steps[0]) if dialogues and steps else _dialogue_at(document, f"${path}"),
+        turn=turn,
+        hint="keep one of the two",
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Repeated | None:
+    """What the reading of every key keeps of an object: nothing, or the first repeated key inside it."""
+    if len(pairs) != len({key for key, _ in pairs}):
+        known: set[str] = set()
+        for key, _ in pairs:
+            if key in known:
+                return _Repeated(key, ())
+            known.add(key)
+    return next((_Repeated(f.key, (key, *f.path)) for key, value in pairs if (f := _repeated(value))), None)
+
+
+def _repeated(value: object) -> _Repeated | None:
+    if isinstance(value, _Repeated):
+        return value
+    if isinstance(value, list):
+        return next((_Repeated(f.key, (at, *f.path)) for at, item in enumerate(value) if (f := _repeated(item))), None)
+    return None
 
 
 def place(document: Document, error: Exception, dialogue: str | None = None) -> UserError:
-    """Turn a decoding error into one that says where: the slow path, taken once, when something is already wrong."""
+    """A decoding error as one that says where: the slow path, taken once, when something is already wrong."""
     if isinstance(error, RecursionError):
         hint = "is it the right file?"
         return UserError("nested too deeply to be dialogue data", file=document.name, dialogue=dialogue, hint=hint)
     if isinstance(error, UnicodeDecodeError) or "utf-8" in str(error).lower():
         return UserError("not valid UTF-8", file=document.name, dialogue=dialogue, hint="save it as UTF-8")
     if not document.data.strip():
-        return UserError("the file is empty", file=document.name, hint="is it the right one?")
+        return empty(document)
     what, _, path = str(error).partition(" - at `")
     if not isinstance(error, msgspec.ValidationError):
         hint = "is the file whole?" if "truncated" in what.lower() else "is it JSON?"
@@ -82,7 +179,7 @@ def place(document: Document, error: Exception, dialogue: str | None = None) -> 
         file=document.name,
         dialogue=dialogue or _dialogue_at(document, path),
         turn=int(turn[1]) if turn else None,
-        hint="see docs/formats.md for the layout",
+        hint=LAYOUT,
     )
 
 
@@ -100,13 +197,13 @@ def _plain(what: str) -> str:
 
 
 def _dialogue_at(document: Document, path: str) -> str | None:
-    """The id of the dialogue that a path such as `$[3].turns[4]` lies in, where it can be found."""
+    """The id of the dialogue that a path such as `$[3].turns[4]` lies in, where it is known."""
     index = re.match(r"\$\[(\d+)\]", path)
     if index is None:
         return None
     try:
         items: Any = msgspec.json.decode(document.data)
         name = items[int(index[1])]["dialogue_id"]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, IndexError, TypeError):
+    except (*BROKEN, KeyError, IndexError, TypeError):
         return None  # the error is reported all the same, with the path alone
     return name if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""Our own JSONL: one user turn a line, with its state and, if there is one, the prediction.
+"""troth's own JSON Lines: one user turn per line, with its state and, if there is one, the prediction.
 
     {"dialogue": "a1", "turn": 0, "user": "…", "system": "said before it", "state": {"Hotels_1": {"city": "Leeds"}}}
 
@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
-from troth.readers.decode import lines, where
+from troth.readers.decode import BROKEN, lines, where
 from troth.readers.format import Format
 from troth.readers.plain import (
+    KEEP_ONE,
     by_position,
+    dialogue,
     field,
     in_order,
+    known_keys,
     mapping,
     sequence,
-    services,
     sides,
     text,
     value_text,
@@ -41,9 +42,10 @@ FORMAT = Format(
     ending=".jsonl",
 )
 
-KEYS = ("dialogue", "turn", "system", "user", "state", "intent", "requested", "coref", "pred", "meta")
+NEEDED = ("dialogue", "turn", "state")
+KEYS = (*NEEDED, "system", "user", "intent", "requested", "coref", "pred", "meta")
 
-_MARKS = tuple(re.compile(rb'"%s"\s*:' % key) for key in (b"dialogue", b"turn", b"state"))
+_MARKS = tuple(re.compile(rb'"%s"\s*:' % key.encode()) for key in NEEDED)
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -58,45 +60,51 @@ def detect(document: Document) -> bool:
     return head[:1] == b"{" and all(mark.search(head) for mark in _MARKS)
 
 
+def resembles(document: Document) -> bool:
+    """Whether the first line has two of the needed keys and something like the third: reading it says what is wrong."""
+    try:
+        row = msgspec.json.decode(document.data.lstrip().partition(b"\n")[0], type=dict[str, msgspec.Raw])
+    except BROKEN:
+        return False
+    missing = [key for key in NEEDED if key not in row]
+    return len(missing) == 1 and ("pred" in row or any(near(key, missing) for key in row if key not in KEYS))
+
+
 def read(document: Document) -> Iterator[Dialogue | Pair]:
-    found: dict[str, dict[int, _Row]] = {}
+    dialogues: dict[str, dict[int, _Row]] = {}
     for line, record in lines(document):
         with where(line=line):
-            name = dialogue_id(text(field(record, "dialogue", "the object"), "'dialogue'"))
+            known_keys(record, KEYS, "; notes of your own go under 'meta'")
+            name = dialogue_id(text(field(record, "dialogue"), "'dialogue'"))
             with where(dialogue=name):
-                number = whole(field(record, "turn", "the object"), "'turn'")
+                number = whole(field(record, "turn"), "'turn'")
             with where(dialogue=name, turn=number):
-                rows = found.setdefault(name, {})
+                rows = dialogues.setdefault(name, {})
                 if number in rows:
-                    raise UserError(f"this turn stands already on line {rows[number].line}", hint="remove one")
+                    raise UserError(f"duplicate turn, already on line {rows[number].line}", hint=KEEP_ONE)
                 rows[number] = _row(line, number, record)
-    paired = any(row.pred is not None for rows in found.values() for row in rows.values())
-    for name, rows in found.items():
+    paired = any(row.pred is not None for rows in dialogues.values() for row in rows.values())
+    for name, rows in dialogues.items():
         with where(dialogue=name):
             ordered: list[_Row] = in_order(rows.items())
         yield _item(name, ordered, paired=paired)
 
 
-def write(dialogues: Iterable[Dialogue | Pair], out: Path) -> None:
+def write(dialogues: Iterable[Dialogue | Pair], out: BinaryIO) -> None:
     """One line per user turn, in order."""
-    with out.open("xb") as file:
-        for item in dialogues:
-            for row in _lines(item):
-                file.write(msgspec.json.encode(row) + b"\n")
+    for item in dialogues:
+        for row in _lines(item):
+            out.write(msgspec.json.encode(row) + b"\n")
 
 
 def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
-    for key in record:
-        if key not in KEYS:  # a misspelt key must not pass for an absent one
-            hint = near(key, KEYS) or "known: " + ", ".join(KEYS) + "; notes of your own go under 'meta'"
-            raise UserError(f"key '{key}' is not known", hint=hint)
     coref = record.get("coref")
     if not isinstance(coref, bool | None):
         raise UserError("'coref' is not true or false")
     gold = Turn(
         speaker="USER",
         text=text(record.get("user", ""), "'user'"),
-        frames=_frames(field(record, "state", "the object"), record.get("intent", {}), record.get("requested", {})),
+        frames=_frames(field(record, "state"), record.get("intent", {}), record.get("requested", {})),
         number=number,
         coref=coref,
     )
@@ -143,11 +151,11 @@ def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
         if row.system is not None:
             turns.append(Turn(speaker="SYSTEM", text=row.system))
         turns.append(row.gold)
-    gold = Dialogue(id=name, turns=tuple(turns), services=services(turns))
+    gold = dialogue(name, turns)
     if not paired:
         return gold
-    predicted = tuple(row.pred for row in rows if row.pred is not None)
-    return Pair(gold, Dialogue(id=name, turns=predicted, services=services(predicted)) if predicted else None)
+    predicted = [row.pred for row in rows if row.pred is not None]
+    return Pair(gold, dialogue(name, predicted) if predicted else None)
 
 
 def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
@@ -157,30 +165,28 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
     before: Turn | None = None
     for turn in gold.turns:
         if turn.speaker == "USER":
-            yield _line(gold.id, number, before, turn, (predicted or {}).get(number))
+            yield _line(gold.id, number, before, turn) | _prediction(predicted.get(number))
             number += 1
         before = turn
 
 
-def _line(name: str, number: int, before: Turn | None, turn: Turn, pred: Turn | None) -> dict[str, Any]:
+def _line(name: str, number: int, before: Turn | None, turn: Turn) -> dict[str, Any]:
     row: dict[str, Any] = {"dialogue": name, "turn": number}
     if before is not None and before.speaker == "SYSTEM":
         row["system"] = before.text
-    held = {frame.service: frame.state for frame in turn.frames if frame.state is not None}
+    states = {frame.service: frame.state for frame in turn.frames if frame.state is not None}
     row |= {"user": turn.text, "state": _plain(turn)}
-    extras: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("intent", {name: state.active_intent for name, state in held.items()}),
-        ("requested", {name: state.requested_slots for name, state in held.items()}),
-    )
-    for key, values in extras:
-        given = {service: value for service, value in values.items() if value is not None}
-        if given:
-            row[key] = given
-    if turn.coref is not None:
-        row["coref"] = turn.coref
-    if pred is not None:
-        row["pred"] = _plain(pred)
-    return row
+    intents = {service: state.active_intent for service, state in states.items() if state.active_intent is not None}
+    requests = {
+        service: state.requested_slots for service, state in states.items() if state.requested_slots is not None
+    }
+    row |= {"intent": intents} if intents else {}
+    row |= {"requested": requests} if requests else {}
+    return row if turn.coref is None else row | {"coref": turn.coref}
+
+
+def _prediction(pred: Turn | None) -> dict[str, Any]:
+    return {} if pred is None else {"pred": _plain(pred)}
 
 
 def _plain(turn: Turn) -> dict[str, dict[str, str | tuple[str, ...]]]:

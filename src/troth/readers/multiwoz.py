@@ -1,30 +1,60 @@
 """MultiWOZ `data.json` with `log` and `metadata`: 2.0, 2.1, 2.3 and 2.4.
 
-`log` alternates between user and system; what the user wants after saying something stands in the `metadata` of the
-system's entry that follows. `span_info` is not read: its spans belong to dialogue acts, whose slots (`Dest`, `Depart`)
-are other names than the state's, in tokens of a text that not every version tokenises.
+`log` alternates between user and system; the state after a user turn stands in the `metadata` of the system's entry
+that follows. `span_info` is not read: its spans belong to dialogue acts, whose slots (`Dest`, `Depart`) have other
+names than the state's, and count tokens of a text that not every version tokenises.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
 
 from troth.core.errors import UserError
-from troth.core.normalize import is_empty
+from troth.core.normalize import is_empty, multiwoz_file
 from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import PlainState, add, dialogues, field, frames, mapping, sequence, services, text, value_text
+from troth.readers.plain import (
+    PlainState,
+    add,
+    by_position,
+    dialogue,
+    dialogues,
+    field,
+    frames,
+    mapping,
+    sequence,
+    text,
+    value_text,
+)
 from troth.readers.source import Document
 
-FORMAT = Format(name="multiwoz", about="MultiWOZ `data.json` (2.0, 2.1, 2.3, 2.4)")
+if TYPE_CHECKING:
+    from troth.readers.multiwoz_sgd import Completed
+
+FORMAT = Format(name="multiwoz", about="MultiWOZ `data.json` (2.0, 2.1, 2.3, 2.4)", writes=True)
+
+# The state of MultiWOZ 2.1: scripts that prepare data for trackers expect every domain and slot in every turn.
+SEMI = {
+    "taxi": ("leaveAt", "destination", "departure", "arriveBy"),
+    "police": (),
+    "restaurant": ("food", "pricerange", "name", "area"),
+    "hospital": ("department",),
+    "hotel": ("name", "area", "parking", "pricerange", "stars", "internet", "type"),
+    "attraction": ("type", "name", "area"),
+    "train": ("leaveAt", "destination", "day", "arriveBy", "departure"),
+}
+BOOK = {"restaurant": ("people", "day", "time"), "hotel": ("people", "day", "stay"), "train": ("people",)}
 
 _LOG, _METADATA = re.compile(rb'"log"\s*:\s*\['), re.compile(rb'"metadata"\s*:\s*\{')
 
-# "centre|west", "cheap>moderate", "monday<thursday": values that the annotators hold to be equally good.
+# "centre|west", "cheap>moderate", "monday<thursday": values that the annotators consider equally good.
 _ALTERNATIVES = re.compile(r"[|<>]")
+_SPELLINGS = {slot.lower(): slot for slots in SEMI.values() for slot in slots}
 
 
 def detect(document: Document) -> bool:
@@ -33,13 +63,20 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue]:
-    # 2.3 marks a turn that needs coreference by a key and leaves it out elsewhere; versions before it never have it.
+    # 2.3 marks a turn that needs coreference by a key and leaves it out elsewhere; earlier versions never have it.
     annotated = b'"coreference"' in document.data
     for name, raw in dialogues(document):
         with where(dialogue=name):
             log = sequence(field(mapping(raw, "the dialogue"), "log", "the dialogue"), "'log'")
             turns = tuple(_turns(log, annotated=annotated))
-        yield Dialogue(id=name, turns=turns, services=services(turns))
+        yield dialogue(name, turns)
+
+
+def completed(dialogues: Iterable[Dialogue]) -> Completed:
+    """The dialogues with all that SGD's layout has, and their schema."""
+    from troth.readers.multiwoz_sgd import Completed
+
+    return Completed(dialogues)
 
 
 def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
@@ -48,15 +85,11 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
         with where(turn=position // 2):
             user = mapping(log[position], f"log[{position}]")
             if user.get("metadata"):
-                raise UserError(
-                    f"log[{position}] should be the user's, but has a state in 'metadata'",
-                    hint="user and system must alternate, the user first",
-                )
+                what = f"log[{position}] should be the user's, but has a state in 'metadata'"
+                raise UserError(what, hint="user and system must alternate, the user first")
             if position + 1 == len(log):
-                raise UserError(
-                    "the user's last turn has no system entry after it, so its state is unknown",
-                    hint="add the entry or remove the turn",
-                )
+                what = "the user's last turn has no system entry after it, so its state is unknown"
+                raise UserError(what, hint="add the entry or remove the turn")
             system = mapping(log[position + 1], f"log[{position + 1}]")
             # A state keeps what it has taken over: later turns need the coreference as well, as CheckDST counts them.
             coref = coref or "coreference" in user
@@ -74,16 +107,16 @@ def _said(entry: dict[str, Any], position: int) -> str:
 
 
 def _state(metadata: object) -> PlainState:
-    found: PlainState = {}
+    held: PlainState = {}
     for domain, parts in mapping(metadata, "'metadata'").items():
-        held = mapping(parts, f"'metadata' of '{domain}'")
+        metadata_of = mapping(parts, f"'metadata' of '{domain}'")
         for part, prefix in (("semi", ""), ("book", "book ")):
-            for slot, raw in mapping(held.get(part, {}), f"'{part}' of '{domain}'").items():
+            for slot, raw in mapping(metadata_of.get(part, {}), f"'{part}' of '{domain}'").items():
                 if slot == "booked":  # what the system booked, not what the user asked for
                     continue
                 for value in _alternatives(raw, f"{domain}-{slot}"):
-                    add(found, domain, prefix + slot.lower(), value)
-    return found
+                    add(held, domain, prefix + slot.lower(), value)
+    return held
 
 
 def _alternatives(raw: object, slot: str) -> Iterator[str]:
@@ -91,3 +124,51 @@ def _alternatives(raw: object, slot: str) -> Iterator[str]:
         for value in _ALTERNATIVES.split(value_text(item, slot)):
             if not is_empty(value.strip()):
                 yield value.strip()
+
+
+def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
+    """One JSON object as in the release: every domain and slot in every state, `goal` empty, no acts and no spans."""
+    out.write(b"{")
+    for position, item in enumerate(dialogues):
+        by_position(item)
+        out.write(b",\n" if position else b"\n")
+        with where(dialogue=item.id):
+            entry = {"goal": {}, "log": list(_log(item))}
+        out.write(msgspec.json.encode(multiwoz_file(item.id)) + b": " + msgspec.json.encode(entry))
+    out.write(b"\n}\n")
+
+
+def _log(item: Dialogue) -> Iterator[dict[str, Any]]:
+    """User and system in turn. Where the system says nothing, its entry has an empty text: it holds the state."""
+    number, coref = 0, False
+    for before, turn, after in zip((None, *item.turns), item.turns, (*item.turns[1:], None), strict=False):
+        with where(turn=number):
+            if turn.speaker == "SYSTEM" and (before is None or before.speaker == "SYSTEM"):
+                raise UserError("the system speaks first, or twice in a row", hint="this format has no place for it")
+            if turn.speaker == "SYSTEM":
+                continue
+            mark: dict[str, Any] = {"coreference": {}} if turn.coref and not coref else {}
+            coref = coref or bool(turn.coref)
+            yield {"text": turn.text, "metadata": {}, **mark}
+            said = after.text if after is not None and after.speaker == "SYSTEM" else ""
+            yield {"text": said, "metadata": _metadata(turn)}
+        number += 1
+
+
+def _metadata(turn: Turn) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        domain: {
+            "book": {"booked": []} | dict.fromkeys(BOOK.get(domain, ()), ""),
+            "semi": dict.fromkeys(SEMI.get(domain, ()), ""),
+        }
+        for domain in dict.fromkeys((*(frame.service for frame in turn.frames), *SEMI))
+    }
+    for frame in turn.frames:
+        for slot, values in (frame.state.slot_values if frame.state else {}).items():
+            name, joined = slot.removeprefix("book "), "|".join(values)
+            if tuple(_alternatives(joined, slot)) != values or slot != slot.lower() or name == "booked":
+                what = f"'{frame.service} {slot} {joined}' cannot be written in this format"
+                raise UserError(what, hint="slots are in lower case; values have none of | < > and are not 'none'")
+            semi = name == slot
+            metadata[frame.service]["semi" if semi else "book"][_SPELLINGS.get(name, name) if semi else name] = joined
+    return metadata

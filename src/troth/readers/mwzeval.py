@@ -1,6 +1,7 @@
 """mwzeval's JSON: predicted states and responses, a list of turns per MultiWOZ dialogue.
 
-`{dialogue: [{"state": {domain: {slot: value}}, "response": text}, …]}`; the user's words are not in it.
+`{dialogue: [{"state": {domain: {slot: value}}, "response": text}, …]}`; the user's words are not in it. A predicted
+`none` is kept: mwzeval counts it as a value like any other.
 """
 
 from __future__ import annotations
@@ -8,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -17,7 +17,17 @@ from troth.core.errors import UserError
 from troth.core.records import Dialogue, Turn
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import by_position, dialogues, frames, mapping, sequence, services, state, text
+from troth.readers.plain import (
+    PlainState,
+    by_position,
+    dialogue,
+    dialogues,
+    mapping,
+    sequence,
+    text,
+    user_turn,
+    value_text,
+)
 from troth.readers.source import Document
 
 FORMAT = Format(
@@ -43,27 +53,33 @@ def read(document: Document) -> Iterator[Dialogue]:
             for number, item in enumerate(sequence(raw, "the dialogue")):
                 with where(turn=number):
                     turns.extend(_turns(number, mapping(item, "the turn")))
-        yield Dialogue(id=name, turns=tuple(turns), services=services(turns))
+        yield dialogue(name, turns)
 
 
 def _turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if "state" not in row and "response" not in row:
         raise UserError("has neither 'state' nor 'response'")
-    found = state(row["state"], "'state'") if "state" in row else {}
-    yield Turn(speaker="USER", number=number, frames=frames(found))
+    yield user_turn(number, _state(row.get("state", {})))
     if "response" in row:
         yield Turn(speaker="SYSTEM", text=text(row["response"], "'response'"))
 
 
-def write(dialogues: Iterable[Dialogue], out: Path) -> None:
+def _state(value: object) -> PlainState:
+    held: PlainState = {}
+    for service, slots in mapping(value, "'state'").items():
+        for slot, raw in mapping(slots, f"'state' of '{service}'").items():
+            held.setdefault(service, {})[slot] = (value_text(raw, f"{service}-{slot}"),)
+    return held
+
+
+def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
     """One JSON object. A slot has one value here: the first, which is the one that counts in a prediction."""
-    with out.open("xb") as file:
-        file.write(b"{")
-        for position, dialogue in enumerate(dialogues):
-            by_position(dialogue)
-            file.write(b",\n" if position else b"\n")
-            file.write(msgspec.json.encode(dialogue.id) + b": " + msgspec.json.encode(_rows(dialogue)))
-        file.write(b"\n}\n")
+    out.write(b"{")
+    for position, item in enumerate(dialogues):
+        by_position(item)
+        out.write(b",\n" if position else b"\n")
+        out.write(msgspec.json.encode(item.id) + b": " + msgspec.json.encode(_rows(item)))
+    out.write(b"\n}\n")
 
 
 def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:

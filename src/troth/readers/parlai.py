@@ -1,4 +1,4 @@
-"""ParlAI world logs of state trackers, as CheckDST's authors evaluate them: one exchange a line.
+"""ParlAI world logs of state trackers, as CheckDST's authors evaluate them: one exchange per line.
 
 The text of the first message is the context, its label the gold state; the second message is the prediction.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from troth.core.errors import UserError
 from troth.core.normalize import dialogue_id
 from troth.core.records import Pair
-from troth.readers.checkdst import Row, pairs
+from troth.readers.checkdst import CheckdstRow, pairs
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
 from troth.readers.plain import field, mapping, sequence, text, whole
@@ -33,28 +33,28 @@ def read(document: Document) -> Iterator[Pair]:
     return pairs(row for line, record in lines(document) for row in _rows(line, record))
 
 
-def _rows(line: int, record: dict[str, Any]) -> Iterator[Row]:
+def _rows(line: int, record: dict[str, Any]) -> Iterator[CheckdstRow]:
     with where(line=line):
-        for exchange in sequence(field(record, "dialog", "the object"), "'dialog'"):
+        for exchange in sequence(field(record, "dialog"), "'dialog'"):
             messages = sequence(exchange, "an exchange in 'dialog'")
             if len(messages) != 2:
                 raise UserError(f"an exchange in 'dialog' has {len(messages)} messages, not context and prediction")
             yield _row(line, mapping(messages[0], "the first message"), mapping(messages[1], "the second message"))
 
 
-def _row(line: int, given: dict[str, Any], answer: dict[str, Any]) -> Row:
-    name = dialogue_id(text(field(given, "dial_id", "the first message"), "'dial_id'"))
+def _row(line: int, context: dict[str, Any], answer: dict[str, Any]) -> CheckdstRow:
+    name = dialogue_id(text(field(context, "dial_id", "the first message"), "'dial_id'"))
     with where(dialogue=name):
-        number = whole(field(given, "turn_num", "the first message"), "'turn_num'")
+        number = whole(field(context, "turn_num", "the first message"), "'turn_num'")
     with where(dialogue=name, turn=number):
-        labels = sequence(field(given, "eval_labels", "the first message"), "'eval_labels'")
+        labels = sequence(field(context, "eval_labels", "the first message"), "'eval_labels'")
         if len(labels) != 1:
             raise UserError(f"'eval_labels' holds {len(labels)} states, not one")
-        return Row(
+        return CheckdstRow(
             line=line,
             dialogue=name,
             number=number,
-            context=text(field(given, "text", "the first message"), "'text' of the first message"),
+            context=text(field(context, "text", "the first message"), "'text' of the first message"),
             gold=text(labels[0], "the state in 'eval_labels'"),
             pred=text(field(answer, "text", "the second message"), "'text' of the second message"),
             # The authors' converter takes it from here: ParlAI computes that metric for such turns alone.

@@ -1,19 +1,20 @@
 """Schema-Guided Dialogue / DSTC8 folders, gold and predictions; MultiWOZ 2.2 has the same layout.
 
-A file is a list of dialogues, or an object from dialogue id to dialogue, as the public evaluation script takes both.
+A file is a list of dialogues, or an object from dialogue id to dialogue: the public evaluation script takes both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.records import Dialogue, Span, Speaker, State
-from troth.readers.decode import decode
+from troth.core.records import Dialogue, Span, Speaker
+from troth.readers.decode import BROKEN, KEY_END, check_keys, decode
 from troth.readers.format import Format
 from troth.readers.source import Document
 
@@ -24,14 +25,27 @@ FORMAT = Format(
     folder=True,
 )
 
-PER_FILE = 128  # dialogues a file, as in the public release
+PER_FILE = 128  # dialogues per file, as in the public release
+
+_decode_slots = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
+
+
+class SlotTexts(msgspec.Struct, frozen=True, gc=False):
+    """A state whose slots are not decoded yet."""
+
+    slot_values: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _State(SlotTexts, frozen=True, gc=False):
+    active_intent: str | None = None
+    requested_slots: tuple[str, ...] | None = None
 
 
 class _Frame(msgspec.Struct, frozen=True, gc=False, rename={"spans": "slots"}):
-    """A frame without acts, calls and results: half of a file, which scoring states has no use for."""
+    """A frame without acts, calls and results: half of a file, which the scoring of states does not need."""
 
     service: str
-    state: State | None = None
+    state: _State | None = None
     spans: tuple[Span, ...] | None = None
     acts: ClassVar[tuple[()]] = ()
     service_call: ClassVar[None] = None
@@ -57,7 +71,19 @@ class _Dialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_i
     user_turns = Dialogue.user_turns
 
 
-D = TypeVar("D", Dialogue, _Dialogue)
+class _SlotsFrame(msgspec.Struct, frozen=True, gc=False):
+    state: SlotTexts | None = None
+
+
+class _SlotsTurn(msgspec.Struct, frozen=True, gc=False):
+    frames: tuple[_SlotsFrame, ...] = ()
+
+
+class _SlotsDialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
+    """The slots of the states and nothing else, for checking them."""
+
+    id: str
+    turns: tuple[_SlotsTurn, ...]
 
 
 def detect(document: Document) -> bool:
@@ -65,42 +91,59 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue]:
-    return _read(document, Dialogue)
+    dialogues = decoded(document, Dialogue)
+    fill(document, decoded(document, _SlotsDialogue))
+    return iter(dialogues)
 
 
 def read_states(document: Document) -> Iterator[Dialogue]:
     """The dialogues with states and spans only."""
-    return cast(Iterator[Dialogue], _read(document, _Dialogue))
+    return fill(document, decoded(document, _Dialogue))
 
 
-def _read(document: Document, kind: type[D]) -> Iterator[D]:
-    if document.data.lstrip()[:1] == b"{":
-        for key, raw in decode(document, dict[str, msgspec.Raw]).items():
-            dialogue = decode(document, kind, data=raw, dialogue=key)
-            if dialogue.id != key:
-                raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
-            yield dialogue
-    else:
+def decoded(document: Document, kind: type[Any]) -> list[Any]:
+    """The dialogues of either layout as `kind`."""
+    if document.data.lstrip()[:1] != b"{":
         listed: Any = list[kind]  # type: ignore[valid-type]
-        yield from decode(document, listed)
+        return cast(list[Any], decode(document, listed))
+    dialogues = []
+    for key, raw in decode(document, dict[str, msgspec.Raw]).items():
+        dialogue = decode(document, kind, data=raw, dialogue=key)
+        if dialogue.id != key:
+            raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
+        dialogues.append(dialogue)
+    if document.data.count(b'"dialogue_id"') != len(dialogues):
+        check_keys(document, dialogues=True)
+    return dialogues
+
+
+def fill(document: Document, dialogues: list[Any]) -> Iterator[Dialogue]:
+    """Decodes the slots of all states (`SlotTexts`), equal texts once; a slot that a state holds twice is an error.
+
+    Since consecutive states are often equal, this takes no longer than decoding them in place.
+    """
+    known: dict[bytes, dict[str, tuple[str, ...]]] = {}
+    try:
+        for state in [frame.state for item in dialogues for turn in item.turns for frame in turn.frames]:
+            if state is not None:
+                text = bytes(state.slot_values)
+                if text not in known:
+                    known[text] = _decode_slots(text)
+                    if len(known[text]) != text.count(KEY_END):
+                        check_keys(Document(document.name, text))
+                msgspec.structs.force_setattr(state, "slot_values", known[text])
+    except (*BROKEN, UserError):
+        check_keys(document, dialogues=document.data.lstrip()[:1] == b"{")
+        decoded(document, Dialogue)  # says where in the document it does not fit
+        raise
+    return cast(Iterator[Dialogue], iter(dialogues))
 
 
 def write(dialogues: Iterable[Dialogue], out: Path) -> None:
-    """A folder of `dialogues_001.json` and so on, in the public release's layout."""
-    out.mkdir(parents=True)
-    batch: list[Dialogue] = []
+    """Fills a folder with `dialogues_001.json` and so on, in the public release's layout."""
+    rest = iter(dialogues)
     number = 0
-
-    def flush() -> None:
+    while (batch := list(islice(rest, PER_FILE))) or number == 0:
+        number += 1
         data = msgspec.json.format(msgspec.json.encode(batch), indent=2)
         (out / f"dialogues_{number:03d}.json").write_bytes(data + b"\n")
-        batch.clear()
-
-    for dialogue in dialogues:
-        batch.append(dialogue)
-        if len(batch) == PER_FILE:
-            number += 1
-            flush()
-    if batch or number == 0:
-        number += 1
-        flush()

@@ -1,8 +1,8 @@
-"""An SGD document seen otherwise: only what is said and told, in half the time; or whole, to be written back.
+"""Other views of an SGD document: only its words and values, in half the time; or whole, to be written back.
 
 Writing back keeps every key. A document that has the keys of the public release and no others decodes into classes that
-miss none and drop none, and is encoded from them, with sorted keys as in the release; any other is kept as plain JSON,
-and the changes are put into it (`patch`).
+lose none, and is encoded from them, with sorted keys as in the release. Any other document is kept as plain JSON, and
+changes are put into it.
 """
 
 from __future__ import annotations
@@ -12,52 +12,46 @@ from typing import Any, ClassVar, Protocol, cast
 
 import msgspec
 
+from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
-from troth.readers.decode import decode
-from troth.readers.patch import Layout
+from troth.readers.decode import BROKEN, converted, decode
+from troth.readers.sgd import SlotTexts, decoded, fill
 from troth.readers.source import Document
 
-# -- what is said and told ---------------------------------------------------------------------------------------------
+# -- words and values --------------------------------------------------------------------------------------------------
 
 
-class _ToldAct(msgspec.Struct, frozen=True, gc=False):
+class _WordsAct(msgspec.Struct, frozen=True, gc=False):
     slot: str = ""
     values: tuple[str, ...] = ()
 
 
-class _ToldState(msgspec.Struct, frozen=True, gc=False):
-    slot_values: dict[str, tuple[str, ...]] = {}
-
-
-class _ToldFrame(msgspec.Struct, frozen=True, gc=False, rename={"acts": "actions"}):
+class _WordsFrame(msgspec.Struct, frozen=True, gc=False, rename={"acts": "actions"}):
     service: str
-    state: _ToldState | None = None
-    acts: tuple[_ToldAct, ...] = ()
+    state: SlotTexts | None = None
+    acts: tuple[_WordsAct, ...] = ()
 
 
-class _ToldTurn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"}):
+class _WordsTurn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"}):
     speaker: Speaker
     text: str = ""
-    frames: tuple[_ToldFrame, ...] = ()
+    frames: tuple[_WordsFrame, ...] = ()
 
 
-class _Told(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
+class _WordsDialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
     id: str
-    turns: tuple[_ToldTurn, ...]
+    turns: tuple[_WordsTurn, ...]
     services: ClassVar[tuple[()]] = ()
 
 
-def told(document: Document) -> Iterator[Dialogue]:
-    """Dialogues with text, states' values and acts' values: `Dialogue`s to whoever looks no further."""
-    by_id = document.data.lstrip()[:1] == b"{"
-    kind: Any = dict[str, _Told] if by_id else list[_Told]
-    items = decode(document, kind)
-    return cast(Iterator[Dialogue], iter(items.values() if by_id else items))
+def words(document: Document) -> Iterator[Dialogue]:
+    """Dialogues with text, values of states and values of acts: `Dialogue`s to whoever needs nothing else."""
+    return fill(document, decoded(document, _WordsDialogue))
 
 
-# -- whole -------------------------------------------------------------------------------------------------------------
-# Without a default, a key must be there and is always written; with one that its type does not allow, it may be
-# missing, but is not null. So what decodes encodes to the same keys.
+# -- whole documents ---------------------------------------------------------------------------------------------------
+# A field without a default must be there and is always written; one whose default its type does not allow may be
+# missing, but is never null. So what decodes encodes to the same keys.
 
 
 class _Span(Span, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
@@ -113,14 +107,46 @@ class _Dialogue(
     services: tuple[str, ...]
 
 
-class Whole(Protocol):
-    """A document whose dialogues may be exchanged before it is written back."""
+def released(dialogue: Dialogue) -> Dialogue:
+    """A dialogue whose encoding has every key of the public release, empty lists included."""
+    turns = tuple(
+        _Turn(
+            speaker=turn.speaker,
+            text=turn.text,
+            frames=tuple(_released(frame) for frame in turn.frames),
+        )
+        for turn in dialogue.turns
+    )
+    return _Dialogue(id=dialogue.id, turns=turns, services=dialogue.services)
+
+
+def _released(frame: Frame) -> _Frame:
+    plain = msgspec.to_builtins(frame)
+    plain.setdefault("slots", [])
+    plain.setdefault("actions", [])
+    return msgspec.convert(plain, _Frame)
+
+
+class WholeDocument(Protocol):
+    """A document whose dialogues can be replaced before it is written back."""
 
     dialogues: list[Dialogue]
 
-    def patch(self, at: int, after: Dialogue) -> None: ...
+    def patch(self, at: int, after: Dialogue) -> None:
+        """Replaces a dialogue; its turns and frames are those that it had."""
+        ...
 
-    def encode(self) -> bytes: ...
+    def encode(self) -> bytes:
+        """The document with two spaces per level, as the public release has it."""
+        ...
+
+
+def whole(document: Document) -> WholeDocument:
+    """A document that can be changed and written back with all its keys."""
+    try:
+        return _Release(msgspec.json.decode(document.data, type=list[_Dialogue]))
+    except BROKEN:  # other keys, or broken: the plain document says where
+        return _Patched(document)
 
 
 class _Release:
@@ -134,9 +160,63 @@ class _Release:
         return msgspec.json.format(msgspec.json.encode(self.dialogues, order="sorted"), indent=2) + b"\n"
 
 
-def whole(document: Document) -> Whole:
-    """A document to be changed and written back with all its keys."""
-    try:
-        return _Release(msgspec.json.decode(document.data, type=list[_Dialogue]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # other keys, or broken: that is told from there
-        return Layout(document)
+class _Patched:
+    """A document as it is on disk, beside its dialogues; unknown keys stay, in their order."""
+
+    def __init__(self, document: Document) -> None:
+        self.raw: Any = decode(document, object)
+        items: Any = list(self.raw.values()) if isinstance(self.raw, dict) else self.raw
+        self.dialogues = converted(document, items, list[Dialogue])
+        self.items: list[dict[str, Any]] = items
+        for key, dialogue in zip(self.raw, self.dialogues, strict=True) if isinstance(self.raw, dict) else ():
+            if dialogue.id != key:
+                raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
+
+    def patch(self, at: int, after: Dialogue) -> None:
+        for raw, old, new in zip(self.items[at]["turns"], self.dialogues[at].turns, after.turns, strict=True):
+            if new is old:
+                continue
+            if new.text != old.text:
+                raw["utterance"] = new.text
+            for fields, was, now in zip(raw.get("frames", ()), old.frames, new.frames, strict=True):
+                if now is not was:
+                    _frame(fields, was, now)
+
+    def encode(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self.raw), indent=2) + b"\n"
+
+
+def _frame(raw: dict[str, Any], old: Frame, new: Frame) -> None:
+    if new.spans is not None and old.spans is not None and new.spans is not old.spans:
+        _spans(raw["slots"], old.spans, new.spans)
+    if new.state is not None and old.state is not None and new.state is not old.state:
+        _state(raw["state"], old.state, new.state)
+    for fields, was, now in zip(raw.get("actions", ()), old.acts, new.acts, strict=True):
+        if now is not was:
+            _act(fields, was, now)
+    if new.service_call is not None and new.service_call is not old.service_call:
+        raw["service_call"]["parameters"] = new.service_call.parameters
+    if new.service_results is not None and new.service_results is not old.service_results:
+        raw["service_results"] = new.service_results
+
+
+def _spans(raw: list[dict[str, Any]], old: tuple[Span, ...], new: tuple[Span, ...]) -> None:
+    for fields, was, now in zip(raw, old, new, strict=True):
+        if now is not was:
+            fields["start"], fields["exclusive_end"] = now.start, now.exclusive_end
+            if now.value is not msgspec.UNSET:
+                fields["value"] = now.value
+
+
+def _state(raw: dict[str, Any], old: State, new: State) -> None:
+    raw["slot_values"] = new.slot_values
+    if new.active_intent != old.active_intent:
+        raw["active_intent"] = new.active_intent
+    if new.requested_slots != old.requested_slots:
+        raw["requested_slots"] = new.requested_slots
+
+
+def _act(raw: dict[str, Any], old: Act, new: Act) -> None:
+    raw["values"] = new.values
+    if new.canonical_values != old.canonical_values:
+        raw["canonical_values"] = new.canonical_values

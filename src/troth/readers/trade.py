@@ -1,4 +1,4 @@
-"""TRADE and SOM-DST results: gold and predicted state of every turn in one JSON object.
+"""Result files of TRADE and SOM-DST: gold and predicted state of every turn in one JSON object.
 
 `{dialogue: {turn: {"gt": {domain: {slot: value}}, "pr": …}}}`, or the older form that TRADE's own code writes, in which
 a state is a list of `domain-slot-value` under `turn_belief` and `pred_bs_ptr` (or `pred_bs_gen`).
@@ -11,11 +11,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import is_empty
-from troth.core.records import Dialogue, Pair, Turn
+from troth.core.records import Pair, Turn
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import PlainState, add, dialogues, frames, in_order, mapping, sequence, services, state, text
+from troth.readers.plain import (
+    PlainState,
+    dialogue,
+    dialogues,
+    in_order,
+    mapping,
+    put,
+    sequence,
+    state,
+    text,
+    user_turn,
+)
 from troth.readers.source import Document
 
 FORMAT = Format(name="trade", about="Result files of TRADE and SOM-DST: gold and predicted state of every turn")
@@ -28,42 +38,34 @@ _LISTS = re.compile(rb'"turn_belief"\s*:\s*\['), re.compile(rb'"pred_bs_(?:ptr|g
 
 
 def detect(document: Document) -> bool:
-    if document.data.lstrip()[:1] != b"{":
+    data = document.data
+    if data.lstrip()[:1] != b"{" or b'"pr_turn"' in data:  # Hi-DST has `gt` and `pr`, too
         return False
-    return any(all(mark.search(document.data) for mark in marks) for marks in (_STATES, _LISTS))
+    return any(all(mark.search(data) for mark in marks) for marks in (_STATES, _LISTS))
 
 
 def read(document: Document) -> Iterator[Pair]:
     for name, raw in dialogues(document):
-        gold: list[Turn] = []
-        pred: list[Turn] = []
         with where(dialogue=name):
-            for number, turn in enumerate(in_order(mapping(raw, "the dialogue").items())):
-                with where(turn=number):
-                    row = mapping(turn, "the turn")
-                    gold.append(_turn(number, row, GOLD))
-                    pred.append(_turn(number, row, PRED))
-        yield Pair(
-            gold=Dialogue(id=name, turns=tuple(gold), services=services(gold)),
-            pred=Dialogue(id=name, turns=tuple(pred), services=services(pred)),
-        )
+            rows = in_order(mapping(raw, "the dialogue").items())
+            gold, pred = ([_turn(number, row, keys) for number, row in enumerate(rows)] for keys in (GOLD, PRED))
+        yield Pair(dialogue(name, gold), dialogue(name, pred))
 
 
-def _turn(number: int, row: dict[str, Any], keys: tuple[str, ...]) -> Turn:
-    key = next((key for key in keys if key in row), None)
-    if key is None:
-        raise UserError("has no " + " or ".join(f"'{name}'" for name in keys))
-    held = row[key]
-    found = _listed(held, key) if isinstance(held, list) else state(held, f"'{key}'")
-    return Turn(speaker="USER", number=number, frames=frames(found))
+def _turn(number: int, row: Any, keys: tuple[str, ...]) -> Turn:
+    with where(turn=number):
+        key = next((key for key in keys if key in mapping(row, "the turn")), None)
+        if key is None:
+            raise UserError("has no " + " or ".join(f"'{name}'" for name in keys))
+        held = row[key]
+        return user_turn(number, _listed(held, key) if isinstance(held, list) else state(held, f"'{key}'"))
 
 
 def _listed(items: object, key: str) -> PlainState:
-    found: PlainState = {}
+    held: PlainState = {}
     for item in sequence(items, f"'{key}'"):
         parts = text(item, f"an entry of '{key}'").split("-", 2)
         if len(parts) < 3:
             raise UserError(f"'{item}' in '{key}' is not of the form domain-slot-value")
-        if not is_empty(parts[2]):
-            add(found, *parts)
-    return found
+        put(held, *parts)
+    return held

@@ -1,6 +1,6 @@
 """TripPy's correctness on MultiWOZ: right or wrong per slot and turn, without values.
 
-`{dialogue: {turn: [1, 0, …]}}`, one number a slot, as the authors of FGA publish TripPy's result.
+`{dialogue: {turn: [1, 0, …]}}`, one number per slot, as the authors of FGA publish TripPy's result.
 """
 
 from __future__ import annotations
@@ -44,21 +44,24 @@ def read(document: Document) -> Iterator[Pair]:
     for name, raw in dialogues(document):
         if name in LEFT_OUT:
             continue
-        turns: list[Turn] = []
         with where(dialogue=name):
-            for number, marks in enumerate(in_order(mapping(raw, "the dialogue").items())):
-                with where(turn=number):
-                    turns.append(Turn(speaker="USER", number=number, correct=_correct(sequence(marks, "the turn"))))
-        gold = tuple(Turn(speaker="USER", number=turn.number) for turn in turns)
-        yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=tuple(turns)))
+            pred = tuple(_turns(in_order(mapping(raw, "the dialogue").items())))
+        gold = tuple(Turn(speaker="USER", number=turn.number) for turn in pred)
+        yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=pred))
+
+
+def _turns(rows: list[object]) -> Iterator[Turn]:
+    for number, marks in enumerate(rows):
+        with where(turn=number):
+            yield Turn(speaker="USER", number=number, correct=_correct(sequence(marks, "the turn")))
 
 
 def _correct(marks: list[object]) -> dict[str, bool]:
-    if not marks:  # nothing wrong, but nothing right either
+    if not marks:  # nothing is wrong in it, but nothing is right either
         raise UserError("the turn's list is empty")
     for mark in marks:
         if mark not in (0, 1):
-            raise UserError(f"{shown(mark)} stands where 0 or 1 should")
+            raise UserError(f"{shown(mark)} where 0 or 1 is expected")
     return {slot: mark == 1 for slot, mark in zip(_names(len(marks)), marks, strict=True)}
 
 

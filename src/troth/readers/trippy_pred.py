@@ -12,11 +12,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id, is_empty
-from troth.core.records import Dialogue, Pair, Turn
-from troth.readers.decode import decode, where
+from troth.core.normalize import dialogue_id
+from troth.core.records import Pair, Turn
+from troth.readers.decode import unique, where
 from troth.readers.format import Format
-from troth.readers.plain import PlainState, add, field, frames, in_order, mapping, services, text, value_text, whole
+from troth.readers.plain import (
+    PlainState,
+    add,
+    dialogue,
+    field,
+    in_order,
+    mapping,
+    put,
+    text,
+    user_turn,
+    value_text,
+    whole,
+)
 from troth.readers.source import Document
 
 FORMAT = Format(name="trippy-pred", about="TripPy's `pred_res.*.json`: predicted and true values of every slot")
@@ -31,12 +43,12 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Pair]:
-    found: dict[str, list[tuple[object, Any]]] = {}
-    for position, raw in enumerate(decode(document, list[Any])):
+    turns: dict[str, list[tuple[object, Any]]] = {}
+    for position, raw in enumerate(unique(document, list[Any])):
         row = mapping(raw, f"entry {position}")
         name, number = _place(field(row, "guid", f"entry {position}"), position)
-        found.setdefault(name, []).append((number, row))
-    for name, rows in found.items():
+        turns.setdefault(name, []).append((number, row))
+    for name, rows in turns.items():
         with where(dialogue=name):
             yield _pair(name, in_order(rows))
 
@@ -63,17 +75,14 @@ def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
             slots = {key.removeprefix(_PRED) for key in row if key.startswith(_PRED)}
             for slot in slots.symmetric_difference(key.removeprefix(_GOLD) for key in row if key.startswith(_GOLD)):
                 raise UserError(f"slot '{slot}' has not both '{_PRED}{slot}' and '{_GOLD}{slot}'")
-            gold.append(Turn(speaker="USER", number=number, frames=frames(_state(row, _GOLD, {}))))
+            gold.append(user_turn(number, _state(row, _GOLD, {})))
             before = _state(row, _PRED, before)
-            pred.append(Turn(speaker="USER", number=number, frames=frames(before)))
-    return Pair(
-        gold=Dialogue(id=name, turns=tuple(gold), services=services(gold)),
-        pred=Dialogue(id=name, turns=tuple(pred), services=services(pred)),
-    )
+            pred.append(user_turn(number, before))
+    return Pair(dialogue(name, gold), dialogue(name, pred))
 
 
 def _state(row: dict[str, Any], prefix: str, before: PlainState) -> PlainState:
-    found: PlainState = {}
+    held: PlainState = {}
     for key, raw in row.items():
         if not key.startswith(prefix):
             continue
@@ -81,19 +90,18 @@ def _state(row: dict[str, Any], prefix: str, before: PlainState) -> PlainState:
         domain, dash, slot = name.partition("-")
         if not dash:
             raise UserError(f"slot '{name}' is not of the form domain-slot")
-        value = value_text(raw, name)
-        informed = value.startswith(_INFORMED)
-        value = tokenised(value.removeprefix(_INFORMED))
-        if informed and value == "none":  # the system had said nothing to take over: the slot stays as it was
-            for held in before.get(domain, {}).get(slot, ()):
-                add(found, domain, slot, held)
-        elif not is_empty(value):
-            add(found, domain, slot, value)
-    return found
+        informed = value_text(raw, name)
+        value = tokenised(informed.removeprefix(_INFORMED))
+        if informed.startswith(_INFORMED) and value == "none":  # nothing to take over: the slot stays as it was
+            for kept in before.get(domain, {}).get(slot, ()):
+                add(held, domain, slot, kept)
+        else:
+            put(held, domain, slot, value)
+    return held
 
 
 def tokenised(value: str) -> str:
-    """As TripPy's script does it: words and runs of other characters apart; `Ġ` is RoBERTa's mark for a space."""
+    """Words and runs of other characters apart, as in TripPy's script; `Ġ` is RoBERTa's mark for a space."""
     if "Ġ" in value:
         value = value.replace(" ", "").replace("Ġ", " ").strip()
     return " ".join(piece.strip() for piece in re.split(r"(\W+)", value) if piece.strip())

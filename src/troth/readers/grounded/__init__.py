@@ -1,12 +1,7 @@
 """Readers of grounded responses: one file per format, all giving `records.Grounded`.
 
-A reader is a module (or any object) with
-
-    detect(document) -> bool                  does this document look like the format? Decided by content, not by name
-    read(document) -> Iterator[Grounded]      one record a response
-
-and a docstring whose first line says what it reads. Readers of others plug in through the entry point group
-`troth.grounded_readers`.
+A reader is a module (or any object) as `troth.readers.format.Reader` describes it. It declares its format in one
+record, `FORMAT`. Other packages add readers through the entry point group `troth.grounded_readers`.
 """
 
 from __future__ import annotations
@@ -20,8 +15,9 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.core.registry import Registry
-from troth.readers import LAYOUT, source
-from troth.readers.grounded.opening import opening
+from troth.readers import source
+from troth.readers.decode import LAYOUT
+from troth.readers.format import recognise
 from troth.readers.source import Document
 
 ENDINGS = tuple(f".{kind}{packed}" for kind in ("json", "jsonl", "csv", "tsv") for packed in ("", ".gz"))
@@ -31,7 +27,7 @@ NOT_RESPONSES = ("multidoc2dial_doc", "reading_", "wiki.json", "run.json")
 FORMATS = Registry(
     "format of grounded responses",
     "troth.grounded_readers",
-    # In the order in which they are tried: the ones with the most telling marks first.
+    # In the order in which they are tried: those with the most telling marks first.
     {
         "begin": "troth.readers.grounded.begin",
         "chat": "troth.readers.grounded.chat",
@@ -46,8 +42,8 @@ FORMATS = Registry(
 )
 
 
-class Batch(NamedTuple):
-    """A document with the records in it."""
+class GroundedDocument(NamedTuple):
+    """A document with the responses in it."""
 
     document: Document
     items: list[Grounded]
@@ -59,48 +55,36 @@ def read(path: str, format: str | None = None) -> Iterator[Grounded]:
         yield from batch.items
 
 
-def batches(path: str, format: str | None = None) -> Iterator[Batch]:
-    """The responses of one document after the other. What several responses are grounded in is kept once."""
+def batches(path: str, format: str | None = None) -> Iterator[GroundedDocument]:
+    """The responses of one document after the other. A text that several responses are grounded in is stored once."""
     reader = None if format is None else FORMATS.load(format)
-    kept: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for document in _documents(path):
         if not document.data.strip():
-            raise UserError("the file is empty", file=document.name, hint="is it the right one?")
+            raise source.empty(document)
         if reader is None:
             reader = FORMATS.load(detect(document))
         try:
-            yield Batch(document, list(_sharing(reader.read(document), kept)))
+            yield GroundedDocument(document, list(_sharing(reader.read(document), texts)))
         except UserError as error:
             raise error.at(file=document.name, hint=LAYOUT) from error
 
 
 def detect(document: Document) -> str:
-    """The name of the format that a document has."""
-    for name in FORMATS.by_name():
-        if FORMATS.load(name).detect(document):
-            return name
-    if document.data.lstrip()[:1] in (b"{", b"["):
-        opening(document, strict=True)  # broken JSON is the likelier trouble: say so where it is
-    hint = "name it with --format: " + ", ".join(FORMATS)
-    raise UserError("not a format of grounded responses that is known here", file=document.name, hint=hint)
+    """The name of the format of a document."""
+    return recognise(FORMATS, document, json=False)
 
 
 def _documents(path: str) -> Iterator[Document]:
-    place = Path(path)
-    try:
-        folder = path != "-" and bool(path) and place.is_dir()
-        inside = sorted(place.iterdir()) if folder else []
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from error
-    found = [file for file in inside if file.name.endswith(ENDINGS) and not file.name.startswith(NOT_RESPONSES)]
-    if folder and not found:
-        raise UserError("no .jsonl, .json, .csv or .tsv file in this folder", file=path, hint="is it the right one?")
-    for file in [str(file) for file in found] if folder else [path]:
+    files = source.files(path, lambda name: name.endswith(ENDINGS) and not name.startswith(NOT_RESPONSES))
+    if not files and path not in ("", "-") and Path(path).is_dir():
+        raise UserError("no .jsonl, .json, .csv or .tsv file in this folder", file=path, hint=source.RIGHT_FILE)
+    for file in map(str, files) if files else [path]:
         yield from source.documents(file)
 
 
-def _sharing(items: Iterable[Grounded], kept: dict[str, str]) -> Iterator[Grounded]:
+def _sharing(items: Iterable[Grounded], texts: dict[str, str]) -> Iterator[Grounded]:
     """The same records; equal documents are one text in memory."""
     for item in items:
-        text = kept.setdefault(item.document, item.document)
+        text = texts.setdefault(item.document, item.document)
         yield item if text is item.document else msgspec.structs.replace(item, document=text)

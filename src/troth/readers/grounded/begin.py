@@ -1,4 +1,4 @@
-"""BEGIN's TSV files: a response a line with the label that people gave it; tabs, CRLF, no quoting.
+"""BEGIN's TSV files: one response per line with the label that people gave it; tabs, CRLF, no quoting.
 
 Positive is "Fully attributable" ("entailment" in the first release), as in section 5.1 of PMI-Faith's paper; "Generic"
 and "Not fully attributable" are negative. `source` is the file's `data_source`: wow, cmu, tc. Ids are made of it, of
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from troth.core.records import Grounded
 from troth.readers.format import Format
 from troth.readers.grounded import rows
-from troth.readers.source import Document
+from troth.readers.source import Document, utf8
 
 FORMAT = Format(name="begin", about="BEGIN's TSV files: one response per line with a human label")
 
@@ -25,7 +25,7 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    lines = [line.removesuffix("\r") for line in rows.decoded(document).split("\n")]
+    lines = [line.removesuffix("\r") for line in utf8(document).split("\n")]
     heading = lines[0].split("\t")
     cells = ((number, line.split("\t")) for number, line in enumerate(lines[1:], 2))
     yield from rows.records(cells, rows.places(heading), len(heading))

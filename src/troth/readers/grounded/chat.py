@@ -6,7 +6,7 @@
       {"role": "tool", "content": "Crayola makes crayons in Easton."},
       {"role": "assistant", "content": "Crayola does."}]}
 
-One conversation a line, a list of conversations, or a single one; a list of messages is a conversation, too. Each
+One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Each
 message of the assistant that has text and comes after a context message is a record:
 
 - Context messages have the role `context`, `tool` or `function`. Where a conversation has none of these, `system` and
@@ -22,7 +22,7 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.readers.decode import decode, lines, where
+from troth.readers.decode import lines, unique, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
@@ -50,7 +50,7 @@ def read(document: Document) -> Iterator[Grounded]:
         name = keys.get("id", str(number))
         id = str(name) if isinstance(name, int) and not isinstance(name, bool) else text(name, "'id'")
         if id in seen:
-            raise UserError("comes twice", dialogue=id, hint="ids must be unique; remove one")
+            raise UserError("duplicate id", dialogue=id, hint="ids must be unique")
         seen.add(id)
         source = text(keys.get("source", ""), "'source'")
         with where(dialogue=id):
@@ -59,12 +59,12 @@ def read(document: Document) -> Iterator[Grounded]:
 
 def _conversations(document: Document) -> Iterator[Any]:
     if document.data.lstrip()[:1] == b"[":
-        items = decode(document, list[Any])
+        items = unique(document, list[Any])
         if not items:
             raise UserError("no conversation in it", hint="is it the right file?")
         yield from [items] if isinstance(items[0], dict) and "role" in items[0] else items
     elif not _in_lines(document):
-        yield decode(document, dict[str, Any])
+        yield unique(document, dict[str, Any])
     else:
         for line, row in lines(document):
             with where(line=line):
@@ -94,8 +94,14 @@ def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
                 passages, spoken = [*passages, said], False
             elif role in ("user", "assistant") and said.strip():
                 if role == "assistant" and passages:
-                    label = labels.any_of(turn.get("label"))
-                    yield Grounded(f"{id}/{number}", "\n\n".join(passages), said, tuple(history), label, source)
+                    yield Grounded(
+                        id=f"{id}/{number}",
+                        document="\n\n".join(passages),
+                        response=said,
+                        history=tuple(history),
+                        label=labels.any_of(turn.get("label")),
+                        source=source,
+                    )
                     spoken = True
                 history.append(said)
 
@@ -108,7 +114,7 @@ def _role(turn: dict[str, Any], number: int) -> str:
 
 
 def _text(content: object) -> str:
-    """A message's text: as it is, or of its text parts. A call of a tool has none."""
+    """The text of a message: as it is, or joined from its text parts. A call of a tool has none."""
     if content is None:
         return ""
     if isinstance(content, list):

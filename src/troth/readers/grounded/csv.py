@@ -1,8 +1,8 @@
-"""CSV with a heading: document, response, and what else there is; also FaithDial's audit of gold responses.
+"""CSV with a header: document, response, and optional columns; also FaithDial's audit of gold responses.
 
 Columns: `document` (or `knowledge`, `evidence`), `response`, and where given `id`, `history` (one text: what was said
-right before), `label` (0, 1, or BEGIN's names; also as `BEGIN`), `source`. Others are passed over. Cells may be quoted
-and hold line breaks; tabs in place of commas are fine.
+right before), `label` (0, 1, or BEGIN's names; also as `BEGIN`), `source`. Others are not read. Cells may be quoted and
+hold line breaks; tabs may take the place of commas.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers.format import Format
 from troth.readers.grounded import rows
-from troth.readers.source import Document
+from troth.readers.source import Document, utf8
 
 FORMAT = Format(name="csv", about="CSV or TSV with a header; also FaithDial's audit of gold responses")
 
-LIMIT = 1 << 27  # characters of a cell: documents are longer than the 128 kB that Python's reader allows by itself
+LIMIT = 1 << 27  # characters per cell: documents can be longer than the 128 kB that Python's reader allows
 
 
 def detect(document: Document) -> bool:
@@ -28,8 +28,8 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    content = rows.decoded(document).lstrip()
-    # Without the line ends' translation, which would change what stands inside quotes.
+    content = utf8(document).lstrip()
+    # newline="": line ends inside quotes are part of the cell.
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=_comma(content.partition("\n")[0]), strict=True)
     before = csv.field_size_limit(LIMIT)
     try:

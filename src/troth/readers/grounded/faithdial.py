@@ -3,9 +3,9 @@
     [{"dialog_idx": 0, "utterances": [{"history": ["…"], "speaker": "Wizard", "knowledge": "…", "response": "…",
       "original_response": "…", "BEGIN": ["Hallucination", "Entailment"], "VRM": ["Disclosure"]}]}]
 
-Also one utterance a line, as the hub's rows are when saved. `BEGIN` judges the response that stood in Wizard of
-Wikipedia. So the label is 1 iff it is "Entailment" alone, and an edited response has none. The format
-`faithdial-original`, which is never guessed, reads the responses before the editing, every one with its label.
+Also one utterance per line, as the hub's rows are when saved. `BEGIN` judges the response of Wizard of Wikipedia, so
+the label is 1 only if it is "Entailment" alone, and an edited response has no label. The format `faithdial-original`,
+which is never guessed, reads the responses before the editing, all with labels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import decode, where
+from troth.readers.decode import converted, lines, unique, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
@@ -25,7 +25,7 @@ from troth.readers.source import Document
 FORMAT = Format(name="faithdial", about="FaithDial's JSON: edited responses, with labels where they were not edited")
 
 
-class Utterance(msgspec.Struct, frozen=True):
+class _Utterance(msgspec.Struct, frozen=True):
     response: str
     knowledge: str | None = None
     history: tuple[str, ...] = ()
@@ -34,8 +34,8 @@ class Utterance(msgspec.Struct, frozen=True):
     dialog_idx: int | str | None = None
 
 
-class Dialogue(msgspec.Struct, frozen=True):
-    utterances: tuple[Utterance, ...]
+class _FaithDialogue(msgspec.Struct, frozen=True):
+    utterances: tuple[_Utterance, ...]
     dialog_idx: int | str | None = None
 
 
@@ -48,10 +48,10 @@ def read(document: Document) -> Iterator[Grounded]:
     for id, turn in _utterances(document):
         edited = turn.original_response is not None and turn.original_response != turn.response
         label = None if edited else _label(id, turn.begin)
-        yield Grounded(id, turn.knowledge or "", turn.response, turn.history, label, "faithdial")
+        yield _grounded(id, turn, turn.response, label, "faithdial")
 
 
-class Original:
+class _Original:
     """FaithDial's JSON: the responses before the editing, each with its label."""
 
     FORMAT = Format(name="faithdial-original", about="FaithDial's JSON: responses before the editing, all with labels")
@@ -61,30 +61,33 @@ class Original:
 
     def read(self, document: Document) -> Iterator[Grounded]:
         for id, turn in _utterances(document):
-            text = turn.original_response or turn.response
-            yield Grounded(id, turn.knowledge or "", text, turn.history, _label(id, turn.begin), "wow")
+            yield _grounded(id, turn, turn.original_response or turn.response, _label(id, turn.begin), "wow")
 
 
-ORIGINAL = Original()
+ORIGINAL = _Original()
+
+
+def _grounded(id: str, turn: _Utterance, response: str, label: int | None, source: str) -> Grounded:
+    document = turn.knowledge or ""
+    return Grounded(id=id, document=document, response=response, history=turn.history, label=label, source=source)
 
 
 def _label(id: str, tags: tuple[str, ...] | None) -> int | None:
     with where(dialogue=id):
-        found = [label for tag in tags or () if (label := labels.named(tag)) is not None]
-    return min(found) if found else None
+        named = [label for tag in tags or () if (label := labels.named(tag)) is not None]
+    return min(named, default=None)
 
 
-def _utterances(document: Document) -> Iterator[tuple[str, Utterance]]:
+def _utterances(document: Document) -> Iterator[tuple[str, _Utterance]]:
     if document.data.lstrip()[:1] == b"[":
-        for number, dialogue in enumerate(decode(document, list[Dialogue])):
+        for number, dialogue in enumerate(unique(document, list[_FaithDialogue])):
             name = number if dialogue.dialog_idx is None else dialogue.dialog_idx
-            yield from ((f"{name}/{turn}", found) for turn, found in enumerate(dialogue.utterances))
+            yield from ((f"{name}/{turn}", utterance) for turn, utterance in enumerate(dialogue.utterances))
         return
     turns: Counter[str] = Counter()
-    for number, line in enumerate(document.data.split(b"\n"), 1):
-        if line.strip():
-            with where(line=number):
-                found = decode(document, Utterance, data=line)
-            name = str(found.dialog_idx if found.dialog_idx is not None else "")
-            yield f"{name}/{turns[name]}".removeprefix("/"), found
-            turns[name] += 1
+    for number, row in lines(document):
+        with where(line=number):
+            utterance = converted(document, row, _Utterance)
+        name = str(utterance.dialog_idx if utterance.dialog_idx is not None else "")
+        yield f"{name}/{turns[name]}".removeprefix("/"), utterance
+        turns[name] += 1

@@ -1,4 +1,4 @@
-"""Our own JSONL: one response a line with its document, history and, where people judged it, a label.
+"""troth's own JSON Lines: one response per line with its document, history and, where people judged it, a label.
 
     {"id": "a1", "document": "Crayons …", "history": ["Who makes crayons?"], "response": "Crayola does.", "label": 1}
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
-from troth.readers.plain import field, sequence, text
+from troth.readers.plain import field, known_keys, sequence, text
 from troth.readers.source import Document
 
 FORMAT = Format(name="jsonl", about="troth's own JSON Lines: one response per line with its document")
@@ -34,23 +34,21 @@ def read(document: Document) -> Iterator[Grounded]:
         with where(line=line):
             item = _record(row)
             if item.id in seen:
-                raise UserError(f"'{item.id}' stands on line {seen[item.id]} already", hint="ids must be unique")
+                raise UserError(f"duplicate id '{item.id}', already on line {seen[item.id]}", hint="ids must be unique")
             seen[item.id] = line
         yield item
 
 
 def _record(row: dict[str, Any]) -> Grounded:
-    for key in row:
-        if key not in KEYS:
-            raise UserError(f"key '{key}' is not known", hint=near(key, KEYS) or "known: " + ", ".join(KEYS))
-    grounds = field(row, "document", "the object")
-    passages = [text(part, "a part of 'document'") for part in grounds] if isinstance(grounds, list) else None
-    said = sequence(row.get("history", []), "'history'")
+    known_keys(row, KEYS)
+    passages = field(row, "document")
+    if isinstance(passages, list):
+        passages = "\n\n".join(text(part, "a part of 'document'") for part in passages)
     return Grounded(
-        text(field(row, "id", "the object"), "'id'"),
-        "\n\n".join(passages) if passages is not None else text(grounds, "'document'"),
-        text(field(row, "response", "the object"), "'response'"),
-        tuple(text(turn, "a turn of 'history'") for turn in said),
-        labels.any_of(row.get("label")),
-        text(row.get("source", ""), "'source'"),
+        id=text(field(row, "id"), "'id'"),
+        document=text(passages, "'document'"),
+        response=text(field(row, "response"), "'response'"),
+        history=tuple(text(turn, "a turn of 'history'") for turn in sequence(row.get("history", []), "'history'")),
+        label=labels.any_of(row.get("label")),
+        source=text(row.get("source", ""), "'source'"),
     )

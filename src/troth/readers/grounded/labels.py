@@ -1,4 +1,4 @@
-"""What people said of a response, as 1 (the document supports it) or 0."""
+"""Human labels of a response: 1 if the document supports it, else 0."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
 
 
 def named(text: str) -> int | None:
-    """A label by its name, in any case; None where there is none."""
+    """The label of a name, in any letter case; None for an empty text."""
     name = " ".join(text.lower().split())
     if not name:
         return None
@@ -35,9 +35,9 @@ def named(text: str) -> int | None:
 
 
 def any_of(value: object) -> int | None:
-    """A label as files have it: 0, 1, true, false, their names, or nothing.
+    """The label of a value as files have it: 0, 1, true, false, a name, or nothing.
 
-    A column of pandas in which some labels are missing has 1.0, 0.0 and NaN.
+    pandas writes a column with missing labels as 1.0, 0.0 and NaN.
     """
     if value is None or value == "":
         return None

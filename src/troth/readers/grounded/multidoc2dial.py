@@ -1,7 +1,7 @@
 """MultiDoc2Dial's JSON: each turn of the agent, with the passages of the documents that it refers to.
 
 `multidoc2dial_dial_*.json` holds the dialogues, `multidoc2dial_doc.json` in the same folder the documents. As in the
-code of PMI-Faith's authors a passage is all spans in a row that have one title, and a turn's document is every passage
+code of PMI-Faith's authors, a passage is a run of spans with the same title, and a turn's document is every passage
 with a span among its `references`. A turn without references has an empty document. `source` is the domain.
 """
 
@@ -16,7 +16,7 @@ import msgspec
 from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import decode, where
+from troth.readers.decode import unique, where
 from troth.readers.format import Format
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
@@ -26,39 +26,39 @@ FORMAT = Format(name="multidoc2dial", about="MultiDoc2Dial's JSON: each agent tu
 DOCUMENTS = "multidoc2dial_doc.json"
 
 
-class Reference(msgspec.Struct, frozen=True):
+class _Reference(msgspec.Struct, frozen=True):
     doc_id: str
     id_sp: str = ""
     sp_id: str = ""  # what the hub's rows call it
 
 
-class Turn(msgspec.Struct, frozen=True):
+class _DocTurn(msgspec.Struct, frozen=True):
     role: str
     utterance: str
     turn_id: int
-    references: tuple[Reference, ...] = ()
+    references: tuple[_Reference, ...] = ()
 
 
-class Dialogue(msgspec.Struct, frozen=True):
+class _DocDialogue(msgspec.Struct, frozen=True):
     dial_id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[_DocTurn, ...]
 
 
-class Dialogues(msgspec.Struct, frozen=True):
-    dial_data: dict[str, tuple[Dialogue, ...]]
+class _Dialogues(msgspec.Struct, frozen=True):
+    dial_data: dict[str, tuple[_DocDialogue, ...]]
 
 
-class Span(msgspec.Struct, frozen=True):
+class _DocSpan(msgspec.Struct, frozen=True):
     text_sp: str
     title: str = ""
 
 
-class Text(msgspec.Struct, frozen=True):
-    spans: dict[str, Span]
+class _DocText(msgspec.Struct, frozen=True):
+    spans: dict[str, _DocSpan]
 
 
-class Texts(msgspec.Struct, frozen=True):
-    doc_data: dict[str, dict[str, Text]]
+class _DocTexts(msgspec.Struct, frozen=True):
+    doc_data: dict[str, dict[str, _DocText]]
 
 
 Passages = Mapping[str, Mapping[str, str]]  # document to span to the passage that it stands in
@@ -69,45 +69,51 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    dialogues = decode(document, Dialogues)
+    dialogues = unique(document, _Dialogues)
     beside = source.beside("" if document.name == "<stdin>" else document.name, DOCUMENTS)
     if beside is None:
         raise UserError(f"no {DOCUMENTS} beside it", hint="lay the documents in the same folder")
     passages = _passages(beside)
-    for domain, found in dialogues.dial_data.items():
-        for dialogue in found:
+    for domain, items in dialogues.dial_data.items():
+        for dialogue in items:
             said: list[str] = []
             for turn in dialogue.turns:
                 if turn.role == "agent":
                     with where(dialogue=dialogue.dial_id, turn=turn.turn_id):
                         text = _document(turn.references, passages)
                     yield Grounded(
-                        f"{dialogue.dial_id}/{turn.turn_id}", text, turn.utterance, tuple(said), None, domain
+                        id=f"{dialogue.dial_id}/{turn.turn_id}",
+                        document=text,
+                        response=turn.utterance,
+                        history=tuple(said),
+                        source=domain,
                     )
                 said.append(turn.utterance)
 
 
 def _passages(document: Document) -> dict[str, dict[str, str]]:
-    made: dict[str, dict[str, str]] = {}
-    for texts in decode(document, Texts).doc_data.values():
+    passages: dict[str, dict[str, str]] = {}
+    for texts in unique(document, _DocTexts).doc_data.values():
         for name, text in texts.items():
             if not all(id.isdigit() for id in text.spans):
-                raise UserError(f"a span of '{name}' has no number", file=document.name, hint="spans count 1, 2, 3 …")
-            mine = made.setdefault(name, {})
+                raise UserError(
+                    f"a span of '{name}' has no number", file=document.name, hint="spans are numbered 1, 2, 3 …"
+                )
+            spans = passages.setdefault(name, {})
             rows = ((text.spans[id].title, id) for id in sorted(text.spans, key=int))
             for _, together in groupby(rows, key=itemgetter(0)):
                 ids = [id for _, id in together]
-                mine |= dict.fromkeys(ids, "".join(text.spans[id].text_sp for id in ids))
-    return made
+                spans |= dict.fromkeys(ids, "".join(text.spans[id].text_sp for id in ids))
+    return passages
 
 
-def _document(references: tuple[Reference, ...], passages: Passages) -> str:
-    found: dict[str, None] = {}
+def _document(references: tuple[_Reference, ...], passages: Passages) -> str:
+    texts: dict[str, None] = {}
     for one in references:
         if one.doc_id not in passages:
             raise UserError(f"document '{one.doc_id}' is not in {DOCUMENTS}", hint=near(one.doc_id, passages))
         span = one.id_sp or one.sp_id
         if span not in passages[one.doc_id]:
             raise UserError(f"span '{span}' is not in document '{one.doc_id}'", hint=f"is it the right {DOCUMENTS}?")
-        found[passages[one.doc_id][span].strip()] = None
-    return " ".join(found)
+        texts[passages[one.doc_id][span].strip()] = None
+    return " ".join(texts)

@@ -1,4 +1,4 @@
-"""What JSON data begins with: enough to tell a format by, decoded no further than that."""
+"""The first object of a JSON document: enough to recognise a format, and decoded no further."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ from typing import Any
 
 import msgspec
 
-from troth.readers.decode import decode
+from troth.readers.decode import BROKEN
 from troth.readers.source import Document
 
 Keys = dict[str, msgspec.Raw]
 
 
-def opening(document: Document, *, strict: bool = False) -> Keys:
-    """The first object: of the document, of its first line, or of its list; with values not decoded.
-
-    Nothing where there is none. `strict` makes broken JSON an error.
-    """
+def opening(document: Document) -> Keys:
+    """The first object of a document, of its first line, or of its list, with values not decoded; {} if none."""
     data = document.data.lstrip()
     if data[:1] == b"{":
-        line = data.partition(b"\n")[0]
-        found = _decoded(line, Keys)
-        return found if found is not None else _whole(document, Keys, strict) or {}
-    if data[:1] == b"[":
-        items = _whole(document, list[msgspec.Raw], strict)
-        return (_decoded(bytes(items[0]), Keys) if items else None) or {}
-    return {}
+        return _decoded(data.partition(b"\n")[0], Keys) or _decoded(data, Keys) or {}
+    items = _decoded(data, list[msgspec.Raw]) if data[:1] == b"[" else None
+    return (_decoded(bytes(items[0]), Keys) if items else None) or {}
 
 
 def value(keys: Keys, key: str, kind: Any) -> Any:
@@ -33,12 +26,8 @@ def value(keys: Keys, key: str, kind: Any) -> Any:
     return _decoded(bytes(keys[key]), kind) if key in keys else None
 
 
-def _whole(document: Document, kind: Any, strict: bool) -> Any:
-    return decode(document, kind) if strict else _decoded(document.data, kind)
-
-
 def _decoded(data: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except BROKEN:
         return None

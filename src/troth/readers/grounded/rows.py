@@ -1,4 +1,4 @@
-"""Rows of text with a heading: cells by what their column means, whatever it is called."""
+"""Rows of text with a header: cells by the meaning of their column, whatever it is called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers.decode import where
 from troth.readers.grounded import labels
-from troth.readers.source import Document
 
 COLUMNS = {  # what we call it, and what it is called elsewhere: BEGIN of 2022, BEGIN of 2021, FaithDial's audit
     "id": ("id",),
@@ -22,23 +21,23 @@ COLUMNS = {  # what we call it, and what it is called elsewhere: BEGIN of 2022, 
 
 
 def places(heading: Sequence[str]) -> dict[str, int]:
-    """Where each kind of cell stands; columns that mean nothing here are passed over."""
+    """The position of each known kind of column; other columns are not read."""
     names = [name.strip().lower() for name in heading]
-    found = {what: names.index(name) for what, known in COLUMNS.items() for name in reversed(known) if name in names}
+    at = {what: names.index(name) for what, known in COLUMNS.items() for name in reversed(known) if name in names}
     for what in ("document", "response"):
-        if what not in found:
-            hint = "columns: " + ", ".join(COLUMNS)
-            raise UserError(f"line 1: no column '{what}'", hint=hint)
-    return found
+        if what not in at:
+            raise UserError(f"line 1: no column '{what}'", hint="columns: " + ", ".join(COLUMNS))
+    return at
 
 
 def fits(heading: Sequence[str]) -> bool:
+    """Whether a header has the columns that are needed."""
     names = {name.strip().lower() for name in heading}
     return "response" in names and not names.isdisjoint(COLUMNS["document"])
 
 
 def records(lines: Iterator[tuple[int, Sequence[str]]], place: Mapping[str, int], width: int) -> Iterator[Grounded]:
-    """One record a line. Lines without any text in them are passed over; without ids, lines are their own."""
+    """One record per line; lines without any text are skipped. Where there is no id, the line's number is the id."""
     seen: dict[str, int] = {}
     for line, cells in lines:
         if not any(cell.strip() for cell in cells):
@@ -52,18 +51,14 @@ def records(lines: Iterator[tuple[int, Sequence[str]]], place: Mapping[str, int]
 
             id = cell("id") or "/".join(filter(None, (cell("source"), cell("model"), str(line))))
             if id in seen:
-                raise UserError(f"'{id}' stands on line {seen[id]} already", hint="ids must be unique; remove one")
+                raise UserError(f"duplicate id '{id}', already on line {seen[id]}", hint="ids must be unique")
             seen[id] = line
             said = cell("history")
             yield Grounded(
-                id, cell("document"), cell("response"), (said,) if said.strip() else (),
-                labels.any_of(cell("label")), cell("source"),
-            )  # fmt: skip
-
-
-def decoded(document: Document) -> str:
-    try:
-        return document.data.decode()
-    except UnicodeDecodeError as error:
-        line = document.data[: error.start].count(b"\n") + 1
-        raise UserError(f"line {line}: not valid UTF-8", file=document.name, hint="save it as UTF-8") from error
+                id=id,
+                document=cell("document"),
+                response=cell("response"),
+                history=(said,) if said.strip() else (),
+                label=labels.any_of(cell("label")),
+                source=cell("source"),
+            )

@@ -23,7 +23,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import decode
+from troth.readers.decode import unique
 from troth.readers.format import Format
 from troth.readers.grounded.opening import opening, value
 from troth.readers.source import Document
@@ -37,28 +37,28 @@ WIKI = "wiki.json"
 Wiki = dict[str, dict[str, int]]  # kind of section to text to its number
 
 
-class Message(msgspec.Struct, frozen=True):
+class _Message(msgspec.Struct, frozen=True):
     message: str
     agent: str
     knowledge_source: tuple[str, ...] = ()
 
 
-class Conversation(msgspec.Struct, frozen=True):
-    content: tuple[Message, ...]
+class _Conversation(msgspec.Struct, frozen=True):
+    content: tuple[_Message, ...]
 
 
-class Facts(msgspec.Struct, frozen=True):
+class _Facts(msgspec.Struct, frozen=True):
     shortened_wiki_lead_section: int | str | None = None
     summarized_wiki_lead_section: int | str | None = None
     fun_facts: tuple[str, ...] = ()
 
 
-class Reading(msgspec.Struct, frozen=True):
-    agent_1: dict[str, Facts] = {}
-    agent_2: dict[str, Facts] = {}
+class _Reading(msgspec.Struct, frozen=True):
+    agent_1: dict[str, _Facts] = {}
+    agent_2: dict[str, _Facts] = {}
     article: dict[str, Any] = {}
 
-    def of(self, agent: str) -> dict[str, Facts]:
+    def of(self, agent: str) -> dict[str, _Facts]:
         return {"agent_1": self.agent_1, "agent_2": self.agent_2}.get(agent, {})
 
 
@@ -69,9 +69,9 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    conversations = decode(document, dict[str, Conversation])
+    conversations = unique(document, dict[str, _Conversation])
     beside = _reading_set(document)
-    readings = decode(beside, dict[str, Reading])
+    readings = unique(beside, dict[str, _Reading])
     texts = _texts(source.beside(beside.name, WIKI))
     for id, conversation in conversations.items():
         if id not in readings:
@@ -79,8 +79,13 @@ def read(document: Document) -> Iterator[Grounded]:
         for place, message in enumerate(conversation.content):
             if place and PERSONAL not in message.knowledge_source:
                 said = tuple(other.message for other in conversation.content[:place])
-                grounds = _document(message, readings[id], texts)
-                yield Grounded(f"{id}/{place}", grounds, message.message, said, source="topical-chat")
+                yield Grounded(
+                    id=f"{id}/{place}",
+                    document=_document(message, readings[id], texts),
+                    response=message.message,
+                    history=said,
+                    source="topical-chat",
+                )
 
 
 def _reading_set(document: Document) -> Document:
@@ -94,11 +99,11 @@ def _reading_set(document: Document) -> Document:
 
 
 def _texts(wiki: Document | None) -> dict[tuple[str, int], str]:
-    sections = decode(wiki, Wiki) if wiki is not None else {}
+    sections = unique(wiki, Wiki) if wiki is not None else {}
     return {(kind, number): text for kind, mine in sections.items() for text, number in mine.items()}
 
 
-def _document(message: Message, reading: Reading, texts: dict[tuple[str, int], str]) -> str:
+def _document(message: _Message, reading: _Reading, texts: dict[tuple[str, int], str]) -> str:
     facts = reading.of(message.agent)
     parts: list[str] = []
     for name in message.knowledge_source:

@@ -3,8 +3,8 @@
     [{"chosen_topic": "Crayola", "dialog": [{"speaker": "0_Apprentice", "text": "…"},
       {"speaker": "1_Wizard", "text": "…", "checked_sentence": {"partner_Crayola_1": "…"}}]}]
 
-The document is the checked sentence, as in BEGIN. A wizard that checked none ("no_passages_used") has an empty one:
-such turns are records that no metric can score, and are counted as that.
+The document is the checked sentence, as in BEGIN. Where the wizard checked none ("no_passages_used"), the document is
+empty: such turns cannot be scored, and are counted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import decode
+from troth.readers.decode import unique
 from troth.readers.format import Format
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
@@ -26,14 +26,14 @@ FORMAT = Format(
 NONE = "no_passages_used"
 
 
-class Turn(msgspec.Struct, frozen=True):
+class _WowTurn(msgspec.Struct, frozen=True):
     speaker: str
     text: str
     checked_sentence: dict[str, str] | None = None
 
 
-class Dialogue(msgspec.Struct, frozen=True):
-    dialog: tuple[Turn, ...]
+class _WowDialogue(msgspec.Struct, frozen=True):
+    dialog: tuple[_WowTurn, ...]
 
 
 def detect(document: Document) -> bool:
@@ -41,10 +41,15 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    for number, dialogue in enumerate(decode(document, list[Dialogue])):
+    for number, dialogue in enumerate(unique(document, list[_WowDialogue])):
         for place, turn in enumerate(dialogue.dialog):
             if "wizard" in turn.speaker.lower():
                 checked = next(iter((turn.checked_sentence or {}).values()), NONE)
                 said = tuple(other.text for other in dialogue.dialog[:place])
-                grounds = "" if checked == NONE else checked
-                yield Grounded(f"{number}/{place}", grounds, turn.text, said, source="wow")
+                yield Grounded(
+                    id=f"{number}/{place}",
+                    document="" if checked == NONE else checked,
+                    response=turn.text,
+                    history=said,
+                    source="wow",
+                )

@@ -1,0 +1,119 @@
+"""MultiWOZ's dialogues as complete SGD: an intent and spans for every turn, and a schema of the services.
+
+`data.json` has neither. Intents follow from the changes of the state: a domain whose state changes in a turn is active,
+to book where a `book` slot changes, else to find. Spans are where a new value of a non-categorical slot stands in the
+user's words. The schema lists the slots of MultiWOZ 2.1; the values of its categorical slots are those that occur.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from troth.core.records import Dialogue, Frame, Intent, Service, SlotSchema, Span, State, Turn
+from troth.readers import sgd_views
+from troth.readers.multiwoz import BOOK, SEMI
+
+CATEGORICAL = frozenset(
+    ("area", "day", "internet", "parking", "pricerange", "stars", "type", "book day", "book people", "book stay")
+)
+ABOUT = {
+    "area": "part of the town",
+    "arriveby": "latest time of arrival",
+    "day": "day of travel",
+    "department": "department to visit",
+    "departure": "place of departure",
+    "destination": "place to go to",
+    "food": "kind of food",
+    "internet": "whether internet is included",
+    "leaveat": "earliest time of departure",
+    "name": "name of the place",
+    "parking": "whether parking is included",
+    "pricerange": "price range",
+    "stars": "number of stars",
+    "type": "kind of place",
+    "book day": "day of the booking",
+    "book people": "number of people of the booking",
+    "book stay": "number of nights of the booking",
+    "book time": "time of the booking",
+}
+
+_Values = dict[str, dict[str, set[str]]]  # domain to slot to the values that occur
+
+
+class Completed:
+    """Dialogues in the release's form of SGD; once they have all been taken, `schema()` describes them."""
+
+    def __init__(self, dialogues: Iterable[Dialogue]) -> None:
+        self.dialogues = dialogues
+        self._values: _Values = {
+            domain: {
+                name: set() for name in (*map(str.lower, slots), *(f"book {slot}" for slot in BOOK.get(domain, ())))
+            }
+            for domain, slots in SEMI.items()
+        }
+
+    def __iter__(self) -> Iterator[Dialogue]:
+        for dialogue in self.dialogues:
+            before: dict[str, dict[str, tuple[str, ...]]] = {}
+            turns: list[Turn] = []
+            for turn in dialogue.turns:
+                turns.append(msgspec.structs.replace(turn, frames=tuple(_frame(f, turn, before) for f in turn.frames)))
+                for frame in turn.frames:
+                    before[frame.service] = frame.state.slot_values if frame.state else {}
+                    self._count(frame)
+            yield sgd_views.released(msgspec.structs.replace(dialogue, turns=tuple(turns)))
+
+    def _count(self, frame: Frame) -> None:
+        slots = self._values.setdefault(frame.service, {})
+        for slot, values in (frame.state.slot_values if frame.state else {}).items():
+            slots.setdefault(slot, set()).update(values)
+
+    def schema(self) -> bytes:
+        """The schema of the services, as `schema.json` has it."""
+        services = [_service(domain, slots) for domain, slots in self._values.items()]
+        return msgspec.json.format(msgspec.json.encode(services), indent=2) + b"\n"
+
+
+def _frame(frame: Frame, turn: Turn, before: dict[str, dict[str, tuple[str, ...]]]) -> Frame:
+    held = frame.state.slot_values if frame.state else {}
+    last = before.get(frame.service, {})
+    new = [slot for slot, values in held.items() if last.get(slot) != values]
+    goal = "book" if any(slot.startswith("book ") for slot in new) else "find"
+    intent = f"{goal}_{frame.service}" if new or last.keys() - held.keys() else "NONE"
+    spans = (span for slot in new if slot not in CATEGORICAL for span in _spans(slot, held[slot], turn.text))
+    state = State(active_intent=intent, requested_slots=(), slot_values=held)
+    return Frame(service=frame.service, state=state, spans=tuple(spans))
+
+
+def _spans(slot: str, values: Iterable[str], text: str) -> Iterator[Span]:
+    for value in values:
+        place = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)
+        if place is not None:
+            yield Span(slot=slot, start=place.start(), exclusive_end=place.end())
+            return
+
+
+def _service(domain: str, slots: dict[str, set[str]]) -> Service:
+    book = tuple(slot for slot in slots if slot.startswith("book "))
+    search = {slot: "dontcare" for slot in slots if slot not in book}
+    intents = [Intent(name=f"find_{domain}", description=f"search for a {domain}", optional_slots=search)]
+    if book:
+        about = f"book a {domain}"
+        intents.append(Intent(f"book_{domain}", about, True, required_slots=book, optional_slots=search))
+    return Service(
+        name=domain,
+        description=f"{domain} in Cambridge",
+        slots=tuple(
+            SlotSchema(
+                name=slot,
+                description=f"{ABOUT.get(slot, slot)} ({domain})",
+                is_categorical=slot in CATEGORICAL,
+                possible_values=tuple(sorted(values - {"dontcare"})) if slot in CATEGORICAL else (),
+            )
+            for slot, values in slots.items()
+        ),
+        intents=tuple(intents),
+    )

@@ -1,0 +1,36 @@
+"""`NAME=PATH` as users write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from troth.core.names import labelled, named
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("pred.json", ("", "pred.json")),
+        ("mine=pred.json", ("mine", "pred.json")),
+        ("mine=runs/lr=0.1/pred.json", ("mine", "runs/lr=0.1/pred.json")),
+        ("runs/lr=0.1/pred.json", ("", "runs/lr=0.1/pred.json")),
+        ("a=b/c=d", ("a", "b/c=d")),
+        ("=pred.json", ("", "pred.json")),
+    ],
+)
+def test_named(item: str, expected: tuple[str, str]) -> None:
+    assert named(item) == expected
+
+
+def test_a_path_that_exists_as_written_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = Path("lr=0.1/pred.json")
+    place.parent.mkdir()
+    place.touch()
+    assert named(str(place)) == ("", "lr=0.1/pred.json")
+    assert labelled([str(place), "mine=lr=0.1/pred.json"], "prediction") == [
+        ("pred", "lr=0.1/pred.json"),
+        ("mine", "lr=0.1/pred.json"),
+    ]
