@@ -19,8 +19,8 @@ norm     none         multiwoz   33.70  33.70   +0.00   +0.00   0     0    184
 scope    schema       state      33.70  33.70   +0.00   +0.00   0     0    184
 average  frame        turn       33.70  33.70   +0.00   +0.00   0     0    184
 unit     frame        turn       33.70  33.33   -0.36   -0.26   –     –    177
-match: demo_02, turn 0, Trains_1: 95.00 → 0.00
-values: demo_12, turn 5, Stays_1: 100.00 → 0.00
+match: demo_02, turn 0, Trains_1: 95.00 → 0.00 (Trains_1.from_station: 'Port Linet' for 'Port Linnet')
+values: demo_12, turn 5, Stays_1: 100.00 → 0.00 (Stays_1.nights: 'a week' for '7' or 'a week')
 """
 STEP = ["rule", "meaning", "old", "new", "before", "after", "alone", "units_before", "units_after", "raised", "lowered"]
 PAIRS = [("sgd", "trade"), ("trade", "sgd"), ("sgd", "nemo"), ("sgd-exact", "mwzeval"), ("checkdst", "sgd")]
@@ -37,7 +37,7 @@ def test_no_examples(fine: Troth) -> None:
 
 
 def test_same_rules(fine: Troth) -> None:
-    assert fine("explain", GOLD, HASTY, "--from", "sgd", "--to", "sgd").out == "sgd and sgd have the same rules\n"
+    assert fine("explain", GOLD, HASTY, "--from", "sgd", "--to", "sgd").out == "the two profiles have the same rules\n"
     assert fine("explain", GOLD, HASTY, "--from", "sgd", "--to", "sgd", "--json").json() == []
 
 
@@ -90,6 +90,13 @@ def test_frames_outside_gold(fine: Troth, corpus: Corpus) -> None:
     steps = {s["rule"]: s for s in fine("explain", str(corpus.gold), str(corpus.pred), "--json").json()}
     scope = steps["scope"]
     assert scope["flips"] == [
-        {"dialogue": "demo_07", "turn": 1, "service": "Sights_1", "before": None, "after": 0.0},
+        {
+            "dialogue": "demo_07",
+            "turn": 1,
+            "service": "Sights_1",
+            "before": None,
+            "after": 0.0,
+            "slots": [{"slot": "Sights_1.area", "gold": [], "pred": ["north"]}],
+        },
     ]
     assert (scope["units_after"], scope["raised"], scope["lowered"]) == (scope["units_before"] + 1, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,24 +127,24 @@ def _number(text: str, option: str) -> float:
 @click.command(no_args_is_help=True)
 @options.GOLD
 @click.argument("pred", required=False, metavar="[PRED]", type=options.FILE)
-@options.option("--from", "NAME", "Profile to start from.", "start", type=options.PROFILES, default="sgd")
-@options.option("--to", "NAME", "Profile to end at.", "end", type=options.PROFILES, default="trade")
+@options.option("--from", "NAME", "Profile to start from. Default: the one that fits.", "start", type=options.PROFILES)
+@options.option("--to", "NAME", "Profile to end at. Default: trade, or mwzeval.", "end", type=options.PROFILES)
 @options.option("--metric", "NAME", "Metric whose change is explained.", type=options.TRACKING_METRICS, default="jga")
 @options.number("--examples", 3, "Units to show for each rule.")
 @options.SCHEMA
 @options.FORMAT
 @options.PRED_FORMAT
 @options.JSON
-def explain(gold: str, pred: str | None, start: str, end: str, examples: int, json: bool, **settings: Any) -> None:
+def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: Any) -> None:
     """Why a published number differs: which rule of two recipes moves the score by how much, and which units."""
     from troth.tracking.explain import explain as run
 
-    steps = run(gold, pred, start=start, end=end, **settings)
+    steps = run(gold, pred, **settings)
     if json:
         show.json(steps)
         return
     if not steps:
-        show.text(f"{start} and {end} have the same rules")
+        show.text("the two profiles have the same rules")
         return
     rows = [_step_row(step) for step in steps]
     columns = ("rule", "from", "to", "before", "after", "change", "alone", "up", "down", "units")
@@ -152,7 +153,12 @@ def explain(gold: str, pred: str | None, start: str, end: str, examples: int, js
         for flip in step.flips[:examples]:
             place = f"{flip.dialogue}, turn {flip.turn}" + (f", {flip.service}" if flip.service else "")
             was, now = (tables.percent(v) for v in (flip.before, flip.after))
-            show.text(f"{step.rule}: {place}: {was} → {now}")
+            slots = "; ".join(f"{one.slot}: {_quoted(one.pred)} for {_quoted(one.gold)}" for one in flip.slots[:2])
+            show.text(f"{step.rule}: {place}: {was} → {now}" + (f" ({slots})" if slots else ""))
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return " or ".join(f"'{value}'" for value in values) or "nothing"
 
 
 def _step_row(step: RuleStep) -> tuple[str, ...]:

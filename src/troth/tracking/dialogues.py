@@ -23,6 +23,7 @@ from troth.tracking.states import Comparer
 Values = tuple[str, ...]
 Slots = dict[str, Values]
 T = TypeVar("T")
+DialogueStates = tuple[dict[int, States], dict[int, States]]  # gold's and predicted, by user turn
 
 
 class _Read(msgspec.Struct, frozen=True, gc=False):
@@ -64,6 +65,12 @@ class DialogueGatherer:
     def merge(self, other: DialogueGatherer) -> None:
         self.dialogues += other.dialogues
         self.read += other.read
+
+    def states(self, dialogue: str) -> DialogueStates:
+        """Gold's and the predicted states of a dialogue, by the user turn's number."""
+        read = msgspec.json.decode(self.read[self.dialogues.index(dialogue)], type=_Read)
+        golds = {said.number: said.state for said in read.utterances if said.number is not None}
+        return {number: state or {} for number, state in golds.items()}, read.predicted
 
     def _states(self, turn: Turn) -> States:
         return {service: dict(values) for service, (values, _) in self.comparer.sides(turn).items()}

@@ -7,6 +7,7 @@ ends at the other's. `alone` is what a rule does by itself, which differs where 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,24 +17,35 @@ from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.tracking.cells import TrackedSystem
-from troth.tracking.feed import Corpus, Predictions, feed
+from troth.tracking.dialogues import DialogueGatherer, DialogueStates
+from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.frames import SLOT_COLUMN
 from troth.tracking.metrics import metric as find_metric
 from troth.tracking.profiles import ABOUT, ORDER, Profile
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import schema_of
+from troth.tracking.score import fitting, schema_of
 from troth.tracking.scorer import Scorer
 
 Key = tuple[str, int, str]
 
 
+class SlotFlip(msgspec.Struct, frozen=True):
+    """A slot whose score one rule moves, with both values as the files have them."""
+
+    slot: str  # "service.slot"
+    gold: tuple[str, ...]
+    pred: tuple[str, ...]
+
+
 class RuleFlip(msgspec.Struct, frozen=True):
-    """A unit whose score one rule moves."""
+    """A unit whose score one rule moves, and the slots that do it."""
 
     dialogue: str
     turn: int
     service: str | None
     before: float | None  # None: not a unit under that rule
     after: float | None
+    slots: list[SlotFlip] = []
 
 
 class RuleStep(msgspec.Struct, frozen=True):
@@ -57,8 +69,8 @@ def explain(
     gold: Path,
     pred: Path | None = None,
     *,
-    start: str | Profile = "sgd",
-    end: str | Profile = "trade",
+    start: str | Profile | None = None,
+    end: str | Profile | None = None,
     metric: str = "jga",
     schema: Path | None = None,
     format: str | None = None,
@@ -66,27 +78,35 @@ def explain(
 ) -> list[RuleStep]:
     """The rules that differ between two profiles, and what each of them does to a metric.
 
+    `start`: without it, the profile that fits the predictions. `end`: without it `trade`, or `mwzeval` if that is where
+    it starts. Each step names the units that the rule moves, and the slots with both values.
+
     >>> from troth import demo
     >>> steps = explain(demo.path("gold"), demo.path("hasty"), start="trade", end="sgd")
     >>> f"{steps[0].before:.3f} … {steps[-1].after:.3f}"
     '0.333 … 0.495'
     """
-    first, last, measure = find_profile(start), find_profile(end), find_metric(metric)
+    path, guess = path_of(gold), None if pred is None else path_of(pred)
+    known, measure = schema_of(schema, path), find_metric(metric)
+    first = fitting(path, guess, known, format, pred_format) if start is None else find_profile(start)
+    last = find_profile(end or ("mwzeval" if first.name == "trade" else "trade"))
     if "given" in (first.match, last.match):
         raise UserError("profile trippy holds no values, so no rule can be changed", hint="choose another profile")
     rules = [rule for rule in ORDER if getattr(first, rule) != getattr(last, rule)]
-    path = [first]
+    way = [first]
     for rule in rules:
-        path.append(_changed(path[-1], rule, last))
-    profiles = [*path, *(_changed(first, rule, last) for rule in rules)]
-    known = schema_of(schema, path_of(gold))
-    system = Predictions(
-        None if pred is None else path_of(pred), lambda: [Scorer(one, known, strict=False) for one in profiles]
-    )
-    (scorers,) = feed(Corpus(path_of(gold), format, pred_format), [system])
-    units = [_units(TrackedSystem.of(one.profile.name, one), measure) for one in scorers]
+        way.append(_changed(way[-1], rule, last))
+    profiles = [*way, *(_changed(first, rule, last) for rule in rules)]
+
+    def make() -> list[Gatherer]:
+        scorers = [Scorer(one, known, by_slot=True, strict=False) for one in profiles]
+        return [*scorers, DialogueGatherer(first, known), DialogueGatherer(last, known)]
+
+    ((*scorers, at_first, at_last),) = feed(Corpus(path, format, pred_format), [Predictions(guess, make)])
+    scored = [_Scored(one, measure) for one in scorers]
+    texts = _Values((at_first, at_last))
     return [
-        _step(rule, (first, last), (units[index], units[index + 1]), (units[0], units[len(path) + index]))
+        _step(rule, (scored[index], scored[index + 1]), (scored[0], scored[len(way) + index]), texts)
         for index, rule in enumerate(rules)
     ]
 
@@ -96,49 +116,76 @@ def _changed(profile: Profile, rule: str, end: Profile) -> Profile:
     return replace(profile, **change)
 
 
-_Units = dict[Key, float]  # a metric's value of each unit that it applies to
+class _Scored:
+    """One profile's value of each unit that the metric applies to, and the score of each slot."""
+
+    def __init__(self, scorer: Scorer, metric: Metric) -> None:
+        system = TrackedSystem.of(scorer.profile.name, scorer)
+        parts = system.parts(metric)
+        sides = zip(parts.units.keys(), parts.num.tolist(), parts.den.tolist(), strict=True)
+        self.profile = scorer.profile
+        self.units: dict[Key, float] = {key: num / den for key, num, den in sides if den}
+        self.mean = math.fsum(parts.num.tolist()) / math.fsum(parts.den.tolist()) if self.units else None
+        self.slots: dict[tuple[str, int], dict[str, float]] = {}
+        for row in scorer.slot_table().tolist():
+            place = (system.frames.dialogues[int(row[0])], int(row[1]))
+            self.slots.setdefault(place, {})[system.slots[int(row[SLOT_COLUMN["slot"]])]] = row[SLOT_COLUMN["score"]]
 
 
-def _step(
-    rule: str, ends: tuple[Profile, Profile], pair: tuple[_Units, _Units], single: tuple[_Units, _Units]
-) -> RuleStep:
-    """`pair`: units before and after this rule on the way; `single`: at the start, and with only this rule changed."""
+class _Values:
+    """Values looked up by dialogue, turn and slot, under the slot's name before or after a normaliser."""
+
+    def __init__(self, gatherers: Sequence[DialogueGatherer]) -> None:
+        self.gatherers, self.seen = gatherers, dict[str, list[DialogueStates]]()
+
+    def of(self, dialogue: str, turn: int, slot: str) -> SlotFlip:
+        if dialogue not in self.seen:
+            self.seen[dialogue] = [one.states(dialogue) for one in self.gatherers]
+        service, _, name = slot.rpartition(".")
+        for states in self.seen[dialogue]:
+            gold, pred = (side.get(turn, {}).get(service, {}).get(name, ()) for side in states)
+            if gold or pred:
+                return SlotFlip(slot, gold, pred)
+        return SlotFlip(slot, (), ())
+
+
+def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scored], values: _Values) -> RuleStep:
+    """`pair`: before and after this rule on the way; `single`: at the start, and with only this rule changed."""
     before, after = pair
     flips: list[RuleFlip] | None = None
     if not _redrawn(before, after):
         flips = [
-            RuleFlip(key[0], key[1], key[2] or None, before.get(key), after.get(key))
-            for key in sorted(before.keys() | after.keys())
-            if before.get(key) != after.get(key)
+            _flip(key, pair, values)
+            for key in sorted(before.units.keys() | after.units.keys())
+            if before.units.get(key) != after.units.get(key)
         ]
-    first, alone = _mean(single[0]), _mean(single[1])
+    first, alone = single[0].mean, single[1].mean
     return RuleStep(
         rule,
         ABOUT[rule],
-        str(getattr(ends[0], rule)),
-        str(getattr(ends[1], rule)),
-        _mean(before),
-        _mean(after),
+        getattr(before.profile, rule),
+        getattr(after.profile, rule),
+        before.mean,
+        after.mean,
         None if first is None or alone is None else alone - first,
-        len(before),
-        len(after),
+        len(before.units),
+        len(after.units),
         None if flips is None else sum((flip.after or 0.0) > (flip.before or 0.0) for flip in flips),
         None if flips is None else sum((flip.after or 0.0) < (flip.before or 0.0) for flip in flips),
         flips or [],
     )
 
 
-def _redrawn(before: _Units, after: _Units) -> bool:
+def _flip(key: Key, pair: tuple[_Scored, _Scored], values: _Values) -> RuleFlip:
+    """A unit with the slots whose scores differ between two profiles; a slot that one of them ignores is right."""
+    dialogue, turn, service = key
+    old, new = (one.slots.get((dialogue, turn), {}) for one in pair)
+    moved = [slot for slot in {**old, **new} if old.get(slot, 1.0) != new.get(slot, 1.0)]
+    slots = [values.of(dialogue, turn, slot) for slot in moved if not service or slot.startswith(f"{service}.")]
+    return RuleFlip(dialogue, turn, service or None, pair[0].units.get(key), pair[1].units.get(key), slots)
+
+
+def _redrawn(before: _Scored, after: _Scored) -> bool:
     """Whether units of one side are frames and those of the other turns, so that there is nothing to pair them by."""
-    kinds = [{bool(service) for *_, service in side} for side in (before, after)]
+    kinds = [{bool(service) for *_, service in side.units} for side in (before, after)]
     return True in kinds[0] ^ kinds[1]
-
-
-def _units(system: TrackedSystem, metric: Metric) -> _Units:
-    parts = system.parts(metric)
-    keys = parts.units.keys()
-    return {key: num for key, num, den in zip(keys, parts.num.tolist(), parts.den.tolist(), strict=True) if den}
-
-
-def _mean(units: _Units) -> float | None:
-    return math.fsum(units.values()) / len(units) if units else None
