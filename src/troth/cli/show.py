@@ -69,12 +69,17 @@ def printable(line: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in line)
 
 
-def result(result: Result, *, json_form: bool, out: str | None = None) -> None:
-    """The scores of a run as tables or JSON on standard output, and what a reader should know on standard error."""
+def result(
+    result: Result, *, json_form: bool, out: str | None = None, layout: Iterable[Table] | None = None
+) -> None:
+    """The scores of a run as tables or JSON on standard output, and what a reader should know on standard error.
+
+    `layout`: tables to show in place of the usual ones.
+    """
     if json_form:
         json(result.scores)
     else:
-        tables(result.tables())
+        tables(result.tables() if layout is None else layout)
     if out is not None:
         note(written(out))
     reasons = dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all")
