@@ -69,9 +69,7 @@ def printable(line: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in line)
 
 
-def result(
-    result: Result, *, json_form: bool, out: str | None = None, layout: Iterable[Table] | None = None
-) -> None:
+def result(result: Result, *, json_form: bool, out: str | None = None, layout: Iterable[Table] | None = None) -> None:
     """The scores of a run as tables or JSON on standard output, and what a reader should know on standard error.
 
     `layout`: tables to show in place of the usual ones.
