@@ -32,7 +32,7 @@ from troth.stats import (
     resampling,
     spearman,
 )
-from troth.stats.quantiles import normal_quantile
+from troth.stats.quantiles import normal as normal_quantile
 
 Array = NDArray[np.float64]
 NAN = math.nan

@@ -24,7 +24,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     """Rank correlation, tied values sharing their average rank; None where it is undefined."""
     a, b = _pair(x, y)
-    return pearson(_ranks(a), _ranks(b))
+    return pearson(ranks(a), ranks(b))
 
 
 def auroc(scores: ArrayLike, labels: ArrayLike) -> float | None:
@@ -36,7 +36,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike) -> float | None:
     n, m = int(positive.sum()), int((~positive).sum())
     if n == 0 or m == 0:
         return None
-    return float((_ranks(values)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    return float((ranks(values)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
 def vector(values: ArrayLike, name: str) -> Array:
@@ -65,7 +65,7 @@ def _unit(values: Array) -> Array:
     return centred / math.sqrt(float(centred @ centred))
 
 
-def _ranks(values: Array) -> Array:
+def ranks(values: Array) -> Array:
     """Ranks from 1, ties sharing their average."""
     _, place, size = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(size)

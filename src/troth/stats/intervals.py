@@ -1,19 +1,34 @@
-"""Intervals: the range in which the true value of a metric is expected to lie.
+"""Intervals: the range in which the true value of a metric is expected to lie, from the spread between dialogues.
 
-Percentile interval: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
+- Shares: Wilson's interval (1927) with the t distribution and an effective sample size, after Korn and Graubard (1998)
+  and Dean and Pagano (2015), who have it for clustered surveys. Where few dialogues hold an error, the effective size
+  is drawn towards the number of dialogues (`share`): this is ours, and the reason is in docs/statistics.md.
+- Other numbers: the expanded percentile interval of the bootstrap (Hesterberg, What Teachers Should Know about the
+  Bootstrap, 2015), which is as wide for few dialogues as Student's t.
+- AUROC: the jackknife over documents on the logit scale.
+- Medians over runs: the standard error of a median is 1.2533 times that of a mean.
+
+All need two dialogues or more: one says nothing about how much dialogues differ.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from troth.core.errors import UserError
+from troth.stats import correlation, quantiles
 from troth.stats.correlation import vector
-from troth.stats.resampling import Array
+from troth.stats.resampling import Array, columns
+
+FEW = 5  # below this many dialogues no resample is extreme enough for an expanded percentile
+BEYOND = 10  # resamples that should lie beyond each end of an interval
+MEDIAN = 1.2533  # standard error of a median over that of a mean, for normal values: the root of pi / 2
+NO_SPREAD = "every dialogue gives the same value, so their spread is unknown"
 
 
 class Interval(NamedTuple):
@@ -21,9 +36,165 @@ class Interval(NamedTuple):
     high: Array
 
 
+class Bounds(NamedTuple):
+    """Both ends of an interval, or the reason why there is none."""
+
+    low: float | None
+    high: float | None
+    reason: str | None = None
+
+
 class MedianError(NamedTuple):
     median: float
     error: float | None  # None for a single run
+
+
+def share(num: ArrayLike, den: ArrayLike, *, top: float = 1.0, confidence: float = 0.95) -> list[Bounds]:
+    """Wilson's interval of each share, for dialogues whose units resemble each other.
+
+    `num` and `den` are sums per dialogue, of shape (D,) or (D, M). `top` is the largest possible value of a unit: the
+    mean of any units between 0 and `top` is a share of it.
+
+    The variance v of the ratio r between dialogues is that of n = r(1 - r)/v independent units. It is estimated well
+    only where many dialogues hold an error: where k dialogues do, 1/n is averaged with 1/D, the value for dialogues
+    whose units are all alike, with the weights k and 1. Right and wrong may change places.
+    """
+    check_confidence(confidence)
+    n, d = columns(num, den)
+    shares = (_share(n[:, m] / top, d[:, m], confidence) for m in range(n.shape[1]))
+    return [one if one.low is None or one.high is None else Bounds(one.low * top, one.high * top) for one in shares]
+
+
+def _share(num: Array, den: Array, confidence: float) -> Bounds:
+    num, den = num[den > 0], den[den > 0]
+    dialogues, total = len(den), float(den.sum())
+    reason = _too_few(dialogues)
+    if reason is not None:
+        return Bounds(None, None, reason)
+    if not is_share(num, den):
+        raise ValueError("a share's numerators lie between 0 and its denominators")
+    r = min(float(num.sum()) / total, 1.0)
+    spread = r * (1 - r)
+    variance = dialogues / (dialogues - 1) * float(((num - r * den) ** 2).sum()) / total**2
+    mixed = erring(num, den)
+    size = min(spread / variance, total) if variance > 0 and spread > 0 else total
+    size = (mixed + 1) / (mixed / size + 1 / dialogues)
+    t2 = quantiles.t((1 + confidence) / 2, dialogues - 1) ** 2
+    centre = (r + t2 / (2 * size)) / (1 + t2 / size)
+    half = math.sqrt(t2 * spread / size + (t2 / size) ** 2 / 4) / (1 + t2 / size)
+    # Rounding may put an end a little beyond 0, 1, or the share itself.
+    return Bounds(max(0.0, min(centre - half, r)), min(1.0, max(centre + half, r)))
+
+
+def is_share(num: Array, den: Array) -> bool:
+    """Whether every numerator lies between 0 and its denominator, but for rounding."""
+    slack = 1e-9 * np.abs(den)
+    return bool(((num >= -slack) & (num <= den + slack)).all())
+
+
+def erring(num: Array, den: Array) -> int:
+    """The number of dialogues that hold an error, or of those that hold a success, whichever is smaller."""
+    slack = 1e-9 * np.abs(den)
+    return min(int((num < den - slack).sum()), int((num > slack).sum()))
+
+
+def expanded(
+    values: ArrayLike, samples: ArrayLike, dialogues: int | Sequence[int], *, confidence: float = 0.95
+) -> list[Bounds]:
+    """The expanded percentile interval of each column of `samples`; undefined resamples are left out.
+
+    `values` are the values on the dialogues themselves; `dialogues` is how many of them there are, for all columns or
+    for each. Fewer than five are too few for percentiles: the interval is then the value ± t standard errors of the
+    bootstrap.
+    """
+    check_confidence(confidence)
+    table = np.asarray(samples, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    centres = np.atleast_1d(np.asarray(values, dtype=np.float64)).tolist()
+    counts = [dialogues] * len(centres) if isinstance(dialogues, int) else list(dialogues)
+    if table.ndim != 2 or not table.shape[1] == len(centres) == len(counts):
+        raise ValueError(f"there must be a value and a number of dialogues for each column, not {len(centres)}")
+    columns_of = zip(centres, table.T, counts, strict=True)
+    return [_expanded(value, column[~np.isnan(column)], count, confidence) for value, column, count in columns_of]
+
+
+def _expanded(value: float, samples: Array, dialogues: int, confidence: float) -> Bounds:
+    reason = _too_few(dialogues)
+    if reason is None and (math.isnan(value) or not samples.size):
+        reason = "the metric is not defined"
+    if reason is None and samples.min() == samples.max():
+        reason = NO_SPREAD
+    if reason is not None:
+        return Bounds(None, None, reason)
+    if dialogues < FEW:
+        error = float(samples.std()) * math.sqrt(dialogues / (dialogues - 1))
+        half = quantiles.t((1 + confidence) / 2, dialogues - 1) * error
+        return Bounds(value - half, value + half)
+    tail = expanded_tail(dialogues, confidence)
+    low, high = np.quantile(samples, [tail, 1 - tail]).tolist()
+    return Bounds(min(low, value), max(high, value))
+
+
+def expanded_tail(dialogues: int, confidence: float = 0.95) -> float:
+    """The share of resamples beyond each end of an expanded percentile interval: below 0.025, the fewer dialogues.
+
+    A normal distribution with this tail, scaled down as the bootstrap of D dialogues is, has the tail of Student's t.
+    """
+    expand = math.sqrt(dialogues / (dialogues - 1))
+    return quantiles.normal_tail(expand * quantiles.t((1 + confidence) / 2, dialogues - 1))
+
+
+def enough_resamples(dialogues: int, resamples: int, confidence: float = 0.95) -> int:
+    """The number of resamples that an expanded percentile needs, if it is more than `resamples`."""
+    if dialogues < FEW:
+        return resamples
+    return max(resamples, math.ceil(BEYOND / expanded_tail(dialogues, confidence)))
+
+
+def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confidence: float = 0.95) -> Bounds:
+    """The interval of an AUROC, by leaving out each document in turn, on the logit scale.
+
+    The degrees of freedom are the documents that hold a positive, or a negative if those are fewer, less one. At 1 (and
+    at 0), where leaving out a document changes nothing, the interval is a one-sided bound: Wilson's, for as many
+    successes and no failure.
+    """
+    check_confidence(confidence)
+    values, truth, places = vector(scores, "scores"), vector(labels, "labels"), np.asarray(documents)
+    area = correlation.auroc(values, truth)
+    if area is None:
+        return Bounds(None, None, "AUROC needs a positive and a negative")
+    holding = min(len(np.unique(places[truth == label])) for label in (0, 1))
+    if holding < 2:
+        return Bounds(None, None, "an interval needs two documents or more with a positive, and with a negative")
+    if area in (0, 1):
+        bound = holding / (holding + quantiles.t(confidence, holding - 1) ** 2)
+        return Bounds(bound, 1.0) if area == 1 else Bounds(0.0, 1 - bound)
+    areas = _left_out(values, truth, places)
+    logits = np.log(areas / (1 - areas))
+    error = math.sqrt((len(logits) - 1) * float(logits.var()))
+    half = quantiles.t((1 + confidence) / 2, holding - 1) * error
+    centre = math.log(area / (1 - area))
+    low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - half, centre + half))  # back from the logit scale
+    return Bounds(low, high)
+
+
+def _left_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
+    """The AUROC without each document, kept half a pair away from 0 and 1."""
+    _, place = np.unique(places, return_inverse=True)
+    good, bad = truth == 1, truth == 0
+    ranks = correlation.ranks(values)
+    wins = np.empty(len(values))  # pairs that each response takes part in and that are ranked rightly
+    wins[good] = ranks[good] - correlation.ranks(values[good])
+    wins[bad] = good.sum() - (ranks[bad] - correlation.ranks(values[bad]))
+    positives, negatives = np.bincount(place, good), np.bincount(place, bad)
+    lost = np.bincount(place, wins)
+    for document in np.flatnonzero((positives > 0) & (negatives > 0)).tolist():  # pairs within it were counted twice
+        mine = place == document
+        inner = correlation.auroc(values[mine], truth[mine]) or 0.0
+        lost[document] -= inner * positives[document] * negatives[document]
+    pairs = (positives.sum() - positives) * (negatives.sum() - negatives)
+    areas: Array = (wins[good].sum() - lost) / pairs
+    return np.clip(areas, 0.5 / pairs, 1 - 0.5 / pairs)
 
 
 def interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
@@ -44,6 +215,7 @@ def interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
 
 
 def check_confidence(confidence: float) -> None:
+    """Refuses a confidence that is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise UserError(f"the confidence must lie between 0 and 1, not {confidence}", hint="0.95 is usual")
 
@@ -55,3 +227,20 @@ def median_and_error(values: ArrayLike) -> MedianError:
         raise ValueError("no values: a median needs at least one run")
     error = float(runs.std(ddof=1)) / math.sqrt(runs.size) if runs.size > 1 else None
     return MedianError(float(np.median(runs)), error)
+
+
+def median(values: ArrayLike, *, confidence: float = 0.95) -> Bounds:
+    """The interval of a median over several runs (seeds, prompts): median ± t · 1.2533 · s / √n."""
+    check_confidence(confidence)
+    runs = vector(values, "values")
+    if runs.size < 2:
+        return Bounds(None, None, "an interval needs two runs or more")
+    centre = float(np.median(runs))
+    half = quantiles.t((1 + confidence) / 2, runs.size - 1) * MEDIAN * float(runs.std(ddof=1)) / math.sqrt(runs.size)
+    return Bounds(centre - half, centre + half)
+
+
+def _too_few(dialogues: int) -> str | None:
+    if dialogues >= 2:
+        return None
+    return "an interval needs two dialogues or more" if dialogues else "no dialogue is scored"

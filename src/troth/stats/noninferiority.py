@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from troth.core.errors import UserError
 from troth.stats.intervals import interval
 from troth.stats.paired import Pair, difference_of, paired
-from troth.stats.quantiles import normal_quantile
+from troth.stats.quantiles import normal
 from troth.stats.resampling import TIE, Array, ratio, resampled
 
 Verdict = Literal["worse", "not worse", "undecided"]
@@ -81,7 +81,7 @@ def _needed(drawn: Array, dialogues: int, distance: float, confidence: float) ->
     error = float(drawn[~undefined].std(ddof=1))
     if error == 0:
         return None, "the resampled differences do not vary"
-    wanted = math.floor(dialogues * (normal_quantile(confidence) * error / distance) ** 2) + 1
+    wanted = math.floor(dialogues * (normal(confidence) * error / distance) ** 2) + 1
     # The bounds are percentiles, not normal: for a skewed metric the formula can name a number that was not enough.
     return max(wanted, dialogues + 1), None
 
