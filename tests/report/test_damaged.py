@@ -51,8 +51,8 @@ def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("values", {"v1": "abc"}, "a detail's value under 'v1' is not a number: 'abc'"),
-        ("turn", [1], "a detail's turn is not a number: [1]"),
+        ("values", {"v1": "abc"}, "run.json: details: Expected `float`, got `str` - at `$[0].values[...]`"),
+        ("turn", [1], "run.json: details: Expected `int | null`, got `array` - at `$[0].turn`"),
     ],
 )
 def test_details_of_another_kind(

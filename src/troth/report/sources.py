@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from troth.core.errors import UserError, near
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
 Run = Result | str | os.PathLike[str]  # a result, or the folder that one was saved to
 
 COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
-OPTIONAL = {"service": "text", "set": "text"}
+OPTIONAL = ("service", "set")
+
+
+class UnitDetail(msgspec.Struct, frozen=True):
+    """A unit that flips under a perturbation, or that wavers between the wordings of a schema."""
+
+    dialogue: str = ""
+    turn: int | None = None
+    service: str | None = None
+    perturbation: str = ""
+    right: str = ""  # where a flipped one is right: "before" or "after"
+    text: str = ""
+    twin: str = ""
+    values: dict[str, float] = {}  # the score under each wording
 
 
 @dataclass(frozen=True)
@@ -57,21 +71,12 @@ class Source:
         return bool(self.archive.dialogues or self.archive.responses)
 
     @cached_property
-    def details(self) -> list[Mapping[str, Any]]:
-        """Single units that the run keeps: flips, units that waver between wordings."""
-        kept = [one for one in self.result.details if isinstance(one, Mapping)]
-        for one in kept:
-            self._check_detail(one)
-        return kept
-
-    def _check_detail(self, detail: Mapping[str, Any]) -> None:
-        turn, values = detail.get("turn"), detail.get("values")
-        what = f"a detail's turn is not a number: {turn!r}" if not isinstance(turn, int | None) else ""
-        for label, value in values.items() if isinstance(values, Mapping) else ():
-            if not isinstance(value, int | float):
-                what = f"a detail's value under '{label}' is not a number: {value!r}"
-        if what:
-            raise UserError(what, file=self.path, dialogue=str(detail.get("dialogue", "")), hint=AGAIN)
+    def details(self) -> list[UnitDetail]:
+        """Single units that a robustness run keeps: flips, units that waver between wordings."""
+        try:
+            return msgspec.convert(msgspec.to_builtins(self.result.details), list[UnitDetail])
+        except msgspec.ValidationError as error:
+            raise self._damaged(f"run.json: details: {error}") from None
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -83,20 +88,22 @@ class Source:
     def _check_rows(self, rows: pl.DataFrame) -> None:
         import polars as pl
 
-        wanted = COLUMNS | ({"turn": "whole numbers"} if self.result.task == "dst" else {})
-        for name, kind in (wanted | {name: kind for name, kind in OPTIONAL.items() if name in rows.columns}).items():
+        kinds = COLUMNS | {name: "text" for name in OPTIONAL if name in rows.columns}
+        for name, kind in (kinds | ({"turn": "whole numbers"} if self.result.task == "dst" else {})).items():
             if name not in rows.columns:
                 raise self._damaged(f"rows.parquet has no column '{name}'")
-            column = rows[name]
-            dtype = column.dtype
+            column, dtype = rows[name], rows[name].dtype
             fits = {"text": dtype == pl.String, "numbers": dtype.is_numeric(), "whole numbers": dtype.is_integer()}
-            if not fits[kind] and not (rows.height == 0 or (name in OPTIONAL and dtype == pl.Null)):
-                raise self._damaged(f"rows.parquet: '{name}' holds {dtype}, not {kind}")
-            if name in COLUMNS and column.null_count():
-                raise self._damaged(f"rows.parquet: '{name}' has gaps")
-            least = 0 if name == "den" else -LARGEST
-            if kind == "numbers" and rows.height and not column.is_between(least, LARGEST).all():  # NaN is not, either
-                raise self._damaged(f"rows.parquet: '{name}' holds an impossible number")
+            what = ""
+            if rows.height and not fits[kind] and not (name in OPTIONAL and dtype == pl.Null):
+                what = f"holds {dtype}, not {kind}"
+            elif name in COLUMNS and column.null_count():
+                what = "has gaps"
+            elif kind == "numbers" and rows.height:
+                possible = column.is_between(0 if name == "den" else -LARGEST, LARGEST)  # NaN is not
+                what = "" if possible.all() else "holds an impossible number"
+            if what:
+                raise self._damaged(f"rows.parquet: '{name}' {what}")
 
     def _damaged(self, what: str) -> UserError:
         return UserError(what, file=self.path, hint=AGAIN)

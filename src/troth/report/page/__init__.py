@@ -30,7 +30,7 @@ ONLY_RESPONSES = "Runs of troth ground have responses and documents, and no dial
 def build(sources: Sequence[Source]) -> Page:
     """Everything that the page shows but the dialogues."""
     for source in sources:
-        _ = source.rows, source.details  # damaged ones are reported before anything is computed
+        _ = source.rows  # damaged ones are reported before anything is computed
     parts = [section.contribute(sources) for section in SECTIONS]
     cards = [card for part in parts for card in part.cards]
     sections = [part.section for part in parts if part.section is not None]

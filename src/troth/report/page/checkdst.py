@@ -68,7 +68,7 @@ def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
 
 def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
     """How many units are right only "before" and only "after" a change."""
-    return Counter(str(f.get("right")) for f in one.source.details if label in (None, f.get("perturbation")))
+    return Counter(flip.right for flip in one.source.details if label in (None, flip.perturbation))
 
 
 def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
@@ -162,16 +162,14 @@ def _title(one: ScoredSystem, name: str) -> str:
 def _flip_examples(one: ScoredSystem, single: bool) -> list[Block]:
     items = []
     for flip in one.source.details[:SHOWN]:
-        label, text, twin, dialogue, turn = (
-            str(flip.get(key, "")) for key in ("perturbation", "text", "twin", "dialogue", "turn")
-        )
-        facts = ["right before, wrong after" if flip.get("right") == "before" else "wrong before, right after"]
-        facts += ["said as before: its state rests on an earlier turn"] if text == twin else []
+        facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
+        facts += ["said as before: its state rests on an earlier turn"] if flip.text == flip.twin else []
         items.append(
             Example(
-                label, f"{dialogue}, turn {turn}", changed(text, twin), facts, dialogue, turn, label, one.name, label
+                flip.perturbation, f"{flip.dialogue}, turn {flip.turn}", changed(flip.text, flip.twin), facts,
+                flip.dialogue, str(flip.turn), flip.perturbation, one.name, flip.perturbation,
             )
-        )
+        )  # fmt: skip
     title = "Flipped units" + ("" if single else f" of {one.name}")
     note = "Words that only the original has are struck, words that only the twin has are underlined."
     return [Examples(title, items, note, len(one.source.details))] if items else []

@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 from troth.report.sources import Source
-from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, SystemView, TurnView, Utterance
+from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, TurnView, Utterance
 
 ORIGINAL = "orig"  # the wording that is none of the variants
 KIND = {kind: place for place, kind in enumerate(KINDS)}
@@ -50,17 +50,16 @@ class _Pack:
         ]
 
     def utterance(self, said: Utterance) -> list[Any]:
-        speaker = 0 if said.speaker == "USER" else 1
         number = -1 if said.number is None else said.number
-        return [speaker, said.text, number, said.index, self.state(said.state or {})]
+        return [int(said.speaker != "USER"), said.text, number, said.index, self.state(said.state or {})]
 
     def turn(self, turn: TurnView, gold: States) -> Any:
         if not turn.units:
             return None
         wrong = [
-            [self.text(unit.service) if unit.service else -1, round(unit.joint, 4), _or_none(unit.blamed)]
-            for unit in turn.units
-            if unit.joint != 1.0
+            [self.text(u.service) if u.service else -1, round(u.joint, 4), -1 if u.blamed is None else u.blamed]
+            for u in turn.units
+            if u.joint != 1.0
         ]
         predicted: Any = None
         if turn.state is not None:
@@ -82,10 +81,6 @@ class _Pack:
 
     def answer(self, answer: AnswerView) -> list[Any]:
         return [answer.index, answer.text, [self.act(act) for act in answer.acts]]
-
-
-def _or_none(number: int | None) -> int:
-    return -1 if number is None else number
 
 
 def _rounded(values: Sequence[float] | None) -> list[float] | None:
@@ -194,7 +189,7 @@ def _joined(a: DialogueView, b: DialogueView, run: str) -> DialogueView:
         mine = tracks.get(track.system)
         if mine is None:
             tracks[track.system] = track
-        elif _differ(mine, track):
+        elif any(x and y and x != y for x, y in ((mine.tracked, track.tracked), (mine.answers, track.answers))):
             name = f"{track.system} ({run})"
             tracks[name] = msgspec.structs.replace(track, system=name)
         else:
@@ -203,7 +198,3 @@ def _joined(a: DialogueView, b: DialogueView, run: str) -> DialogueView:
             )
     services = tuple(dict.fromkeys((*a.services, *b.services)))
     return DialogueView(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
-
-
-def _differ(a: SystemView, b: SystemView) -> bool:
-    return any(x and y and x != y for x, y in ((a.tracked, b.tracked), (a.answers, b.answers)))

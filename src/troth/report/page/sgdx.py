@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from troth.core.score import Score
@@ -128,14 +128,14 @@ def _wavering(one: ScoredSystem, single: bool) -> list[Block]:
     texts = {(view.id, said.number): said.text for view in views for said in view.utterances}
     items = []
     for unit in one.source.details[:SHOWN]:
-        values = unit.get("values")
-        if not isinstance(values, Mapping):
-            continue
-        dialogue, turn, service = str(unit.get("dialogue", "")), unit.get("turn"), str(unit.get("service") or "")
-        said = texts.get((dialogue, turn)) if turn is not None else None
-        facts = [f"{label} {words.percent(float(value), 0)}" for label, value in values.items()]
-        pieces = [Piece(said)] if said else []
-        items.append(Example(service, f"{dialogue}, turn {turn}", pieces, facts, dialogue, str(turn), group=service))
+        said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
+        items.append(
+            Example(
+                service, f"{unit.dialogue}, turn {unit.turn}", [Piece(said)] if said else [],
+                [f"{label} {words.percent(value, 0)}" for label, value in unit.values.items()],
+                unit.dialogue, str(unit.turn), group=service,
+            )
+        )  # fmt: skip
     title = "Units that waver most" + ("" if single else f" under {one.name}")
     note = "Score under each wording, in percent."
     return [Examples(title, items, note, len(one.source.details))] if items else []

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from troth.core import table
 from troth.core.score import Score
 
-SHARES = (  # (share, in words); the nearest is taken
-    (0.05, "one in twenty"),
-    (0.1, "a tenth"),
-    (0.2, "a fifth"),
-    (0.25, "a quarter"),
-    (1 / 3, "a third"),
-    (0.4, "two fifths"),
-    (0.5, "half"),
-    (0.6, "three fifths"),
-    (2 / 3, "two thirds"),
-    (0.75, "three quarters"),
-    (0.8, "four fifths"),
-    (0.9, "nine tenths"),
-)
+SHARES = {  # in words; the nearest is taken
+    0.05: "one in twenty", 0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 1 / 3: "a third", 0.4: "two fifths",
+    0.5: "half", 0.6: "three fifths", 2 / 3: "two thirds", 0.75: "three quarters", 0.8: "four fifths",
+    0.9: "nine tenths",
+}  # fmt: skip
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    return "–" if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f}"
+    return table.percent(value, digits)
 
 
 def figure(score: Score | None) -> str:
@@ -31,8 +23,7 @@ def figure(score: Score | None) -> str:
     if score is None or score.value is None:
         return "–"
     half = None if score.low is None or score.high is None else (score.high - score.low) / 2
-    shown = [percent(n) if score.scale == "share" else f"{n:.3f}" for n in (score.value, half) if n is not None]
-    return " ±".join(shown)
+    return " ±".join(percent(n) if score.scale == "share" else f"{n:.3f}" for n in (score.value, half) if n is not None)
 
 
 def share(value: float) -> str:
@@ -43,7 +34,7 @@ def share(value: float) -> str:
         return "hardly any"
     if value > 0.95:
         return "nearly all"
-    return min(SHARES, key=lambda known: abs(known[0] - value))[1]
+    return SHARES[min(SHARES, key=lambda known: abs(known - value))]
 
 
 def count(number: int, noun: str) -> str:
@@ -61,7 +52,7 @@ def inline(title: str) -> str:
 
 
 def family(title: str, variant: str) -> str:
-    """The title of the metric that one is derived from: "cJGA" of "cJGA under NED", "FGA, λ = 1" of "FGA, λ = 1, v3"."""
+    """The title of the metric that one is derived from: "cJGA" of "cJGA under NED", "JGA" of "JGA, v3"."""
     return title.removesuffix(variant).rstrip(":, ").removesuffix(" under") if title.endswith(variant) else title
 
 
