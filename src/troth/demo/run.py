@@ -78,23 +78,20 @@ class Demo:
 
 def twins(out: Path) -> dict[str, str]:
     """The dialogues said otherwise, by the name that CheckDST gives the perturbation."""
-    from troth.perturb.corpus import perturb_dialogues
+    from troth.perturb.users.run import perturb
 
     for name, family in TWINS.items():
-        perturb_dialogues(path("gold"), str(out / name), [family])
+        perturb(path("gold"), out / name, with_=family)
     return {name: str(out / name) for name in TWINS}
 
 
 def wordings(out: Path) -> tuple[str, list[str]]:
     """Reworded schemas: their folder, and the variants' names."""
-    from troth.perturb.schemas import files as variants
+    from troth.perturb.schemas.generators import Compose
+    from troth.perturb.schemas.run import vary
 
-    source = variants.load(path("gold"))
-    paraphrases = path("wordings/paraphrases.json")
-    recipe = variants.Recipe(make="compose", count=VARIANTS, paraphrases=paraphrases)
-    found = variants.made(source, recipe)
-    variants.write(source, str(out), found, how=variants.recorded(recipe))
-    return str(out), [variant.name for variant in found]
+    composed = Compose(count=VARIANTS, paraphrases=path("wordings/paraphrases.json"))
+    return str(out), [variation.variant for variation in vary(path("gold"), out, with_=composed)]
 
 
 # -- what there is -----------------------------------------------------------------------------------------------------

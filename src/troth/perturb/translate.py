@@ -2,7 +2,7 @@
 
 A translator has `there_and_back(texts)`, one text out for each in; and `name`, which goes into perturbation.json.
 Apertium is a program of Debian's that translates by rules, offline, thousands of texts a second; Marian models are
-neural and need transformers. `Translate` makes either of them an engine for paraphrases.
+neural and need transformers. `TranslationParaphraser` makes either of them an engine for paraphrases.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.perturb.users.engine import Failed, Request
+from troth.perturb.users.engines import Failed, Rewrite
+
+if TYPE_CHECKING:
+    from troth.perturb.users.paraphrase import Paraphrase
 
 APERTIUM = "apertium"
 FENCE = "Hello."  # stands before and after a batch, so that its first and last text are treated like the others
@@ -29,14 +32,25 @@ class Translator(Protocol):
     def name(self) -> str: ...
 
     def there_and_back(self, texts: Sequence[str]) -> list[str]:
-        """One text for each. The same batch gives the same result; a text may come out otherwise in another batch."""
+        """One text for each. The same batch gives the same result; another batch may change single texts."""
         ...
+
+
+def translator(name: str) -> Translator:
+    """The translator `apertium:eng-spa`, or `marian:MODEL_THERE,MODEL_BACK`."""
+    kind, _, rest = name.partition(":")
+    if kind == APERTIUM:
+        return Apertium(rest or "eng-spa")
+    there, _, back = rest.partition(",")
+    if kind == "marian" and there and back:
+        return Marian(there, back)
+    raise UserError(f"'{name}' is no engine", hint="apertium:eng-spa, or marian:MODEL_THERE,MODEL_BACK")
 
 
 class Apertium(msgspec.Struct, frozen=True):
     """Debian's apertium: `pair` is the direction there, such as eng-spa or eng-cat.
 
-    Its tagger carries a memory from text to text: about one text in a hundred comes out otherwise if others stood
+    Its tagger carries a memory from text to text: about one text in a hundred comes out differently if others stood
     before it. So whoever needs the same result in any order and on any number of workers gives what belongs together
     (one dialogue, one schema) in one call.
     """
@@ -60,25 +74,23 @@ class Apertium(msgspec.Struct, frozen=True):
 
     def ready(self) -> None:
         """Fails with what to install where the program or the pair is missing."""
-        package = f"apertium apertium-{self.pair}"
+        hint = f"apt-get install apertium apertium-{self.pair}"
         if shutil.which(APERTIUM) is None:
-            raise UserError("apertium is not installed", hint=f"apt-get install {package}")
+            raise UserError("apertium is not installed", hint=hint)
         there, _, back = self.pair.partition("-")
         known = _run(["-l"], "").split()
         for direction in (f"{there}-{back}", f"{back}-{there}"):
             if not back or direction not in known:
-                raise UserError(
-                    f"apertium does not know the direction '{direction}'", hint=f"apt-get install {package}"
-                )
+                raise UserError(f"apertium does not know the direction '{direction}'", hint=hint)
 
 
 def _translated(texts: Sequence[str], direction: str, *, marks: bool = False) -> list[str]:
     """A batch in one process. Texts stand apart by an empty line, the only mark that apertium moves no word across."""
-    given = [FENCE, *(text or FENCE for text in texts), FENCE]
-    out = _run([direction] if marks else ["-u", direction], "\n\n".join(given) + "\n")
+    fenced = [FENCE, *(text or FENCE for text in texts), FENCE]
+    out = _run([direction] if marks else ["-u", direction], "\n\n".join(fenced) + "\n")
     parts = [" ".join(part.split()) for part in out.rstrip("\n").split("\n\n")]
-    if len(parts) != len(given):
-        raise UserError(f"apertium {direction} gave {len(parts)} texts for {len(given)}", hint="is it up to date?")
+    if len(parts) != len(fenced):
+        raise UserError(f"apertium {direction} gave {len(parts)} texts for {len(fenced)}", hint="is it up to date?")
     return parts[1:-1]
 
 
@@ -89,14 +101,13 @@ def _run(arguments: Sequence[str], text: str) -> str:
         )
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", b"") or str(error).encode()
-        raise UserError(
-            f"apertium failed: {said.decode(errors='replace').strip()}", hint="does it run alone?"
-        ) from error
+        what = f"apertium failed: {said.decode(errors='replace').strip()}"
+        raise UserError(what, hint="does it run alone?") from error
     return done.stdout.decode(errors="replace")
 
 
 def _cased(new: str, old: str) -> str:
-    """Apertium takes each text for a sentence and writes its first letter large: as it was before."""
+    """Apertium takes each text for a sentence and gives it a capital: the first letter becomes as it was before."""
     new = re.sub(r"\s+([,.!?;:])", r"\1", new)
     first = new[:1].upper() if old[:1].isupper() else new[:1].lower() if old[:1].islower() else new[:1]
     return first + new[1:]
@@ -118,11 +129,8 @@ class Marian:
             self._loaded = [_marian(model) for model in self.models]
         listed = list(texts)
         for tokenizer, model in self._loaded:
-            listed = [
-                out
-                for i in range(0, len(listed), self.batch)
-                for out in _generated(tokenizer, model, listed[i : i + self.batch])
-            ]
+            batches = [listed[i : i + self.batch] for i in range(0, len(listed), self.batch)]
+            listed = [text for batch in batches for text in _generated(tokenizer, model, batch)]
         return listed
 
 
@@ -136,10 +144,8 @@ def _marian(name: str) -> tuple[Any, Any]:
         model = MarianMTModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
         return MarianTokenizer.from_pretrained(name), model.eval()
     except (OSError, ImportError, ValueError) as error:
-        what = str(error).strip().split("\n")[0]
-        raise UserError(
-            f"the model '{name}' cannot be loaded: {what}", hint="a folder with model.safetensors?"
-        ) from error
+        what = f"the model '{name}' cannot be loaded: " + str(error).strip().split("\n")[0]
+        raise UserError(what, hint="a folder with model.safetensors?") from error
 
 
 def _generated(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
@@ -151,19 +157,30 @@ def _generated(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
     return [str(text) for text in tokenizer.batch_decode(made, skip_special_tokens=True)]
 
 
-class Translate:
-    """The engine over translators: values travel as words that no dictionary has, and come back as they were."""
+# -- as an engine for paraphrases --------------------------------------------------------------------------------------
+
+
+def engine(options: Paraphrase) -> TranslationParaphraser:
+    """The engine `translate`: Marian models if they are named, else apertium."""
+    if (options.model_there is None) != (options.model_back is None):
+        raise UserError("translation needs two models", hint="give both model_there and model_back")
+    if options.model_there is not None and options.model_back is not None:
+        return TranslationParaphraser([Marian(options.model_there, options.model_back)])
+    return TranslationParaphraser([Apertium(pair, marks=True) for pair in options.pivots])
+
+
+class TranslationParaphraser:
+    """Paraphrases by translators: values travel as words that no dictionary has, and come back as they were."""
 
     def __init__(self, translators: Sequence[Translator]) -> None:
         self.translators = tuple(translators)
         self.varies = len(self.translators) > 1
 
-    def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
+    def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
         out: list[str | Failed] = [Failed("engine: no answer")] * len(requests)
-        for number, translator in enumerate(self.translators):
+        for number, each in enumerate(self.translators):
             own = [i for i, request in enumerate(requests) if request.seed % len(self.translators) == number]
-            made = translator.there_and_back([_veiled(requests[i]) for i in own])
-            for i, text in zip(own, made, strict=True):
+            for i, text in zip(own, each.there_and_back([_veiled(requests[i]) for i in own]), strict=True):
                 out[i] = _unveiled(requests[i], text)
         return out
 
@@ -175,7 +192,7 @@ def _veil(number: int) -> str:
     return "Xq" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
-def _veiled(request: Request) -> str:
+def _veiled(request: Rewrite) -> str:
     pieces, at = [], 0
     for number, part in enumerate(request.kept):
         value = request.text[part.start : part.end]
@@ -184,16 +201,16 @@ def _veiled(request: Request) -> str:
     return "".join([*pieces, request.text[at:]])
 
 
-def _unveiled(request: Request, text: str) -> str:
+def _unveiled(request: Rewrite, text: str) -> str:
     values = {_veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.kept)}
-    given = set(re.findall(r"\w+", request.text))
+    original = set(re.findall(r"\w+", request.text))
     # A word that no dictionary has and that was not there before is left over from the other language: its mark stays,
     # and the guard refuses it.
-    text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in given or _VEIL.fullmatch(m[1]) else m[0], text)
+    text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in original or _VEIL.fullmatch(m[1]) else m[0], text)
 
     def small(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
         word = match.group()
-        return word if word in given or word == "I" or _VEIL.fullmatch(word) else word.lower()
+        return word if word in original or word == "I" or _VEIL.fullmatch(word) else word.lower()
 
     text = re.sub(r"(?<=[^\W_] )[A-Z]\w*", small, text)
     return _VEIL.sub(lambda match: values.get(match.group().lower(), match.group()), text)

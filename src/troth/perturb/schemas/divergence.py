@@ -19,9 +19,10 @@ from troth.core.records import Schema, Service
 from troth.perturb.schemas.renaming import Renaming, elements
 
 NO_BLEU = 'sacrebleu is not installed: pip install "troth[text]"'
+NO_TRAIN = "no training schema is given, so no name is known to be seen"
 
 
-class Row(msgspec.Struct, frozen=True):
+class DivergenceRow(msgspec.Struct, frozen=True):
     """One schema of the table. Shares are fractions, BLEU is in points; None where there is nothing to tell from."""
 
     variant: str
@@ -31,8 +32,10 @@ class Row(msgspec.Struct, frozen=True):
     bleu: float | None
 
 
-class Table(msgspec.Struct, frozen=True):
-    rows: list[Row]  # the original first
+class DivergenceTable(msgspec.Struct, frozen=True):
+    """Table 1 of SGD-X."""
+
+    rows: list[DivergenceRow]  # the original first
     self_bleu: float | None
     services: int
     names: int  # slots and intents
@@ -41,66 +44,60 @@ class Table(msgspec.Struct, frozen=True):
     reason: str | None = None  # why a column is empty
 
 
-def table(
+def divergence(
     original: Schema, variants: Mapping[str, Schema], *, train: Schema | None = None, tested: Schema | None = None
-) -> Table:
-    """`train`: the schema that counts as seen. `tested`: services whose names are looked up in it, if not all.
+) -> DivergenceTable:
+    """Distances of variants from the original. They have the same services in the same order.
 
-    The variants have the same services in the same order as the original.
+    `train`: the schema that counts as seen. `tested`: services whose names are looked up in it, if not all.
     """
     for name, variant in variants.items():
         try:
             Renaming.between(original, variant)
         except UserError as error:
             raise UserError(f"{name}: {error.what}", hint=error.hint) from error
-    unseen = None if train is None else [i for i, name in enumerate(original) if _is_unseen(name, train, tested)]
+    unseen = [i for i, name in enumerate(original) if name not in (train or ()) and (tested is None or name in tested)]
     schemas = {"original": original, **variants}
-    texts = {name: list(_descriptions(schema)) for name, schema in schemas.items()}
-    bleu = _bleu(texts)
+    bleu = _bleu({name: list(_descriptions(schema)) for name, schema in schemas.items()})
     rows = [
-        Row(
+        DivergenceRow(
             name,
-            _seen(schema, unseen, train, "slots"),
-            _seen(schema, unseen, train, "intents"),
+            None if train is None else _seen(_slots(schema, unseen), _slots(train)),
+            None if train is None else _seen(_intents(schema, unseen), _intents(train)),
             None if name == "original" else distance(original, schema),
             bleu.get((name, "original")),
         )
         for name, schema in schemas.items()
     ]
     among = [score for (a, b), score in bleu.items() if "original" not in (a, b)]
-    counted = [None if unseen is None else _count(original, unseen, kind) for kind in ("slots", "intents")]
     reasons = [NO_BLEU] if not bleu else []
-    reasons += ["no training schema, so no name is known to be seen: give --train"] if unseen is None else []
-    return Table(
+    reasons += [NO_TRAIN] if train is None else []
+    return DivergenceTable(
         rows,
         sum(among) / len(among) if among else None,
         len(original),
         sum(len(elements(service)) for service in original.values()),
-        counted[0],
-        counted[1],
+        None if train is None else len(_slots(original, unseen)),
+        None if train is None else len(_intents(original, unseen)),
         "; ".join(reasons) or None,
     )
 
 
-def _is_unseen(name: str, train: Schema, tested: Schema | None) -> bool:
-    return name not in train and (tested is None or name in tested)
+def _slots(schema: Schema, chosen: Sequence[int] | None = None) -> list[str]:
+    return [slot.name for service in _services(schema, chosen) for slot in service.slots]
 
 
-def _of_kind(service: Service, kind: str) -> list[str]:
-    return [item.name for item in (service.slots if kind == "slots" else service.intents)]
+def _intents(schema: Schema, chosen: Sequence[int] | None = None) -> list[str]:
+    return [intent.name for service in _services(schema, chosen) for intent in service.intents]
 
 
-def _count(schema: Schema, chosen: Sequence[int], kind: str) -> int:
+def _services(schema: Schema, chosen: Sequence[int] | None) -> list[Service]:
     services = list(schema.values())
-    return sum(len(_of_kind(services[i], kind)) for i in chosen)
+    return services if chosen is None else [services[i] for i in chosen]
 
 
-def _seen(schema: Schema, chosen: Sequence[int] | None, train: Schema | None, kind: str) -> float | None:
-    if chosen is None or train is None:
-        return None
-    known = {name for service in train.values() for name in _of_kind(service, kind)}
-    services = list(schema.values())
-    names = [name for i in chosen for name in _of_kind(services[i], kind)]
+def _seen(names: Sequence[str], train: Sequence[str]) -> float | None:
+    known = set(train)
     return sum(name in known for name in names) / len(names) if names else None
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Span, State, Turn
+from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, State, Turn
 from troth.readers.decode import where
 
 INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
@@ -27,7 +27,7 @@ ALIGN = "elements must stand in the same order in both schemas"
 V = TypeVar("V")
 
 
-class Names(msgspec.Struct, frozen=True):
+class ServiceNames(msgspec.Struct, frozen=True):
     """One service under its new name, and its slots and intents, old name to new."""
 
     service: str
@@ -42,13 +42,19 @@ class Names(msgspec.Struct, frozen=True):
 
     def keys(self, values: Mapping[str, V]) -> dict[str, V]:
         """A dictionary by slot under the new names. Two slots may not become one."""
-        made = {self.slot(name): value for name, value in values.items()}
-        if len(made) != len(values):
-            both = [name for name in values if name not in self.slots and name in self.slots.values()]
-            raise UserError(
-                f"slot '{both[0]}' of {self.service} would be there twice", hint="it is not in the schema: remove it"
-            )
-        return made
+        renamed = {self.slot(name): value for name, value in values.items()}
+        if len(renamed) != len(values):
+            both = next(name for name in values if name not in self.slots and name in self.slots.values())
+            what = f"slot '{both}' of {self.service} would be there twice"
+            raise UserError(what, hint="it is not in the schema: remove it")
+        return renamed
+
+    def known_keys(self, values: Mapping[str, V]) -> dict[str, V]:
+        """As `keys`, of a prediction: where two slots become one, the one that is in the schema wins."""
+        renamed = {self.slot(name): value for name, value in values.items()}
+        if len(renamed) != len(values):
+            renamed.update((self.slots[name], value) for name, value in values.items() if name in self.slots)
+        return renamed
 
     def act(self, act: str, slot: str) -> str:
         """What stands in the slot's place of an act."""
@@ -62,7 +68,7 @@ class Names(msgspec.Struct, frozen=True):
 class Renaming(msgspec.Struct, frozen=True):
     """What every service of a schema is called, and its elements, in another schema."""
 
-    services: dict[str, Names]  # by the old name
+    services: dict[str, ServiceNames]  # by the old name
 
     @classmethod
     def between(cls, old: Schema, new: Schema) -> Renaming:
@@ -73,48 +79,52 @@ class Renaming(msgspec.Struct, frozen=True):
 
     def back(self) -> Renaming:
         """The way back: from the new names to the old."""
+
+        def turned(names: Mapping[str, str]) -> dict[str, str]:
+            return {new: old for old, new in names.items()}
+
         return Renaming(
             {
-                names.service: Names(
-                    old,
-                    {new: slot for slot, new in names.slots.items()},
-                    {new: intent for intent, new in names.intents.items()},
-                )
+                names.service: ServiceNames(old, turned(names.slots), turned(names.intents))
                 for old, names in self.services.items()
             }
         )
 
-    def names(self, service: str) -> Names:
-        found = self.services.get(service)
-        if found is None:
+    def names(self, service: str) -> ServiceNames:
+        names = self.services.get(service)
+        if names is None:
             hint = near(service, self.services) or "is it the right schema?"
             raise UserError(f"service '{service}' is not in the schema", hint=hint)
-        return found
+        return names
 
 
-def _names(old: Service, new: Service) -> Names:
-    kinds: tuple[tuple[str, Sequence[SlotSchema | Intent], Sequence[SlotSchema | Intent]], ...] = (
-        ("slot", old.slots, new.slots),
-        ("intent", old.intents, new.intents),
-    )
-    for kind, ours, theirs in kinds:
-        if len(ours) != len(theirs):
-            raise UserError(f"{new.name} has {len(theirs)} {kind}s, {old.name} has {len(ours)}", hint=ALIGN)
-        for service, names in ((old, [item.name for item in ours]), (new, [item.name for item in theirs])):
-            double = next((name for name in names if names.count(name) > 1), None)
-            if double is not None:
-                raise UserError(f"{service.name} has two {kind}s called '{double}'", hint="names must differ")
+def _names(old: Service, new: Service) -> ServiceNames:
+    slots = _aligned("slot", (old.name, old.slots), (new.name, new.slots))
+    intents = _aligned("intent", (old.name, old.intents), (new.name, new.intents))
     for a, b in zip(old.slots, new.slots, strict=True):
         if (a.is_categorical, a.possible_values) != (b.is_categorical, b.possible_values):
             what = f"slot '{a.name}' of {old.name} and '{b.name}' of {new.name} do not have the same possible values"
             raise UserError(what, hint=ALIGN)
-    slots = {a.name: b.name for a, b in zip(old.slots, new.slots, strict=True)}
-    intents = {a.name: b.name for a, b in zip(old.intents, new.intents, strict=True)}
     for x, y in zip(old.intents, new.intents, strict=True):
         if [slots.get(name, name) for name in x.required_slots] != list(y.required_slots):
             what = f"intent '{x.name}' of {old.name} and '{y.name}' of {new.name} do not require the same slots"
             raise UserError(what, hint=ALIGN)
-    return Names(new.name, slots, intents)
+    return ServiceNames(new.name, slots, intents)
+
+
+_Elements = tuple[str, Sequence[SlotSchema | Intent]]  # a service's name, and its slots or intents
+
+
+def _aligned(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
+    """Old names to new ones."""
+    ours, theirs = ([item.name for item in items] for _, items in (old, new))
+    if len(ours) != len(theirs):
+        raise UserError(f"{new[0]} has {len(theirs)} {kind}s, {old[0]} has {len(ours)}", hint=ALIGN)
+    for service, names in ((old[0], ours), (new[0], theirs)):
+        double = next((name for name in names if names.count(name) > 1), None)
+        if double is not None:
+            raise UserError(f"{service} has two {kind}s called '{double}'", hint="names must differ")
+    return dict(zip(ours, theirs, strict=True))
 
 
 def elements(service: Service) -> list[SlotSchema | Intent]:
@@ -122,63 +132,67 @@ def elements(service: Service) -> list[SlotSchema | Intent]:
     return [*service.slots, *service.intents]
 
 
+# -- files as JSON -----------------------------------------------------------------------------------------------------
+
+
 def rewritten(document: Any, renaming: Renaming) -> Any:
     """A file of dialogues in SGD's layout (a list, or an object by id) under the new names: a copy, all keys kept."""
-    dialogues = document.values() if isinstance(document, dict) else document
-    made = [_dialogue(dialogue, renaming) for dialogue in dialogues]
-    return dict(zip(document, made, strict=True)) if isinstance(document, dict) else made
+    if isinstance(document, dict):
+        return {key: _dialogue(dialogue, renaming) for key, dialogue in document.items()}
+    return [_dialogue(dialogue, renaming) for dialogue in document]
 
 
 def _dialogue(dialogue: dict[str, Any], renaming: Renaming) -> dict[str, Any]:
-    made = dict(dialogue)
     with where(dialogue=dialogue.get("dialogue_id")):
+        changed = {}
         if "services" in dialogue:
-            made["services"] = [renaming.names(service).service for service in dialogue["services"]]
+            changed["services"] = [renaming.names(service).service for service in dialogue["services"]]
         turns = []
         for number, turn in enumerate(dialogue["turns"]):
             with where(turn=number):
                 frames = [_frame(frame, renaming.names(frame["service"])) for frame in turn.get("frames", ())]
                 turns.append({**turn, "frames": frames} if "frames" in turn else dict(turn))
-    return {**made, "turns": turns}
+    return {**dialogue, **changed, "turns": turns}
 
 
-def _frame(frame: dict[str, Any], names: Names) -> dict[str, Any]:
-    made = {**frame, "service": names.service}
+def _frame(frame: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
+    changed: dict[str, Any] = {"service": names.service}
     if "slots" in frame:
-        made["slots"] = [{**span, "slot": names.slot(span["slot"])} for span in frame["slots"]]
+        changed["slots"] = [{**span, "slot": names.slot(span["slot"])} for span in frame["slots"]]
     if "actions" in frame:
-        made["actions"] = [_act(act, names) for act in frame["actions"]]
+        changed["actions"] = [_act(act, names) for act in frame["actions"]]
     if "state" in frame:
-        made["state"] = _state(frame["state"], names)
+        changed["state"] = _state(frame["state"], names)
     if "service_call" in frame:
         call = frame["service_call"]
         parameters = names.keys(call["parameters"])
-        made["service_call"] = {**call, "method": names.intent(call["method"]), "parameters": parameters}
+        changed["service_call"] = {**call, "method": names.intent(call["method"]), "parameters": parameters}
     if "service_results" in frame:
-        made["service_results"] = [names.keys(result) for result in frame["service_results"]]
-    return made
+        changed["service_results"] = [names.keys(result) for result in frame["service_results"]]
+    return {**frame, **changed}
 
 
-def _act(act: dict[str, Any], names: Names) -> dict[str, Any]:
+def _act(act: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
     kind, slot = act["act"], act.get("slot", "")
-    made = dict(act)
-    if slot:
-        made["slot"] = names.act(kind, slot)
+    changed: dict[str, Any] = {"slot": names.act(kind, slot)} if slot else {}
     for key in ("values", "canonical_values"):
         if key in act:
-            made[key] = names.values(kind, slot, act[key])
-    return made
+            changed[key] = names.values(kind, slot, act[key])
+    return {**act, **changed}
 
 
-def _state(state: dict[str, Any], names: Names) -> dict[str, Any]:
-    made = dict(state)
+def _state(state: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
     if state.get("active_intent") is not None:
-        made["active_intent"] = names.intent(state["active_intent"])
+        changed["active_intent"] = names.intent(state["active_intent"])
     if state.get("requested_slots") is not None:
-        made["requested_slots"] = [names.slot(slot) for slot in state["requested_slots"]]
+        changed["requested_slots"] = [names.slot(slot) for slot in state["requested_slots"]]
     if "slot_values" in state:
-        made["slot_values"] = names.keys(state["slot_values"])
-    return made
+        changed["slot_values"] = names.keys(state["slot_values"])
+    return {**state, **changed}
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
@@ -193,10 +207,17 @@ def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
 def renamed(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
     """Like `original`, in the renaming's own direction: for many dialogues, take `renaming.back()` once."""
     services = renaming.services
+
+    def turn(old: Turn) -> Turn:
+        if not any(frame.service in services for frame in old.frames):
+            return old
+        frames = tuple(_renamed(f, services[f.service]) if f.service in services else f for f in old.frames)
+        return msgspec.structs.replace(old, frames=frames)
+
     return msgspec.structs.replace(
         dialogue,
         services=tuple(services[name].service if name in services else name for name in dialogue.services),
-        turns=tuple(_renamed_turn(turn, services) for turn in dialogue.turns),
+        turns=tuple(map(turn, dialogue.turns)),
     )
 
 
@@ -215,55 +236,31 @@ def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
     return list(found)
 
 
-def _renamed_turn(turn: Turn, services: Mapping[str, Names]) -> Turn:
-    if not any(frame.service in services for frame in turn.frames):
-        return turn
-    frames = tuple(_renamed_frame(f, services[f.service]) if f.service in services else f for f in turn.frames)
-    return msgspec.structs.replace(turn, frames=frames)
-
-
-def _renamed_frame(frame: Frame, names: Names) -> Frame:
+def _renamed(frame: Frame, names: ServiceNames) -> Frame:
     """Only what is there is replaced: a reader may leave acts and calls out (`read_states`)."""
-    made: dict[str, Any] = {"service": names.service}
+    changed: dict[str, Any] = {"service": names.service}
     if frame.state is not None:
-        made["state"] = _renamed_state(frame.state, names)
+        intent, requested = frame.state.active_intent, frame.state.requested_slots
+        changed["state"] = State(
+            None if intent is None else names.intent(intent),
+            None if requested is None else tuple(names.slot(slot) for slot in requested),
+            names.known_keys(frame.state.slot_values),
+        )
     if frame.spans:
-        made["spans"] = tuple(_renamed_span(span, names) for span in frame.spans)
+        changed["spans"] = tuple(msgspec.structs.replace(span, slot=names.slot(span.slot)) for span in frame.spans)
     if frame.acts:
-        made["acts"] = tuple(_renamed_act(act, names) for act in frame.acts)
+        changed["acts"] = tuple(
+            Act(
+                act.act,
+                names.act(act.act, act.slot),
+                tuple(names.values(act.act, act.slot, act.values)),
+                tuple(names.values(act.act, act.slot, act.canonical_values)),
+            )
+            for act in frame.acts
+        )
     if frame.service_call is not None:
         call = frame.service_call
-        made["service_call"] = ServiceCall(names.intent(call.method), _known_first(call.parameters, names))
+        changed["service_call"] = ServiceCall(names.intent(call.method), names.known_keys(call.parameters))
     if frame.service_results is not None:
-        made["service_results"] = tuple(_known_first(result, names) for result in frame.service_results)
-    return msgspec.structs.replace(frame, **made)
-
-
-def _renamed_state(state: State, names: Names) -> State:
-    intent, requested = state.active_intent, state.requested_slots
-    return State(
-        None if intent is None else names.intent(intent),
-        None if requested is None else tuple(names.slot(slot) for slot in requested),
-        _known_first(state.slot_values, names),
-    )
-
-
-def _known_first(values: Mapping[str, V], names: Names) -> dict[str, V]:
-    """A system may predict a name that is not in its schema, the original's say: the name that is in it wins."""
-    made = {names.slot(name): value for name, value in values.items()}
-    if len(made) != len(values):
-        made.update((names.slots[name], value) for name, value in values.items() if name in names.slots)
-    return made
-
-
-def _renamed_span(span: Span, names: Names) -> Span:
-    return msgspec.structs.replace(span, slot=names.slot(span.slot))
-
-
-def _renamed_act(act: Act, names: Names) -> Act:
-    return Act(
-        act.act,
-        names.act(act.act, act.slot),
-        tuple(names.values(act.act, act.slot, act.values)),
-        tuple(names.values(act.act, act.slot, act.canonical_values)),
-    )
+        changed["service_results"] = tuple(names.known_keys(result) for result in frame.service_results)
+    return msgspec.structs.replace(frame, **changed)

@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path as Folder
 
 from troth.core.errors import UserError
+from troth.core.names import Path, path_of
 from troth.core.records import Schema
-from troth.perturb.schemas.divergence import Table, table
+from troth.perturb.schemas.divergence import DivergenceTable, divergence
 from troth.perturb.schemas.files import candidates, load, matching
+from troth.readers.source import RIGHT_FILE
 
 
-def schema_table(original: str, variants: Sequence[str], *, train: str | None = None) -> Table:
-    """Paths are schema files, tools, or folders: with a `schema.json`, or with splits that each have one.
+def stats(original: Path, *variants: Path, train: Path | None = None) -> DivergenceTable:
+    """How far variants of a schema are from it: names seen in training, distance of names, BLEU of descriptions.
 
-    Of splits, all services count once for distances; the names of those in `test` are looked up in `train`.
+    Paths are schema files, tools, or folders: with a `schema.json`, or with splits that each have one. A variant may be
+    given as `NAME=PATH`. Of splits, all services count once for distances; the names of those in `test` are looked up
+    in `train`, which can also be named.
+
+    >>> from troth import demo
+    >>> stats(demo.path("gold"), "same=" + demo.path("gold")).rows[1].distance
+    0.0
     """
-    splits = {Path(file).parent.name: load(file).schema for file in candidates(original)}
+    path = path_of(original)
+    splits = {Folder(file).parent.name: load(file).schema for file in candidates(path)}
     if not splits:
-        raise UserError("no schema.json in this folder", file=original, hint="is it the right one?")
-    named = [_named(path) for path in variants]
-    for name, path in named:
+        raise UserError("no schema.json in this folder", file=path, hint=RIGHT_FILE)
+    named = [_named(path_of(variant)) for variant in variants]
+    for name, place in named:
         if name == "original" or [other for other, _ in named].count(name) > 1:
-            raise UserError(f"two schemas would be called '{name}'", file=path, hint="name them: NAME=PATH")
+            raise UserError(f"two schemas would be called '{name}'", file=place, hint="name them: NAME=PATH")
     whole: Schema = {}
     theirs: dict[str, Schema] = {name: {} for name, _ in named}
     for schema in splits.values():
         fresh = [number for number, service in enumerate(schema) if service not in whole]
         whole.update((name, service) for name, service in schema.items() if name not in whole)
-        for name, path in named:
-            services = list(load(matching(schema, candidates(path), path)).schema.values())
+        for name, place in named:
+            services = list(load(matching(schema, candidates(place), place)).schema.values())
             if len(services) != len(schema):
-                raise UserError(
-                    f"has {len(services)} services, the original {len(schema)}", file=path, hint="which one?"
-                )
+                what = f"has {len(services)} services, the original {len(schema)}"
+                raise UserError(what, file=place, hint=RIGHT_FILE)
             theirs[name].update((services[number].name, services[number]) for number in fresh)
-    trained = load(train).schema if train else splits.get("train") if len(splits) > 1 else None
-    return table(whole, theirs, train=trained, tested=splits.get("test") if len(splits) > 1 else None)
+    several = len(splits) > 1
+    trained = load(path_of(train)).schema if train else splits.get("train") if several else None
+    return divergence(whole, theirs, train=trained, tested=splits.get("test") if several else None)
 
 
 def _named(path: str) -> tuple[str, str]:
     name, equals, rest = path.partition("=")
-    if equals and name and "/" not in name and not Path(path).exists():
+    if equals and name and "/" not in name and not Folder(path).exists():
         return name, rest
-    place = Path(path)
+    place = Folder(path)
     return (place.parent.name or place.stem if place.is_file() else place.resolve().name), path

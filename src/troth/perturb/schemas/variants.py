@@ -2,8 +2,7 @@
 
 Paraphrases of every name and description come from people (a file), from translation there and back, or from chance:
 words replaced and put in another order. `compose` orders an element's names by their Levenshtein distance from the
-original, its descriptions by Jaccard distance of lemmas, and takes the first of each for v1, the second for v2, and so
-on.
+original, its descriptions by Jaccard distance of lemmas, and takes the first of each for v1, the second for v2, …
 Slots that an intent requires, takes or returns follow their names; possible values stay. As in SGD-X, the variant's
 number is appended to a service's name: Banks_2 is Banks_21 in v1.
 """
@@ -13,51 +12,42 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from troth.core.errors import UserError, near
+from troth.core.randomness import generator
 from troth.core.records import Intent, Schema, Service, SlotSchema
-from troth.perturb import generator
 from troth.perturb.schemas import naming
-from troth.perturb.schemas.lemmas import FUNCTION_WORDS, jaccard
+from troth.perturb.schemas.lemmas import jaccard, stop_words
 from troth.perturb.schemas.renaming import elements
 from troth.perturb.translate import Translator
 
 PUBLISHED = 5  # variants that SGD-X has
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Other wordings of one element. Without any, it stays as it is."""
+class Wordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Other wordings of a slot or an intent. Without any, it stays as it is."""
 
     names: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
 
 
-class ServiceSaid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ServiceWordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Other wordings of a service and of what it has."""
+
     descriptions: tuple[str, ...] = ()
-    slots: dict[str, Said] = {}
-    intents: dict[str, Said] = {}
+    slots: dict[str, Wordings] = {}
+    intents: dict[str, Wordings] = {}
 
 
-Paraphrases = dict[str, ServiceSaid]  # by service
-
-
-class Engine(Protocol):
-    """Says texts in other words."""
-
-    @property
-    def name(self) -> str: ...
-
-    def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
-        """Some other wordings of each text."""
-        ...
+Paraphrases = dict[str, ServiceWordings]  # by service
 
 
 class ThereAndBack:
-    """Translation as an engine: a wording by each translator, then by one after the other, until there are enough."""
+    """Paraphrases by translation: a wording by each translator, then by one after the other, until there are enough."""
 
     def __init__(self, translators: Sequence[Translator], count: int | None = None) -> None:
         steps = [
@@ -68,14 +58,11 @@ class ThereAndBack:
         ]
         self.routes = steps[: count or len(translators)]
         if len(self.routes) < (count or 1):
-            hint = f"there are ways for {len(self.routes)}: name more with --engine"
+            hint = f"there are ways for {len(self.routes)}: name more engines"
             raise UserError(f"too few ways there and back for {count} variants", hint=hint)
 
-    @property
-    def name(self) -> str:
-        return "; ".join(" + ".join(step.name for step in route) for route in self.routes)
-
     def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
+        """Some other wordings of each text."""
         made: dict[tuple[Translator, ...], list[str]] = {(): list(texts)}
         for route in self.routes:
             for end in range(1, len(route) + 1):
@@ -84,13 +71,13 @@ class ThereAndBack:
         return [list(wordings) for wordings in zip(*(made[route] for route in self.routes), strict=True)]
 
 
-def translated(schema: Schema, engine: Engine) -> Paraphrases:
+def translated(schema: Schema, engine: ThereAndBack) -> Paraphrases:
     """Names (as words) and descriptions through an engine, all of a schema in one batch."""
     texts = [text for service in schema.values() for text in _texts(service)]
     given = [text for text in texts if text]
     made = iter(engine.paraphrase(given))
     wordings = iter([next(made) if text else [] for text in texts])
-    return {service.name: _said(service, lambda *_: tuple(next(wordings))) for service in schema.values()}
+    return {service.name: _wordings(service, lambda *_: tuple(next(wordings))) for service in schema.values()}
 
 
 def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
@@ -105,7 +92,7 @@ def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: fl
         vocabulary = names if element.endswith("/name") else described
         return tuple(_corrupt(text, vocabulary, rng, rate) for _ in range(count)) if text else ()
 
-    return {service.name: _said(service, corrupt) for service in schema.values()}
+    return {service.name: _wordings(service, corrupt) for service in schema.values()}
 
 
 def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: float) -> str:
@@ -117,44 +104,45 @@ def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: flo
 
 
 def _texts(service: Service) -> Iterator[str]:
-    """In the order in which `_said` asks for them."""
+    """In the order in which `_wordings` asks for them."""
     yield service.description
     for item in elements(service):
         yield " ".join(naming.words(item.name))
         yield item.description
 
 
-def _said(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceSaid:
+def _wordings(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceWordings:
     """Wordings of everything in a service; `say` gets the service, the element's path and its text."""
 
-    def element(kind: str, item: SlotSchema | Intent) -> Said:
+    def element(kind: str, item: SlotSchema | Intent) -> Wordings:
         path = f"{kind}/{item.name}"
         names = say(service, f"{path}/name", " ".join(naming.words(item.name)))
-        return Said(names, say(service, f"{path}/description", item.description))
+        return Wordings(names, say(service, f"{path}/description", item.description))
 
     descriptions = say(service, "description", service.description)
     slots = {slot.name: element("slots", slot) for slot in service.slots}
-    return ServiceSaid(descriptions, slots, {intent.name: element("intents", intent) for intent in service.intents})
+    return ServiceWordings(descriptions, slots, {intent.name: element("intents", intent) for intent in service.intents})
 
 
 def compose(
     schema: Schema,
-    said: Paraphrases,
+    paraphrases: Paraphrases,
     *,
     count: int = PUBLISHED,
     seed: int = 0,
     strict: bool = True,
-    stop: Set[str] = FUNCTION_WORDS,
+    stop: str = "paper",
 ) -> list[Schema]:
     """The variants, the closest first.
 
     `strict`: an element that has paraphrases has `count` different ones, of which `count` are drawn if there are more,
-    and no two names of a service meet. Otherwise what is lacking or meets is repeated or numbered.
+    and no two names of a service are equal. Otherwise paraphrases are repeated and equal names numbered. `stop`: whose
+    stop words are left out of distances, "paper" or "published".
     """
-    _check(schema, said)
+    _check(schema, paraphrases)
     variants: list[Schema] = [{} for _ in range(count)]
     for service in schema.values():
-        order = _Order(service, said.get(service.name, ServiceSaid()), count, seed, strict, stop)
+        order = _Order(service, paraphrases.get(service.name, ServiceWordings()), count, seed, strict, stop_words(stop))
         for index, variant in enumerate(variants):
             made = order.variant(index)
             variant[made.name] = made
@@ -165,19 +153,21 @@ class _Order:
     """The wordings of one service, each element's from the closest to the farthest."""
 
     def __init__(
-        self, service: Service, said: ServiceSaid, count: int, seed: int, strict: bool, stop: Set[str]
+        self, service: Service, wordings: ServiceWordings, count: int, seed: int, strict: bool, stop: Set[str]
     ) -> None:
         self.service, self.count, self.seed, self.strict, self.stop = service, count, seed, strict, stop
-        self.description = self._described("description", service.description, said.descriptions)
-        self.slots = [self._element("slot", slot, said.slots.get(slot.name, Said())) for slot in service.slots]
-        self.intents = [self._element("intent", item, said.intents.get(item.name, Said())) for item in service.intents]
+        self.description = self._described("description", service.description, wordings.descriptions)
+        self.slots = [self._element("slot", slot, wordings.slots) for slot in service.slots]
+        self.intents = [self._element("intent", intent, wordings.intents) for intent in service.intents]
 
-    def _element(self, kind: str, item: SlotSchema | Intent, said: Said) -> tuple[list[str], list[str]]:
-        place = f"{kind} '{item.name}'"
-        styled = [naming.styled(name, item.name) for name in said.names]
+    def _element(
+        self, kind: str, item: SlotSchema | Intent, every: Mapping[str, Wordings]
+    ) -> tuple[list[str], list[str]]:
+        place, wordings = f"{kind} '{item.name}'", every.get(item.name, Wordings())
+        styled = [naming.styled(name, item.name) for name in wordings.names]
         names = self._chosen(f"{place}: names", [name for name in styled if name], item.name)
         names.sort(key=lambda name: Levenshtein.distance(item.name, name))
-        return names, self._described(f"{place}: descriptions", item.description, said.descriptions)
+        return names, self._described(f"{place}: descriptions", item.description, wordings.descriptions)
 
     def _described(self, place: str, original: str, texts: Sequence[str]) -> list[str]:
         found = self._chosen(place, [" ".join(text.split()) for text in texts if text.strip()], original)
@@ -192,7 +182,7 @@ class _Order:
         distinct = list(dict.fromkeys(wordings))
         if len(distinct) < self.count:
             what = f"{self.service.name}, {place}: {len(distinct)} different ones for {self.count} variants"
-            raise UserError(what, hint=f"give more, or --count {len(distinct)}")
+            raise UserError(what, hint=f"give more, or make {len(distinct)} variants")
         drawn = generator(self.seed, "compose", f"{self.service.name}/{place}").sample(range(len(distinct)), self.count)
         return [distinct[i] for i in sorted(drawn)]
 
@@ -221,7 +211,7 @@ class _Order:
             name = f"{made[parent]}.{after.rpartition('.')[2]}" if parent in made else after
             if name in made.values() and self.strict:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
-                raise UserError(what, hint="give other paraphrases, or another --seed to draw by")
+                raise UserError(what, hint="give other paraphrases, or draw with another seed")
             made[before] = naming.unique(name, set(made.values()))
         return made
 
@@ -235,9 +225,9 @@ def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
     )
 
 
-def _check(schema: Schema, said: Paraphrases) -> None:
+def _check(schema: Schema, paraphrases: Paraphrases) -> None:
     """Paraphrases of what is not there would be lost: most likely a name is misspelt."""
-    for name, service in said.items():
+    for name, service in paraphrases.items():
         if name not in schema:
             raise UserError(f"paraphrases of '{name}', which is no service of the schema", hint=near(name, schema))
         own = schema[name]

@@ -10,50 +10,48 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from random import Random
 
 import msgspec
 
 from troth.core.records import Dialogue, Turn
-from troth.perturb import Changed, Inventory
+from troth.perturb import lexicon
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.values import NO_VALUE, Key, Told, lowered, places, shields, told
+from troth.perturb.users.family import Family, Inventory, Twin
+from troth.perturb.users.values import (
+    NO_VALUE,
+    AnnotatedValues,
+    Key,
+    Shields,
+    annotated,
+    begins_sentence,
+    lowered,
+    places,
+    shields,
+)
 
 TRIES = 12  # draws of a wrong value before the turn is left without a repair
+NO_ROOM = "no place outside of values"
+NO_OTHER = "no other value of the slot is known"
 
-START = ("uh", "uh", "um", "um", "well", "so", "okay")
-MIDDLE = ("uh", "uh", "uh", "uh", "um", "um", "um", "you know", "I mean", "like")
-AGAIN = ("", "", "uh", "um", "I mean", "sorry")  # between the words broken off and the same words again
-ABANDONED = ("I was", "let me", "it's", "can we", "so I")  # beginnings that lead nowhere
-TAKEN_BACK = ("no, I meant", "no, I mean", "sorry, I meant", "wait, no,", "no, make that", "I mean", "or rather")
-
-# Repetitions are mostly of small words, and a first word that is one of these is no name: it may lose its capital.
-SMALL = frozenset(
-    re.findall(
-        r"\S+",
-        """
-    a about an and are at but by can could do does for from get hello hey hi how if in is it it's like make may me
-    my no of ok okay on one or our please so some sure thank thanks that that's the their then there these they this
-    to was we what what's when where which who why will with would yes you your find book look looking show tell
-    give need want let let's any also actually great good perfect not anything something are sorry she she's he he's
-    they're we're we'd you're there's here's could've just now then try take right fine sounds does did has have
-""",
-    )
-)
+_UNSAYABLE = NO_VALUE | {"true", "false", "yes", "no"}
 _FIRST_PERSON = frozenset(("i", "i'm", "i'd", "i'll", "i've"))
-_PLAIN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOKEN = re.compile(r"\S+")
 # What no one pauses before: punctuation, and what is written apart but said as one ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
-NO_ROOM = "no place outside of values"
-NO_OTHER = "no other value of the slot is known"
+_Place = tuple[Key, int]  # a value's service and slot, and where it begins
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates: fillers, repetitions and restarts per word, repairs per turn that tells a value; `scale` is of all."""
+class Disfluency(Family, frozen=True):
+    """The user hesitates: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
+
+    Fillers, repetitions and restarts are rates per word, repairs a rate per turn that tells a value; `scale` multiplies
+    all four.
+    """
 
     fillers: float = 0.026
     repetitions: float = 0.015
@@ -66,34 +64,30 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"'{name}' must be 0 or more")
 
-
-_Place = tuple[Key, int]  # a value's service and slot, and where it begins
-
-
-def perturb(dialogue: Dialogue, rng: Random, inventory: Inventory, options: Options) -> Changed:
-    """The dialogue with its user less fluent."""
-    speaker = _Speaker(dialogue, rng, inventory, options)
-    turns = list(dialogue.turns)
-    changed: list[int] = []
-    refused: dict[str, int] = {}
-    for index, turn in enumerate(turns):
-        if turn.speaker != "USER" or not turn.text:
-            continue
-        edits, reason = speaker.edits(turn)
-        if edits:
-            turns[index] = edited(turn, edits)
-            changed.append(index)
-        elif reason is not None:
-            refused[reason] = refused.get(reason, 0) + 1
-        speaker.heard(turn)
-    after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if changed else dialogue
-    return Changed(after, tuple(changed), refused, speaker.figures)
+    def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
+        """The dialogue with its user less fluent."""
+        speaker = _Speaker(dialogue, rng, inventory, self)
+        turns = list(dialogue.turns)
+        changed: list[int] = []
+        refused: dict[str, int] = {}
+        for index, turn in enumerate(turns):
+            if turn.speaker != "USER" or not turn.text:
+                continue
+            edits, reason = speaker.edits(turn)
+            if edits:
+                turns[index] = edited(turn, edits)
+                changed.append(index)
+            elif reason is not None:
+                refused[reason] = refused.get(reason, 0) + 1
+            speaker.heard(turn)
+        after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if changed else dialogue
+        return Twin(after, tuple(changed), refused, speaker.figures)
 
 
 class _Speaker:
-    """Draws where the user falters. Between two disfluencies lie words; how many is one draw, not one a word."""
+    """Draws where the user falters. Between two disfluencies lie words; how many is one draw, not one per word."""
 
-    def __init__(self, dialogue: Dialogue, rng: Random, inventory: Inventory, options: Options) -> None:
+    def __init__(self, dialogue: Dialogue, rng: Random, inventory: Inventory, options: Disfluency) -> None:
         self.dialogue, self.rng, self.inventory = dialogue, rng, inventory
         rates = [options.scale * rate for rate in (options.fillers, options.repetitions, options.restarts)]
         self.repairs = options.scale * options.repairs
@@ -101,9 +95,8 @@ class _Speaker:
         self.until = (rates[0], rates[0] + rates[1])
         self.fluency = math.log(1.0 - self.rate) if self.rate < 1 else -math.inf
         self.gap = self._fluent()
-        self.figures: dict[str, float] = dict.fromkeys(
-            ("words", "inserted", "fillers", "repetitions", "restarts", "repairs"), 0
-        )
+        counted = ("words", "inserted", "fillers", "repetitions", "restarts", "repairs")
+        self.figures: dict[str, float] = dict.fromkeys(counted, 0)
         self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, where only that tells what is new
 
     def _fluent(self) -> float:
@@ -113,13 +106,13 @@ class _Speaker:
         return 0 if self.rate >= 1 else int(math.log(1.0 - self.rng.random()) / self.fluency)
 
     @cached_property
-    def told(self) -> Told:
-        return told(self.dialogue)
+    def annotated(self) -> AnnotatedValues:
+        return annotated(self.dialogue)
 
     @cached_property
     def values(self) -> set[str]:
-        """All of the dialogue's values, in lower-case."""
-        return self.told.every()
+        """All of the dialogue's values, in lower case."""
+        return self.annotated.every()
 
     def edits(self, turn: Turn) -> tuple[list[Edit], str | None]:
         """What to insert into a turn, and, where something was drawn and nothing is inserted, why."""
@@ -133,7 +126,7 @@ class _Speaker:
         repairable = self._repairable(turn) if self.rng.random() < self.repairs else []
         if not drawn and not repairable:
             return [], None
-        text = _Text(turn, shields(turn, self.values))
+        text = _Text(turn.text, shields(turn, self.values))
         missing = repairable and not self._repair(repairable, text)
         for at in drawn:
             self._falter(text, at)
@@ -147,31 +140,25 @@ class _Speaker:
                     self.before[frame.service, slot] = values
 
     def _falter(self, text: _Text, at: int) -> None:
-        """One disfluency at a word or, where it cannot be there, at the nearest word after or before it."""
+        """One disfluency at a word; a repetition is of the nearest word that can be repeated."""
         kind = self.rng.random() * self.rate
         if kind < self.until[0]:
-            done, name = self._filler(text, at), "fillers"
+            self.figures["fillers"] += self._filler(text, at)
         elif kind < self.until[1]:
-            done, name = self._repetition(text, at), "repetitions"
+            self.figures["repetitions"] += text.repeat_near(at)
         else:
-            done, name = self._restart(text, at), "restarts"
-        self.figures[name] += done
+            self.figures["restarts"] += self._restart(text, at)
 
     def _pick(self, of: Sequence[str]) -> str:
         return of[int(self.rng.random() * len(of))]
 
     def _filler(self, text: _Text, at: int) -> bool:
         if text.opens(at):
-            return text.insert(at, f"{self._pick(START)}{text.comma} ")
-        filler = self._pick(MIDDLE)
+            return text.insert(text.places[at][0], f"{self._pick(lexicon.listed('fillers_at_start'))}{text.comma} ")
+        filler = self._pick(lexicon.listed("fillers"))
         if text.comma and text.words[at - 1][-1].isalnum():  # "to, uh, leave"
-            return text.insert_after(at - 1, f"{text.comma} {filler}{text.comma}")
-        return text.insert(at, f"{filler}{text.comma} ")
-
-    def _repetition(self, text: _Text, at: int) -> bool:
-        near = sorted(range(len(text.words)), key=lambda i: abs(i - at))
-        order = [i for i in near if text.small(i)] + [i for i in near if not text.small(i)]
-        return any(text.plain(i) and text.insert(i, f"{text.words[i]}{text.comma} ") for i in order)
+            return text.insert(text.places[at - 1][1], f"{text.comma} {filler}{text.comma}")
+        return text.insert(text.places[at][0], f"{filler}{text.comma} ")
 
     def _restart(self, text: _Text, at: int) -> bool:
         """Some words are broken off and said again from where they began; else a beginning leads nowhere."""
@@ -180,11 +167,12 @@ class _Speaker:
             run += 1
         if run >= 2 and not text.opens(at):
             back = 2 + int(self.rng.random() * (run - 1))
-            again = self._pick(AGAIN)
+            again = self._pick(lexicon.listed("again"))
             words = " ".join(text.lower_opening(i) for i in range(at - back, at))
             said = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
-            return text.insert_after(at - 1, said)
-        return text.insert(0, f"{self._pick(ABANDONED)}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
+            return text.insert(text.places[at - 1][1], said)
+        beginning = self._pick(lexicon.listed("abandoned"))
+        return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
 
     # -- repairs ---------------------------------------------------------------------------------------------------
 
@@ -194,8 +182,8 @@ class _Speaker:
         wrong = self._wrong(key)
         if wrong is None:
             return False
-        term = self._pick(TAKEN_BACK)
-        done = text.insert_at(start, f"{wrong}{text.comma} {term.replace(',', text.comma)} ")
+        term = self._pick(lexicon.listed("taken_back"))
+        done = text.insert(start, f"{wrong}{text.comma} {term.replace(',', text.comma)} ")
         self.figures["repairs"] += done
         return done
 
@@ -217,7 +205,7 @@ class _Speaker:
     def _wrong(self, key: Key) -> str | None:
         """A value of the slot that nobody could take for one of this dialogue's."""
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
-        right = [lowered(value) for value in self.told.of(key)]
+        right = [lowered(value) for value in self.annotated.of(key)]
         for _ in range(TRIES if others else 0):
             wrong = others[int(self.rng.random() * len(others))]
             low = lowered(wrong)
@@ -227,22 +215,22 @@ class _Speaker:
 
 
 def _sayable(value: str) -> bool:
-    return value.lower() not in NO_VALUE and value.lower() not in ("true", "false", "yes", "no")
+    return value.lower() not in _UNSAYABLE
 
 
 class _Text:
-    """A turn's text with what is to be inserted, one thing a place."""
+    """A turn's text with what is to be inserted, one thing per place."""
 
-    def __init__(self, turn: Turn, shielded: list[tuple[int, int]]) -> None:
-        self.text, self.shielded = turn.text, shielded
-        self.places = [match.span() for match in _TOKEN.finditer(turn.text)]
-        self.words = [turn.text[start:end] for start, end in self.places]
+    def __init__(self, text: str, shielded: Shields) -> None:
+        self.text, self.shielded = text, shielded
+        self.places = [match.span() for match in _TOKEN.finditer(text)]
+        self.words = [text[start:end] for start, end in self.places]
         self.inserted: dict[int, str] = {}
-        text = turn.text
+        self.small = lexicon.words("small")
         self.capitals = text != text.lower()
-        self.commas = text[-1] in ".?!" or self.capitals
+        commas = text[-1] in ".?!" or self.capitals
         # Tokenised MultiWOZ, where punctuation stands apart.
-        self.comma = (" ," if " ." in text or " ?" in text or " ," in text else ",") if self.commas else ""
+        self.comma = (" ," if " ." in text or " ?" in text or " ," in text else ",") if commas else ""
 
     def opens(self, at: int) -> bool:
         """Whether a word begins a sentence."""
@@ -250,31 +238,39 @@ class _Text:
 
     def plain(self, at: int) -> bool:
         """Whether a word is letters alone and no part of a value: what may be said twice."""
-        if not _PLAIN.fullmatch(self.words[at]):
-            return False
-        begin, stop = self.places[at]
-        return not any(begin < end and start < stop for start, end in self.shielded)
-
-    def small(self, at: int) -> bool:
-        low = self.words[at].lower()
-        return low in SMALL or low in _FIRST_PERSON
+        return _LETTERS.fullmatch(self.words[at]) is not None and not self.shielded.touch(*self.places[at])
 
     def lower_opening(self, at: int) -> str:
         word = self.words[at]
-        return word.lower() if self.opens(at) and word.lower() in SMALL else word
+        return word.lower() if self.opens(at) and word.lower() in self.small else word
 
-    def insert(self, at: int, said: str) -> bool:
-        return self.insert_at(self.places[at][0], said)
+    def repeat_near(self, at: int) -> bool:
+        """Says a word twice: the nearest small one, or the nearest of all where no small one can be repeated."""
+        for nearest in self._repeatable:
+            index = nearest.take(at)
+            if index is not None:
+                return self.insert(self.places[index][0], f"{self.words[index]}{self.comma} ")
+        return False
 
-    def insert_after(self, at: int, said: str) -> bool:
-        return self.insert_at(self.places[at][1], said)
+    @cached_property
+    def _repeatable(self) -> tuple[_Nearest, _Nearest]:
+        repeatable = [self.plain(i) and self._allows(start) for i, (start, _) in enumerate(self.places)]
+        small = [word.lower() in self.small or word.lower() in _FIRST_PERSON for word in self.words]
 
-    def insert_at(self, place: int, said: str) -> bool:
-        if place in self.inserted or _NO_WORD.match(self.text, place):
+        def free(index: int) -> bool:
+            return self.places[index][0] not in self.inserted
+
+        return (
+            _Nearest([able and little for able, little in zip(repeatable, small, strict=True)], free),
+            _Nearest([able and not little for able, little in zip(repeatable, small, strict=True)], free),
+        )
+
+    def _allows(self, place: int) -> bool:
+        return _NO_WORD.match(self.text, place) is None and not self.shielded.touch(place, place)
+
+    def insert(self, place: int, said: str) -> bool:
+        if place in self.inserted or not self._allows(place):
             return False
-        for start, end in self.shielded:
-            if start < place < end:
-                return False
         self.inserted[place] = said if self.capitals else said.lower()
         return True
 
@@ -283,15 +279,50 @@ class _Text:
         made = []
         text = self.text
         for place, said in self.inserted.items():
-            before = text[:place].rstrip()
-            if not self.capitals or (before and before[-1] not in ".?!") or text[place : place + 1].isspace():
+            if not self.capitals or not begins_sentence(text, place) or text[place : place + 1].isspace():
                 made.append(Edit(place, place, said))
                 continue
-            opening = said[0].upper() + said[1:]
-            word = text[place:].split(None, 1)[0].rstrip(",.!?;:").lower()
-            shielded = any(start <= place < end for start, end in self.shielded)
-            if word in SMALL and not shielded and text[place].isupper():
-                made.append(Edit(place, place + 1, opening + word[0]))
+            opened = said[0].upper() + said[1:]
+            token = _TOKEN.match(text, place)
+            word = token[0].rstrip(",.!?;:").lower() if token else ""
+            if word in self.small and not self.shielded.touch(place, place + 1) and text[place].isupper():
+                made.append(Edit(place, place + 1, opened + word[0]))
             else:
-                made.append(Edit(place, place, opening))
+                made.append(Edit(place, place, opened))
         return made
+
+
+class _Nearest:
+    """The nearest of some indices that is still free; of two equally near, the lower one.
+
+    Indices that are taken are passed over by links that get shorter with each use (union-find), so that all lookups
+    together take about linear time.
+    """
+
+    def __init__(self, wanted: Sequence[bool], free: Callable[[int], bool]) -> None:
+        self.size, self.free = len(wanted), free
+        # Each index leads to itself, or to its neighbour where it is not wanted; `down` is shifted by one.
+        self.up = [*(index if want else index + 1 for index, want in enumerate(wanted)), self.size]
+        self.down = [0, *(index + 1 if want else index for index, want in enumerate(wanted))]
+
+    def take(self, at: int) -> int | None:
+        above = self._root(self.up, at)
+        while above < self.size and not self.free(above):
+            self.up[above] = above + 1
+            above = self._root(self.up, above)
+        below = self._root(self.down, at + 1)
+        while below > 0 and not self.free(below - 1):
+            self.down[below] = below - 1
+            below = self._root(self.down, below)
+        if below and (above == self.size or at - (below - 1) <= above - at):
+            return below - 1
+        return above if above < self.size else None
+
+    @staticmethod
+    def _root(links: list[int], index: int) -> int:
+        root = index
+        while links[root] != root:
+            root = links[root]
+        while links[index] != root:
+            links[index], index = root, links[index]
+        return root

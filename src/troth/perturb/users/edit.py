@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 
 from troth.core.records import Dialogue, Frame, Span, Turn
+from troth.perturb.users.values import Place
 
 
 class Edit(NamedTuple):
@@ -16,6 +19,10 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
+
+    @property
+    def growth(self) -> int:
+        return len(self.text) - (self.end - self.start)
 
 
 def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
@@ -33,37 +40,33 @@ def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
         pieces += [turn.text[at : edit.start], edit.text]
         at = edit.end
     text = "".join([*pieces, turn.text[at:]])
-    if all(len(edit.text) == edit.end - edit.start for edit in ordered):  # nothing moves
+    if not any(edit.growth for edit in ordered):  # nothing moves
         return msgspec.structs.replace(turn, text=text)
-    frames = tuple([_moved(frame, ordered) for frame in turn.frames])
-    return msgspec.structs.replace(turn, text=text, frames=frames)
+    ends = [edit.end for edit in ordered]
+    shifts = list(accumulate((edit.growth for edit in ordered), initial=0))
+
+    def moved(span: Span) -> Span:
+        start, end = span.start, span.exclusive_end
+        if start < 0:  # it does not stand in this text
+            return span
+        before = bisect_right(ends, start)  # edits before it, and insertions at its very start
+        growth = 0
+        if before < len(ordered) and ordered[before].start < end:
+            edit = ordered[before]
+            if (edit.start, edit.end) != (start, end):
+                raise ValueError(f"{edit} cuts into the span of {span.slot} at {start}-{end}")
+            growth = edit.growth
+        shift = shifts[before]
+        return msgspec.structs.replace(span, start=start + shift, exclusive_end=end + shift + growth)
+
+    def frame(old: Frame) -> Frame:
+        return msgspec.structs.replace(old, spans=tuple(map(moved, old.spans))) if old.spans else old
+
+    return msgspec.structs.replace(turn, text=text, frames=tuple(map(frame, turn.frames)))
 
 
-def _moved(frame: Frame, edits: Sequence[Edit]) -> Frame:
-    if not frame.spans:
-        return frame
-    return msgspec.structs.replace(frame, spans=tuple(_span(span, edits) for span in frame.spans))
-
-
-def _span(span: Span, edits: Sequence[Edit]) -> Span:
-    start, end = span.start, span.exclusive_end
-    if start < 0:  # it does not stand in this text
-        return span
-    shift_start = shift_end = 0
-    for edit in edits:
-        grown = len(edit.text) - (edit.end - edit.start)
-        if (edit.start, edit.end) == (start, end) and start < end:
-            shift_end += grown
-        elif edit.end <= start:  # before it, or an insertion at its very start
-            shift_start += grown
-            shift_end += grown
-        elif edit.start < end:
-            raise ValueError(f"{edit} cuts into the span of {span.slot} at {start}-{end}")
-    return msgspec.structs.replace(span, start=start + shift_start, exclusive_end=end + shift_end)
-
-
-def spans(turn: Turn) -> list[tuple[int, int]]:
-    """Where values stand in the text: what edits must leave whole."""
+def spans(turn: Turn) -> list[Place]:
+    """Where values stand in the text, by the spans of all frames."""
     return sorted(
         (span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or () if span.start >= 0
     )

@@ -1,4 +1,4 @@
-"""Named entities under names that no training set has: scrambled letters, or names of one's own (CheckDST's NED).
+"""Named entities under names that no training set has: scrambled letters, or names of your own (CheckDST's NED).
 
 A name is changed in the whole dialogue at once: in what both sides say, in states with all their alternatives, acts,
 calls and results, in any casing. Huang et al. (2021) and CheckDST scramble the characters of a value; we do it word by
@@ -7,71 +7,83 @@ word, keep capitals where they were, and never make a word or value that the cor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from troth.core.normalize import is_named_entity
 from troth.core.records import Act, Dialogue, Frame, Span, Turn
-from troth.perturb import Changed, Inventory
+from troth.perturb import lexicon
+from troth.perturb.options import flag
 from troth.perturb.users.edit import Edit, edited, spans
-from troth.perturb.users.names import LETTERS, Given, Scrambled
-from troth.perturb.users.values import COMMON, NO_VALUE, Said, Told, lost, lowered, places, told
+from troth.perturb.users.family import Family, Inventory, Twin
+from troth.perturb.users.names import LETTERS, ListedNames, ScrambledNames
+from troth.perturb.users.values import (
+    NO_VALUE,
+    AnnotatedValues,
+    DialogueText,
+    annotated,
+    begins_sentence,
+    lost,
+    lowered,
+    places,
+)
 
 LOST = "a value could no longer be found in the text"
 OVERLAP = "spans lie outside the text or across each other"
 UNSAID = "a name in the state does not stand in the text"
 
-_OPENS = re.compile(r"(?:^|[.!?])[\s\"'(]*$")
+
+class Entities(Family, frozen=True):
+    """Named entities under names that no training set has: scrambled letters, or names of your own (CheckDST's NED)."""
+
+    slots: Annotated[
+        tuple[str, ...], flag("NAMES", "Slots that hold names, comma-separated: slot or service.slot.")
+    ] = ()  # none: the usual ones
+    names: Annotated[tuple[str, ...], flag("FILE", "Names to give in place of scrambled letters, one per line.")] = ()
+
+    def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
+        """The dialogue with other names, or as it was if text and annotation would not fit any more."""
+        slots = _Slots(inventory, self)
+        values = annotated(dialogue)
+        found: set[str] = set()
+        others: set[str] = set()
+        for held in values:
+            for service, (slot, alternatives) in held:
+                (found if slots[service][slot] else others).update(alternatives)
+        if not found:
+            return Twin(dialogue, ())
+        # Sorted, since words are scrambled in the order of first use, and sets have another order in each process.
+        names = sorted(found - NO_VALUE)
+        kept = [low for other in others if (low := other.lower()) != low.upper() and low not in NO_VALUE]  # has letters
+        rename = (
+            ListedNames(rng, inventory.known, kept, self.names)
+            if self.names
+            else ScrambledNames(rng, inventory.known, kept)
+        )
+        rename.assign(names)
+        edits = _edits(dialogue, slots, rename, names)
+        if edits is None:
+            return Twin(dialogue, (), refused={OVERLAP: len(dialogue.turns)})
+        _assign_canonical(dialogue, slots, rename)
+        renamed = _Renamed(slots, rename)
+        turns = [renamed.turn(turn, made) for turn, made in zip(dialogue.turns, edits, strict=True)]
+        after = msgspec.structs.replace(dialogue, turns=tuple(turns))
+        changed = tuple(
+            [index for index, (old, new) in enumerate(zip(dialogue.turns, turns, strict=True)) if old.text != new.text]
+        )
+        reason = _inconsistent(dialogue, after, values, renamed)
+        if reason is not None:
+            return Twin(dialogue, (), refused={reason: len(changed) or 1})
+        count = sum([rename[name] != name for name in names])
+        return Twin(after, changed, figures={"names": len(names), "names_changed": count})
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which slots hold names ("slot" or "service.slot"; none: the usual ones), and names to give (none: scramble)."""
-
-    slots: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-
-def perturb(dialogue: Dialogue, rng: Random, inventory: Inventory, options: Options) -> Changed:
-    """The dialogue with other names, or as it was if text and annotation would not fit any more."""
-    slots = _Slots(inventory, options)
-    known = told(dialogue)
-    found: set[str] = set()
-    others: set[str] = set()
-    for held in known:
-        for service, (slot, values) in held:
-            (found if slots[service][slot] else others).update(values)
-    if not found:
-        return Changed(dialogue, ())
-    # Sorted, since words are scrambled in the order of first use, and sets have another order in each process.
-    names = sorted(found - NO_VALUE)
-    kept = [low for value in others if (low := value.lower()) != low.upper() and low not in NO_VALUE]  # with letters
-    rename = (
-        Given(rng, inventory.known, kept, options.names) if options.names else Scrambled(rng, inventory.known, kept)
-    )
-    rename.assign(names)
-    edits = _edits(dialogue, slots, rename, names)
-    if edits is None:
-        return Changed(dialogue, (), refused={OVERLAP: len(dialogue.turns)})
-    _assign_canonical(dialogue, slots, rename)
-    renamed = _Renamed(slots, rename)
-    turns = [renamed.turn(turn, made) for turn, made in zip(dialogue.turns, edits, strict=True)]
-    after = msgspec.structs.replace(dialogue, turns=tuple(turns))
-    changed = tuple([i for i, (old, new) in enumerate(zip(dialogue.turns, turns, strict=True)) if old.text != new.text])
-    reason = _inconsistent(dialogue, after, known, renamed)
-    if reason is not None:
-        return Changed(dialogue, (), refused={reason: len(changed) or 1})
-    count = sum([rename[name] != name for name in names])
-    return Changed(after, changed, figures={"names": len(names), "names_changed": count})
-
-
-def _assign_canonical(dialogue: Dialogue, slots: _Slots, rename: Scrambled) -> None:
-    """New names for what acts write otherwise than it is said, before any call or result is looked at: a result may
-    come before the act that mentions it."""
+def _assign_canonical(dialogue: Dialogue, slots: _Slots, rename: ScrambledNames) -> None:
+    """New names for canonical values, before any call or result is looked at: a result may come before its act."""
     canonical = {
         value
         for turn in dialogue.turns
@@ -109,7 +121,7 @@ class _Service(dict[str, bool]):
 class _Slots(dict[str, _Service]):
     """Service to its slots."""
 
-    def __init__(self, inventory: Inventory, options: Options) -> None:
+    def __init__(self, inventory: Inventory, options: Entities) -> None:
         super().__init__()
         self.categorical = inventory.categorical
         self.listed = frozenset(options.slots) if options.slots else None
@@ -119,9 +131,9 @@ class _Slots(dict[str, _Service]):
         return self[service]
 
 
-def _inconsistent(before: Dialogue, after: Dialogue, known: Told, renamed: _Renamed) -> str | None:
+def _inconsistent(before: Dialogue, after: Dialogue, known: AnnotatedValues, renamed: _Renamed) -> str | None:
     """Why text and states do not fit any more, if so."""
-    was, now = Said(before).text, Said(after).text
+    was, now = DialogueText(before).text, DialogueText(after).text
     doubt = False
     for service, (slot, values) in known.states:
         new = renamed[values] if renamed.slots[service][slot] else values
@@ -139,7 +151,7 @@ def _inconsistent(before: Dialogue, after: Dialogue, known: Told, renamed: _Rena
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def _edits(dialogue: Dialogue, slots: _Slots, rename: Scrambled, names: Sequence[str]) -> list[list[Edit]] | None:
+def _edits(dialogue: Dialogue, slots: _Slots, rename: ScrambledNames, names: Sequence[str]) -> list[list[Edit]] | None:
     """What to change in each turn's text; None where spans lie across each other, so that it cannot be done."""
     edits: list[list[Edit]] = []
     rest: list[str] = []  # what no span of a name covers
@@ -176,7 +188,7 @@ def _edits(dialogue: Dialogue, slots: _Slots, rename: Scrambled, names: Sequence
 
 
 def _add_unmarked(
-    dialogue: Dialogue, slots: _Slots, rename: Scrambled, names: Sequence[str], edits: Sequence[list[Edit]]
+    dialogue: Dialogue, slots: _Slots, rename: ScrambledNames, names: Sequence[str], edits: Sequence[list[Edit]]
 ) -> None:
     """Adds the names that no span marks; the longest come first."""
     before: set[str] = set()
@@ -216,9 +228,9 @@ def _named_here(turn: Turn, slots: _Slots, before: set[str]) -> set[str]:
 
 def _is_name(text: str, start: int, low: str) -> bool:
     """Whether words that could be a name are one: unusual words, or ordinary ones with a capital in a sentence."""
-    if not all(word in COMMON for word in LETTERS.findall(low)):
+    if not lexicon.words("common").issuperset(LETTERS.findall(low)):
         return True
-    return text[start].isupper() and not _OPENS.search(text, 0, start)
+    return text[start].isupper() and not begins_sentence(text, start, "\"'(")
 
 
 # -- annotation --------------------------------------------------------------------------------------------------------
@@ -227,7 +239,7 @@ def _is_name(text: str, start: int, low: str) -> bool:
 class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
     """A value's alternatives under their new names; and frames, with all that hold such values."""
 
-    def __init__(self, slots: _Slots, rename: Scrambled) -> None:
+    def __init__(self, slots: _Slots, rename: ScrambledNames) -> None:
         super().__init__()
         self.slots, self.rename = slots, rename
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from troth.core.records import Frame, Span, Turn
+from troth.perturb.lexicon import words
+from troth.perturb.users.values import opening
 
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]  # service to the slots' values before the turn
 
@@ -33,8 +35,8 @@ GARBLED = "garbled"
 ENTAILED = "not entailed"
 
 
-class Kept(NamedTuple):
-    """Characters `start` to `end` of a text, and the reason to refuse whoever loses them."""
+class Stretch(NamedTuple):
+    """Characters `start` to `end` of a text, and the reason to refuse a paraphrase that loses them."""
 
     start: int
     end: int
@@ -43,44 +45,23 @@ class Kept(NamedTuple):
 
 _RANK = (VALUE, NUMBER, TIME, NAME)  # where stretches overlap, the first of these is the reason
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_SMALL = "two three four five six seven eight nine ten eleven twelve dozen zero"
-_LARGE = (
-    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty hundred thousand"
-)
-_ORDER = "second third fourth fifth"  # "first" as well opens a list of wishes: "first, find me …"
-NUMBERS = _set(f"{_SMALL} {_LARGE} {_ORDER}")
 # "one" counts as a number except where it stands for a noun: "that one", "another one".
-_STANDS_FOR = (
-    "that|this|which|the|other|another|first|last|next|any|every|each|no|some|good|great|nice|cheaper|different|better"
-)
 _ONE = re.compile(r"(?<![\w-])one(?![\w-])", re.IGNORECASE)
-_BEFORE_ONE = re.compile(rf"\b(?:{_STANDS_FOR})\s+$", re.IGNORECASE)
+_BEFORE_ONE = re.compile(
+    r"\b(?:that|this|which|the|other|another|first|last|next|any|every|each|no|some|good|great|nice|cheaper|different"
+    r"|better)\s+$",
+    re.IGNORECASE,
+)
 _DIGITS = re.compile(r"[$£€]?\d+(?:[.:,/-]\d+)*(?:st|nd|rd|th)?(?:\s?(?:[ap]\.m\.|[ap]m\b))?%?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
-
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_PARTS = "today tomorrow tonight yesterday morning afternoon evening night noon midnight midday week weekend month"
-TIMES = _set(f"{_DAYS} {_PARTS}")
-ORDER = TIMES | _set("before after until till earlier later")  # counted, but not held letter by letter
-
-NEGATIONS = _set("no non not nope nah never nothing none nobody neither nor without cannot cant dont wont")
-YES = _set("yes yeah yep yup yea ye aye absolutely definitely certainly exactly precisely")
-# Words that say yes without "yes": "that works", "sounds good".
-AGREE = YES | _set(
-    "sure ok okay right correct good great fine perfect works work please alright sounds confirm confirmed happy love"
-    " wonderful excellent indeed accurate awesome lovely super suits suit cool nice deal true do is it"
-)
-# What tells one value from another of its kind: "from A to B", "by noon". Another of these there is another slot.
-_ROLES = _set("from to by until till before after")
-_PREPOSITIONS = _ROLES | _set("since at for on in of with without about towards under over than")
 _LAST = re.compile(r"([a-z]+)(?: (?:the|about|around))? *$", re.IGNORECASE)
-_POINTING = _set("he she they it him her them his hers their theirs its that this there one ones those these")
-_GENDERED = _set("he him his she her hers")
+
+_ORDER = frozenset(["before", "after", "until", "till", "earlier", "later"])  # counted, but not held letter by letter
+_POINTING = frozenset((
+    "he", "she", "they", "it", "him", "her", "them", "his", "hers", "their", "theirs", "its", "that", "this", "there",
+    "one", "ones", "those", "these",
+))  # fmt: skip
+_GENDERED = frozenset(["he", "him", "his", "she", "her", "hers"])
 _THEY = _GENDERED | {"they", "them", "their", "theirs"}
 _BEGIN = r"(?:^|[.!?,;-] *|\b(?:yes|yeah|yep|yup|no|ok|okay|great|thanks) )(?:and |but |so )?"
 _POINTS = re.compile(
@@ -89,40 +70,31 @@ _POINTS = re.compile(
 _THIRD = re.compile(rf"{_BEGIN}(it|he|she|they)\b", re.IGNORECASE)
 _EMPTY = re.compile(r"it (?:would be great|would be|is possible|helps)\b", re.IGNORECASE)  # an "it" that is nobody
 
-# Capital letters that name nothing.
-_PLAIN = _set(
-    "i i'm i'd i'll i've im ok okay please thanks thank yes no can could what where when how is are do does that the a"
-    " an and but or so my we you it this find book let's hi hello hey great sure bye goodbye will would also there for"
-    " to in on at of not now wifi wi-fi that's it's what's where's there's thats its sounds good perfect fine who which"
-    " am if with from have has they he she then too one just maybe all right alright nope yeah yep yup actually awesome"
-    " nice cool wonderful search show tell give get make dont don't doesn't isn't"
-)
-_START = re.compile(r"(?:^|[.!?…\n:;]|--)[\s\"'“‘(*]*$")
 
-
-def words(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
     """The text's words, folded: what "the same but for case and punctuation" compares."""
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
 
 
-def protected(turn: Turn, before: Values | None = None) -> list[Kept]:
-    """Stretches of the text that no engine may touch, in order: spans, values told, numbers, names, words of time."""
+def protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
+    """Stretches of the text that no engine may touch, in order: spans, values, numbers, names, words of time."""
     text = turn.text
-    found = [Kept(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
-    for value in _told(turn, before or {}):
+    numbers, times = words("numbers"), words("times")
+    found = [Stretch(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
+    for value in _values(turn, before or {}):
         if any(c.isalnum() for c in value):
-            found += [Kept(*match.span(), VALUE) for match in _as_word(value).finditer(text)]
-    found += [Kept(*match.span(), NUMBER) for match in (*_DIGITS.finditer(text), *_ones(text))]
+            found += [Stretch(*match.span(), VALUE) for match in _as_word(value).finditer(text)]
+    found += [Stretch(*match.span(), NUMBER) for match in (*_DIGITS.finditer(text), *_ones(text))]
     for match in _WORD.finditer(text):
         word = match.group().lower()
-        if word in NUMBERS or word in TIMES:
-            found.append(Kept(*match.span(), NUMBER if word in NUMBERS else TIME))
-        elif _named(text, match):
-            found.append(Kept(*match.span(), NAME))
+        if word in numbers or word in times:
+            found.append(Stretch(*match.span(), NUMBER if word in numbers else TIME))
+        elif _is_name(text, match):
+            found.append(Stretch(*match.span(), NAME))
     return _merged(found)
 
 
-def accepted(turn: Turn, kept: Sequence[Kept], new: str) -> Turn | str:
+def accepted(turn: Turn, kept: Sequence[Stretch], new: str) -> Turn | str:
     """The turn with its new text and its spans moved there, or the reason why not."""
     old = turn.text
     places = _located(old, kept, new)
@@ -130,7 +102,7 @@ def accepted(turn: Turn, kept: Sequence[Kept], new: str) -> Turn | str:
         return places
     for part, at in zip(kept, places, strict=True):  # in the original's own letters; no length changes
         new = new[:at] + old[part.start : part.end] + new[at + part.end - part.start :]
-    if words(new) == words(old):
+    if tokens(new) == tokens(old):
         return UNCHANGED
     if any(_role_changed(old[: part.start], new[:at]) for part, at in zip(kept, places, strict=True)):
         return ROLE
@@ -143,15 +115,17 @@ def accepted(turn: Turn, kept: Sequence[Kept], new: str) -> Turn | str:
 
 def changed(old: str, new: str) -> str | None:
     """What a reader would take differently, as far as counting words can tell; None where nothing is found."""
-    before, after = words(old), words(new)
+    before, after = tokens(old), tokens(new)
+    yes, agreement = words("yes"), words("yes") | words("agreement")
     if _numbers(old) != _numbers(new):
         return NUMBER
-    if _count(before, ORDER) != _count(after, ORDER):
+    if _times(before) != _times(after):
         return TIME
     if _negations(before) != _negations(after):
         return NEGATION
-    said_yes, agrees = any(w in YES for w in before), any(w in AGREE for w in after)
-    if (said_yes and not agrees) or (not any(w in AGREE for w in before) and any(w in YES for w in after)):
+    if (not yes.isdisjoint(before) and agreement.isdisjoint(after)) or (
+        agreement.isdisjoint(before) and not yes.isdisjoint(after)
+    ):
         return ANSWER
     if _persons(old, new):
         return PERSON
@@ -172,7 +146,7 @@ def spans(turn: Turn) -> Iterator[Span]:
     return (span for frame in turn.frames for span in frame.spans or ())
 
 
-def _told(turn: Turn, before: Values) -> Iterator[str]:
+def _values(turn: Turn, before: Values) -> Iterator[str]:
     """The values of the turn's acts and of what its state adds."""
     for frame in turn.frames:
         for act in frame.acts:
@@ -205,19 +179,23 @@ def _ones(text: str) -> Iterator[re.Match[str]]:
     return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(text, 0, match.start()))
 
 
-def _named(text: str, match: re.Match[str]) -> bool:
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Whether a word with a capital does not owe it to the beginning of a sentence."""
     word = match.group()
-    return (
-        word[0].isupper() and word.lower().replace("’", "'") not in _PLAIN and not _START.search(text, 0, match.start())
-    )
+    if not word[0].isupper() or word.lower().replace("’", "'") in words("no_names"):
+        return False
+    start = match.start()
+    before = opening(text, start, "\"'“‘(*")
+    begins = before == 0 or text[before - 1] in ".!?…:;" or text[max(0, before - 2) : before] == "--"
+    return not begins and "\n" not in text[before:start]
 
 
-def _merged(found: Iterable[Kept]) -> list[Kept]:
-    merged: list[Kept] = []
+def _merged(found: Iterable[Stretch]) -> list[Stretch]:
+    merged: list[Stretch] = []
     for part in sorted(found):
         if merged and part.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = Kept(last.start, max(part.end, last.end), min(part.reason, last.reason, key=_RANK.index))
+            merged[-1] = Stretch(last.start, max(part.end, last.end), min(part.reason, last.reason, key=_RANK.index))
         else:
             merged.append(part)
     return merged
@@ -226,7 +204,7 @@ def _merged(found: Iterable[Kept]) -> list[Kept]:
 # -- finding it again --------------------------------------------------------------------------------------------------
 
 
-def _located(old: str, kept: Sequence[Kept], new: str) -> list[int] | str:
+def _located(old: str, kept: Sequence[Stretch], new: str) -> list[int] | str:
     """Where each kept stretch begins in the new text; the same stretch several times is taken in order."""
     begins: dict[int, int] = {}
     taken: list[tuple[int, int]] = []
@@ -253,17 +231,17 @@ def _located(old: str, kept: Sequence[Kept], new: str) -> list[int] | str:
     return [begins[index] for index in range(len(kept))]
 
 
-def _moved(frame: Frame, kept: Sequence[Kept], begins: Sequence[int]) -> Frame:
+def _moved(frame: Frame, kept: Sequence[Stretch], begins: Sequence[int]) -> Frame:
     if not frame.spans:
         return frame
     return msgspec.structs.replace(frame, spans=tuple(_span(span, kept, begins) for span in frame.spans))
 
 
-def _span(span: Span, kept: Sequence[Kept], begins: Sequence[int]) -> Span:
+def _span(span: Span, kept: Sequence[Stretch], begins: Sequence[int]) -> Span:
     for part, begin in zip(kept, begins, strict=True):
         if part.start <= span.start and span.exclusive_end <= part.end:
-            start = begin + span.start - part.start
-            return msgspec.structs.replace(span, start=start, exclusive_end=start + span.exclusive_end - span.start)
+            shift = begin - part.start
+            return msgspec.structs.replace(span, start=span.start + shift, exclusive_end=span.exclusive_end + shift)
     raise ValueError(f"the span of {span.slot} lies in no protected stretch")
 
 
@@ -272,30 +250,32 @@ def _span(span: Span, kept: Sequence[Kept], begins: Sequence[int]) -> Span:
 
 def _numbers(text: str) -> Counter[str]:
     found = Counter(re.sub(r"\s", "", match.group().lower()) for match in _DIGITS.finditer(text))
-    found.update(word for word in words(text) if word in NUMBERS)
+    found.update(word for word in tokens(text) if word in words("numbers"))
     found["one"] += sum(1 for _ in _ones(text))
     return +found
 
 
-def _count(listed: Sequence[str], among: frozenset[str]) -> Counter[str]:
-    return Counter(word for word in listed if word in among)
+def _times(listed: Sequence[str]) -> Counter[str]:
+    return Counter(word for word in listed if word in words("times") or word in _ORDER)
 
 
 def _negations(listed: Sequence[str]) -> int:
     """How many, not which: "nothing else" and "not anything else" are one each."""
     parts = [part for word in listed for part in word.split("-")]  # "step-free" is not "not-free"
-    return sum(part in NEGATIONS or part.endswith("n't") for part in parts)
+    return sum(part in words("negations") or part.endswith("n't") for part in parts)
 
 
 def _role_changed(old: str, new: str) -> bool:
     """Whether another preposition leads up to a value than did before. None at all is no change: "visit Paris"."""
     before, after = (match[1].lower() if (match := _LAST.search(text)) else "" for text in (old, new))
-    return before in _ROLES and after in _PREPOSITIONS - {before} and {before, after} != {"till", "until"}
+    roles = words("roles")
+    other = after != before and (after in roles or after in words("prepositions"))
+    return before in roles and other and {before, after} != {"till", "until"}
 
 
 def _persons(old: str, new: str) -> bool:
     """A third person comes in from nowhere to speak or act ("it would like" for "I would like"), or "they" are lost."""
-    before, after = {w.split("'")[0] for w in words(old)}, {w.split("'")[0] for w in words(new)}
+    before, after = ({word.split("'")[0] for word in tokens(text)} for text in (old, new))
     if after & _GENDERED - before or (before & _THEY and not after & (_THEY | _POINTING)):
         return True
     old_parts, new_parts = re.split(r"[.!?]+\s+", old), re.split(r"[.!?]+\s+", new)
@@ -310,7 +290,7 @@ def _third(text: str) -> int:
 
 def doubled(text: str) -> Counter[str]:
     """Words that stand twice in a row."""
-    parts = [words(part) for part in re.split(r"[.!?,;:]", text)]
+    parts = [tokens(part) for part in re.split(r"[.!?,;:]", text)]
     return Counter(a for listed in parts for a, b in pairwise(listed) if a == b)
 
 

@@ -1,7 +1,7 @@
-"""The engine `llm`: paraphrases from any OpenAI-compatible endpoint, with the standard library alone.
+"""The engine `llm`: paraphrases from any OpenAI-compatible endpoint.
 
-A request that fails is tried again where that may help (see `backends.client`) and counted as a refusal where it does
-not. Answers go to a JSON Lines file by the hash of their request, so a killed run goes on and the same run costs
+A request that fails is tried again where that may help (see `troth.models.client`) and counted as a refusal where it
+does not. Answers go to a JSON Lines file by the hash of their request, so a killed run goes on and the same run costs
 nothing twice.
 """
 
@@ -16,7 +16,8 @@ from pathlib import Path
 
 from troth.core.errors import UserError
 from troth.models.client import Client, Refused, Silent
-from troth.perturb.users.engine import Failed, Request
+from troth.perturb.users.engines import Failed, Rewrite
+from troth.perturb.users.paraphrase import Paraphrase
 
 PATH = "/chat/completions"
 MOST = 1_000_000  # bytes of an answer
@@ -29,51 +30,50 @@ PROMPT = (
 )
 
 
-class Endpoint:
+def engine(options: Paraphrase) -> LlmParaphraser:
+    """The engine `llm`; url and model say where to ask."""
+    if not options.url or not options.model:
+        raise UserError("the engine 'llm' needs an endpoint", hint="set url and model")
+    return LlmParaphraser(options.url, options)
+
+
+class LlmParaphraser:
     """One endpoint and model; `rewrite` asks for several paraphrases at once."""
 
     varies = True
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        model: str,
-        key_variable: str,
-        temperature: float,
-        timeout: float,
-        parallel: int,
-        cache: str | None,
-    ) -> None:
-        self.client = Client(url, key_variable=key_variable, timeout=timeout)
+    def __init__(self, url: str, options: Paraphrase) -> None:
+        self.client = Client(url, key_variable=options.key_variable, timeout=options.timeout)
         self.url = self.client.url + PATH
-        self.model, self.temperature, self.parallel = model, temperature, parallel
-        self.answers = _Answers(cache)
+        self.options = options
+        self.answers = _Answers(options.cache)
 
-    def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
-        with ThreadPoolExecutor(min(self.parallel, max(1, len(requests)))) as pool:
+    def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
+        with ThreadPoolExecutor(min(self.options.parallel, max(1, len(requests)))) as pool:
             return list(pool.map(self._one, requests))
 
-    def _one(self, request: Request) -> str | Failed:
+    def _one(self, request: Rewrite) -> str | Failed:
         body = self._body(request)
         key = hashlib.sha256(f"{self.url}\n".encode() + body).hexdigest()
-        known = self.answers.get(key)
-        if known is not None:
-            return known
-        answer = self._asked(body)
-        if isinstance(answer, str):
-            self.answers.add(key, answer)
+        answer: str | Failed | None = self.answers.known.get(key)
+        if answer is None:
+            answer = self._asked(body)
+            if isinstance(answer, str):
+                self.answers.add(key, answer)
         return answer
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Rewrite) -> bytes:
         keep = list(dict.fromkeys(request.text[part.start : part.end] for part in request.kept))
         listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in keep) or "(none)"
-        messages = [
-            {"role": "system", "content": PROMPT.format(keep=listed)},
-            {"role": "user", "content": request.text},
-        ]
-        seed = request.seed % 2**31  # what servers take for an integer
-        asked = {"model": self.model, "messages": messages, "temperature": self.temperature, "seed": seed}
+        asked = {
+            "model": self.options.model,
+            "messages": [
+                {"role": "system", "content": PROMPT.format(keep=listed)},
+                {"role": "user", "content": request.text},
+            ],
+            "temperature": self.options.temperature,
+            "seed": request.seed % 2**31,  # what servers take for an integer
+        }
         return json.dumps(asked, ensure_ascii=False, sort_keys=True).encode()
 
     def _asked(self, body: bytes) -> str | Failed:
@@ -90,12 +90,11 @@ class Endpoint:
 
 def _content(data: bytes) -> str | Failed:
     try:
-        text = json.loads(data)["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError):
+        text = " ".join(json.loads(data)["choices"][0]["message"]["content"].split())
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        text = ""
+    if not text:
         return Failed("engine: malformed answer")
-    if not isinstance(text, str) or not text.strip():
-        return Failed("engine: malformed answer")
-    text = " ".join(text.split())
     quoted = len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”"))
     return text[1:-1] if quoted and text.count('"') in (0, 2) else text
 
@@ -105,7 +104,7 @@ class _Answers:
 
     def __init__(self, path: str | None) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._known: dict[str, str] = {}
+        self.known: dict[str, str] = {}
         if path is None or not Path(path).exists():
             return
         try:
@@ -115,17 +114,14 @@ class _Answers:
         for line in lines:
             try:
                 entry = json.loads(line)
-                self._known[str(entry["key"])] = str(entry["text"])
+                self.known[str(entry["key"])] = str(entry["text"])
             except (ValueError, KeyError, TypeError):
                 continue
-
-    def get(self, key: str) -> str | None:
-        return self._known.get(key)
 
     def add(self, key: str, text: str) -> None:
         line = json.dumps({"key": key, "text": text}, ensure_ascii=False).encode()
         with self._lock:
-            self._known[key] = text
+            self.known[key] = text
             if self._path is None:
                 return
             try:

@@ -16,7 +16,7 @@ _STRIDES = [tuple(n for n in range(1, max(size, 2)) if gcd(n, size) == 1) for si
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 
 
-class Scrambled(dict[str, str]):
+class ScrambledNames(dict[str, str]):
     """Name to scrambled name, made on first use.
 
     Words are scrambled one by one and a word always in the same way, so that "Andes Cafe" still stands in "Andes Cafe
@@ -30,25 +30,20 @@ class Scrambled(dict[str, str]):
         self.words = _Words(rng, known)
 
     def assign(self, names: Iterable[str]) -> None:
-        """Name them now, in this order: words are drawn as they come."""
+        """Gives all of them new names, in this order: words are drawn as they come."""
         for name in names:
             self[name]
 
     def __missing__(self, name: str) -> str:
-        if name in NO_VALUE:
-            new = name
-        else:
+        new = name
+        if name not in NO_VALUE:
             words = self.words
             new = " ".join([words[word] for word in name.split(" ")])
             low = name.lower()
             stay = [place for value in self.kept if value in low for place in places(low, value)]
-            if stay and len(low) == len(name):
-                new = "".join(
-                    [
-                        c if any(start <= at < end for start, end in stay) else other
-                        for at, (c, other) in enumerate(zip(name, new, strict=True))
-                    ]
-                )
+            if len(low) == len(name):
+                for start, end in stay:
+                    new = new[:start] + name[start:end] + new[end:]
         self[name] = new
         return new
 
@@ -105,7 +100,7 @@ def _upper(letter: str) -> str:
     return upper if len(upper) == 1 else letter
 
 
-class Given(Scrambled):
+class ListedNames(ScrambledNames):
     """Name to a name out of a list; scrambled where the list is used up, or the name holds a value to be kept."""
 
     def __init__(self, rng: Random, known: frozenset[str], kept: Sequence[str], names: Sequence[str]) -> None:

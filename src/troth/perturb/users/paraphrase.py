@@ -11,28 +11,29 @@ paraphrase, as a bag: order does not count), `word edits` (Levenshtein distance 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
+from typing import ClassVar
 
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from troth.core.errors import UserError
 from troth.core.records import Dialogue, Turn
-from troth.perturb import Changed, Inventory
 from troth.perturb.users import guard
-from troth.perturb.users.engine import Engine, Failed, Request, Rules
+from troth.perturb.users.engines import ENGINES, Failed, Paraphraser, Rewrite
+from troth.perturb.users.family import Family, Inventory, Twin
 
-ENGINES = ("rules", "translate", "llm")
 IN_CONTEXT = "the text stands in the turn's context, too"
 BAD_SPAN = "span outside the text"
 
 Entails = Callable[[Sequence[tuple[str, str]]], Sequence[bool]]  # of each pair: does the first entail the second?
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which engine, on whose turns; the rest belongs to one engine each."""
+class Paraphrase(Family, frozen=True):
+    """The same turn in other words, its values word for word (CheckDST's PI)."""
+
+    takes_nli: ClassVar[bool] = True
 
     engine: str = "rules"
     speakers: tuple[str, ...] = ("USER",)
@@ -62,35 +63,57 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.timeout > 0:
             raise ValueError("'timeout' must be more than 0")
 
+    def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory, *, entails: Entails | None = None) -> Twin:
+        """The dialogue with its turns in other words. With `entails`, old and new must follow from each other."""
+        del inventory  # part of the contract; what must stay is in the turn itself
+        turns = list(dialogue.turns)
+        refused: Counter[str] = Counter()
+        drafts: dict[int, _Draft] = {}
+        before: dict[str, dict[str, tuple[str, ...]]] = {}
+        for index, turn in enumerate(turns):
+            if turn.speaker in self.speakers and turn.text.strip():
+                seeds = [rng.getrandbits(48) for _ in range(self.tries)]
+                if rng.random() < self.share:
+                    reason = _unfit(turn)
+                    if reason is not None:
+                        refused[reason] += 1
+                    else:
+                        drafts[index] = _Draft(turn, tuple(guard.protected(turn, before)), seeds)
+            before.update((f.service, f.state.slot_values) for f in turn.frames if f.state is not None)
+        done = self._rewritten(drafts, entails)
+        refused.update(draft.reason for index, draft in drafts.items() if index not in done)
+        for index, turn in done.items():
+            turns[index] = turn
+        figures = _figures([(dialogue.turns[index].text, turn.text) for index, turn in sorted(done.items())])
+        after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if done else dialogue
+        return Twin(after, tuple(sorted(done)), dict(sorted(refused.items())), figures)
 
-def perturb(
-    dialogue: Dialogue, rng: Random, inventory: Inventory, options: Options, *, entails: Entails | None = None
-) -> Changed:
-    """The dialogue with its turns in other words. With `entails`, old and new must follow from each other."""
-    del inventory  # part of the contract; what must stay is in the turn itself
-    turns = list(dialogue.turns)
-    refused: Counter[str] = Counter()
-    asked: dict[int, tuple[guard.Kept, ...]] = {}
-    before: dict[str, dict[str, tuple[str, ...]]] = {}
-    seeds: dict[int, list[int]] = {}
-    for index, turn in enumerate(turns):
-        if turn.speaker in options.speakers and turn.text.strip():
-            seeds[index] = [rng.getrandbits(48) for _ in range(options.tries)]
-            reason = _unfit(turn)
-            if rng.random() >= options.share:
-                continue
-            if reason is not None:
-                refused[reason] += 1
-            else:
-                asked[index] = tuple(guard.protected(turn, before))
-        before.update((f.service, f.state.slot_values) for f in turn.frames if f.state is not None)
-    new, why = _rewritten(turns, asked, seeds, _engine(options), options.tries, entails)
-    refused.update(why)
-    for index, turn in new.items():
-        turns[index] = turn
-    figures = _figures([(dialogue.turns[index].text, turn.text) for index, turn in sorted(new.items())])
-    after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if new else dialogue
-    return Changed(after, tuple(sorted(new)), dict(sorted(refused.items())), figures)
+    def _rewritten(self, drafts: Mapping[int, _Draft], entails: Entails | None) -> dict[int, Turn]:
+        """New turns by index. Drafts that have none keep the reason of their last try."""
+        engine = _engine(self)
+        done: dict[int, Turn] = {}
+        for attempt in range(self.tries if engine.varies else 1):
+            open_ = {index: draft for index, draft in drafts.items() if index not in done}
+            if not open_:
+                break
+            requests = [Rewrite(draft.turn.text, draft.kept, draft.seeds[attempt]) for draft in open_.values()]
+            fit: dict[int, Turn] = {}
+            for (index, draft), answer in zip(open_.items(), engine.rewrite(requests), strict=True):
+                new = answer if isinstance(answer, Failed) else guard.accepted(draft.turn, draft.kept, answer)
+                if isinstance(new, Turn):
+                    fit[index], draft.reason = new, guard.ENTAILED  # unless it is entailed
+                else:
+                    draft.reason = new.reason if isinstance(new, Failed) else new
+            done.update(_entailed(drafts, fit, entails))
+        return done
+
+
+class _Draft:
+    """A turn to be said in other words, and why that has failed so far."""
+
+    def __init__(self, turn: Turn, kept: tuple[guard.Stretch, ...], seeds: Sequence[int]) -> None:
+        self.turn, self.kept, self.seeds = turn, kept, seeds
+        self.reason = guard.UNCHANGED
 
 
 def _unfit(turn: Turn) -> str | None:
@@ -100,39 +123,10 @@ def _unfit(turn: Turn) -> str | None:
     return None if inside else BAD_SPAN
 
 
-def _rewritten(
-    turns: Sequence[Turn],
-    asked: dict[int, tuple[guard.Kept, ...]],
-    seeds: dict[int, list[int]],
-    engine: Engine,
-    tries: int,
-    entails: Entails | None,
-) -> tuple[dict[int, Turn], Counter[str]]:
-    """New turns by index, and why the others have none: the reason of their last try."""
-    done: dict[int, Turn] = {}
-    why: dict[int, str] = dict.fromkeys(asked, guard.UNCHANGED)
-    for attempt in range(tries if engine.varies else 1):
-        open_ = [index for index in asked if index not in done]
-        if not open_:
-            break
-        requests = [Request(turns[index].text, asked[index], seeds[index][attempt]) for index in open_]
-        fit: dict[int, Turn] = {}
-        for index, answer in zip(open_, engine.rewrite(requests), strict=True):
-            judged = answer.reason if isinstance(answer, Failed) else guard.accepted(turns[index], asked[index], answer)
-            if isinstance(judged, str):
-                why[index] = judged
-            else:
-                fit[index] = judged
-        kept = _entailed(turns, fit, entails)
-        why.update((index, guard.ENTAILED) for index in fit if index not in kept)
-        done.update(kept)
-    return done, Counter(reason for index, reason in why.items() if index not in done)
-
-
-def _entailed(turns: Sequence[Turn], fit: dict[int, Turn], entails: Entails | None) -> dict[int, Turn]:
+def _entailed(drafts: Mapping[int, _Draft], fit: dict[int, Turn], entails: Entails | None) -> dict[int, Turn]:
     if entails is None or not fit:
         return fit
-    there = [(turns[index].text, new.text) for index, new in fit.items()]
+    there = [(drafts[index].turn.text, new.text) for index, new in fit.items()]
     held = entails([*there, *((b, a) for a, b in there)])  # both directions
     return {index: new for i, (index, new) in enumerate(fit.items()) if held[i] and held[i + len(fit)]}
 
@@ -140,7 +134,7 @@ def _entailed(turns: Sequence[Turn], fit: dict[int, Turn], entails: Entails | No
 def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
     figures = {"words": 0.0, "words replaced": 0.0, "word edits": 0.0}
     for old, new in pairs:
-        before, after = guard.words(old), guard.words(new)
+        before, after = guard.tokens(old), guard.tokens(new)
         figures["words"] += len(before)
         figures["words replaced"] += (Counter(before) - Counter(after)).total()
         figures["word edits"] += Levenshtein.distance(before, after)
@@ -148,23 +142,7 @@ def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
 
 
 @lru_cache(maxsize=8)
-def _engine(options: Options) -> Engine:
+def _engine(options: Paraphrase) -> Paraphraser:
     """An engine may hold a model or a cache: made once for the same options."""
-    if options.engine == "rules":
-        return Rules()
-    if options.engine == "translate":
-        from troth.perturb.translate import Apertium, Marian, Translate
-
-        if (options.model_there is None) != (options.model_back is None):
-            raise UserError("translation needs two models", hint="give both model_there and model_back")
-        if options.model_there is not None and options.model_back is not None:
-            return Translate([Marian(options.model_there, options.model_back)])
-        return Translate([Apertium(pair, marks=True) for pair in options.pivots])
-    from troth.perturb.users.llm import Endpoint
-
-    if not options.url or not options.model:
-        raise UserError("the engine 'llm' needs an endpoint", hint="set url and model")
-    return Endpoint(
-        url=options.url, model=options.model, key_variable=options.key_variable, temperature=options.temperature,
-        timeout=options.timeout, parallel=options.parallel, cache=options.cache,
-    )  # fmt: skip
+    engine: Paraphraser = ENGINES.load(options.engine)(options)
+    return engine

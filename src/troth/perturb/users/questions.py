@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from troth.perturb.users.templates import ASK, WONDER, Said
+from troth.perturb.users.phrases import Clause, clauses, group
 
 _ENDS = (
     "leave|arrive|depart|start|begin|end|cost|take|open|close|last|run|get|land|have|serve|offer|allow|play|go|return"
@@ -15,13 +15,13 @@ _STATES = (
 )
 
 
-def asked(what: str) -> list[Said]:
+def asked(what: str) -> list[Clause]:
     """A question put the long way round; `what` is a noun ("the address") or a clause ("where it is")."""
-    clause = re.match(r"(?:what|where|how|when|who|which|if|whether)\b", what)
-    outs = ASK + WONDER if clause else ASK[:-1]
+    is_clause = re.match(r"(?:what|where|how|when|who|which|if|whether)\b", what)
+    lines = [*group("ask"), *group("wonder")] if is_clause else group("ask")[:-1]
     return [
-        Said(mood, template.format(c=re.sub(r"^if\b", "whether", what) if "curious" in template else what))
-        for mood, template in outs
+        Clause(mood, template.format(c=re.sub(r"^if\b", "whether", what) if "curious" in template else what))
+        for mood, template in clauses(*lines)
         if not ("may I ask" in template and re.match(r"(?:if|whether)\b", what))
     ]
 

@@ -12,23 +12,17 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
+from troth.perturb.lexicon import words
 from troth.perturb.users import frames, questions
-from troth.perturb.users.guard import NUMBERS, TIMES, Kept, doubled
-from troth.perturb.users.phrasebook import ONLY_AS_OPENER, OPENERS
-from troth.perturb.users.templates import INLINE, MASK, Said
+from troth.perturb.users.engines import Failed, Rewrite
+from troth.perturb.users.guard import Stretch, doubled
+from troth.perturb.users.phrases import MASK, Clause, exchanged, group
 
 _FIRST_MASK = 0xE000  # the private use area: no text has a meaning for these characters
 _SENTENCE = re.compile(r"(.+?)(?:([.!?…]+)(\s+|$|(?=[A-Z][a-z]))|\s*$)", re.DOTALL)
-_GROUP = {word.lower(): group for group in reversed(OPENERS) for word in group if not word.startswith("that ")}
-_OPENER = re.compile(
-    r"(" + "|".join(sorted({*_GROUP, *ONLY_AS_OPENER}, key=len, reverse=True)) + r")"
-    r"(\s*[,;!-]+\s*|(?<=\b(?:yes|yep|yup))\s+|(?<=\byeah)\s+|\s+(?=(?:that|it|its|this|i|i['’]\w+|we|please"
-    r"|thanks|thank|can|could|what|how|where|when|sounds|find"
-    r"|book|do|go|let|play|make|you|is|are|sure|search)\b)|$)",
-    re.IGNORECASE,
-)
 # A comma or conjunction after which a new clause begins; anything else stays inside its clause.
 _JOINT = re.compile(
     r"((?<!many)(?<!\bI)(?<!to) (?=thanks\b|thank you\b)|,? (?:and|but|so) (?:then )?|; | - |, )(?=(?:i|i'm|i'd"
@@ -38,30 +32,6 @@ _JOINT = re.compile(
     r"|bye|goodbye|have a|sounds|not right now|not now)\b)",
     re.IGNORECASE,
 )
-_INLINE = [(re.compile(rf"\b(?:{p.replace('<M>', MASK)})(?!\w)"), out) for p, out in INLINE]
-
-_OPEN = [  # contractions opened, so that frames need one form only
-    (r"\b(I)['’]?m\b", r"\1 am"), (r"\b(we|you|they|what|where)['’]re\b", r"\1 are"),
-    (r"\b(I|we|you|they|he|she|it|that|there)['’]ll\b", r"\1 will"), (r"\b(I|we|you|they)['’]ve\b", r"\1 have"),
-    (r"\b(I|we|you|they|that|it)['’]d(?= (?:like|love|prefer|be|need|want|rather|also|really"
-     r"|appreciate))", r"\1 would"),
-    (r"\b(that|it|what|where|who|how|there|here|when|she|he|this)['’]s\b(?! (?:been|got|had|gone))", r"\1 is"),
-    (r"\blet['’]s\b", "let us"), (r"\bcan['’]t\b", "cannot"), (r"\bwon['’]t\b", "will not"),
-    (r"\b(do|does|did|is|are|was|were|would|could|should|have|has|had)n['’]t\b"
-     r"(?! (?:you|I|we|they|he|she|it)\b)", r"\1 not"),  # "why don't you" cannot be opened
-]  # fmt: skip
-_OPENING = [(re.compile(pattern, re.IGNORECASE), out) for pattern, out in _OPEN]
-_CLOSE = [
-    (r"\b(I) am\b", r"\1'm"), (r"\b(we|you|they) are\b(?! not)", r"\1're"), (r"\b(I|we|you|they) would(?= like|"
-     r" love| rather| be)", r"\1'd"),
-    (r"\b(I|we|you|they|it|that) will\b(?! not)", r"\1'll"), (r"\b(I|we|you|they) have(?= (?:been|got|had"
-     r"|changed))", r"\1've"),
-    (r"\b(that|it|what|where|there|who) is\b(?! not)", r"\1's"), (r"\blet us\b", "let's"), (r"\bcannot\b", "can't"),
-    (r"\bwill not\b", "won't"), (r"\b(do|does|did|is|are|was|would|could|should) not\b", r"\1n't"),
-]  # fmt: skip
-# No contraction before a pause or at the end ("yes, it is"), nor before a masked value alone.
-_CLOSING = [(re.compile(pattern + r"(?=\s+[^\W\d_])", re.IGNORECASE), out) for pattern, out in _CLOSE]
-
 _APART = re.compile(r"\S [.,?!](?:\s|$)")  # punctuation stands apart from words
 _SPLIT = re.compile(r" (?=(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b)")
 _ONE_WORD = re.compile(r"\w(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b")
@@ -69,12 +39,48 @@ _ONE_WORD = re.compile(r"\w(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b")
 _TWO_PHRASES = re.compile(rf"\b((?:in|at|on|for) {MASK}) ((?:in|at|on) {MASK})(?=$|[,.;])")
 
 
-class _Clause(NamedTuple):
-    joint: str  # what stands before it: "", " and ", ", "
+class _Joined(NamedTuple):
+    """A clause, and what joins it to the one before: "", " and ", ", "."""
+
+    joint: str
     text: str
 
 
-def paraphrase(text: str, kept: Sequence[Kept], rng: random.Random) -> str:
+def engine(options: object) -> RuleParaphraser:
+    """The engine `rules`, which has no options."""
+    del options
+    return RuleParaphraser()
+
+
+class RuleParaphraser:
+    """Hand-written rules, offline."""
+
+    varies = True
+
+    def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
+        return [paraphrase(text, kept, random.Random(seed)) for text, kept, seed in requests]  # noqa: S311 (no secret)
+
+
+@cache
+def _openers_by_word() -> dict[str, list[str]]:
+    groups = group("openers")
+    return {word.lower(): found for found in reversed(groups) for word in found if not word.startswith("that ")}
+
+
+@cache
+def _opener() -> re.Pattern[str]:
+    """What may open a sentence, and the pause behind it."""
+    known = sorted({*_openers_by_word(), *group("only_as_opener")}, key=len, reverse=True)
+    return re.compile(
+        rf"({'|'.join(known)})"
+        r"(\s*[,;!-]+\s*|(?<=\b(?:yes|yep|yup))\s+|(?<=\byeah)\s+|\s+(?=(?:that|it|its|this|i|i['’]\w+|we|please"
+        r"|thanks|thank|can|could|what|how|where|when|sounds|find"
+        r"|book|do|go|let|play|make|you|is|are|sure|search)\b)|$)",
+        re.IGNORECASE,
+    )
+
+
+def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
     """The text said otherwise; `kept` stretches stand in it unchanged. What no rule knows comes back as it was."""
     if re.search(MASK, text):
         return text  # its own private characters would be taken for masks
@@ -91,7 +97,7 @@ def paraphrase(text: str, kept: Sequence[Kept], rng: random.Random) -> str:
     return text if doubled(new) - doubled(text) else new
 
 
-def _masked(text: str, kept: Sequence[Kept]) -> tuple[str, list[str]]:
+def _masked(text: str, kept: Sequence[Stretch]) -> tuple[str, list[str]]:
     pieces: list[str] = []
     values: list[str] = []
     at = 0
@@ -126,7 +132,7 @@ def _sentence(body: str, end: str, values: Sequence[str], rng: random.Random) ->
     first, begins = _first(whole, values), bool(re.match(MASK, text))
     if upper and begins and _letter(text, values).islower():
         return body, end  # a value in small letters would open the sentence
-    if upper and not begins and first in NUMBERS | TIMES | {"one", "next", "this", "the"}:
+    if upper and not begins and first in words("numbers") | words("times") | {"one", "next", "this", "the"}:
         return body, end  # "One ticket" would stand with its capital in the middle
     return lead + (text[:1].upper() + text[1:] if upper else text), mark
 
@@ -150,13 +156,13 @@ def _mark(mood: str, end: str) -> str:
 def _openers(text: str, rng: random.Random) -> tuple[str, str]:
     """Leading interjections, each exchanged for another of its group, and what follows them."""
     out = ""
-    while match := _OPENER.match(text):
+    while match := _opener().match(text):
         word, pause = match.group(1), match.group(2)
-        after = text[match.end() :]
-        group = [w for w in _GROUP.get(word.lower(), ()) if w != word.lower() and {w, word.lower()} != {"ok", "okay"}]
-        if word.lower() == "right" and after:
-            group = []  # "right, book it" agrees to nothing
-        new = rng.choice(group) if group else word[:1].lower() + word[1:]
+        low, after = word.lower(), text[match.end() :]
+        others = [w for w in _openers_by_word().get(low, ()) if w != low and {w, low} != {"ok", "okay"}]
+        if low == "right" and after:
+            others = []  # "right, book it" agrees to nothing
+        new = rng.choice(others) if others else word[:1].lower() + word[1:]
         out += _close(new, rng) + pause
         text = after
         if not pause:
@@ -164,7 +170,7 @@ def _openers(text: str, rng: random.Random) -> tuple[str, str]:
     return out, text
 
 
-def _clauses(text: str, end: str, rng: random.Random) -> Said:
+def _clauses(text: str, end: str, rng: random.Random) -> Clause:
     parts = _split(text)
     plain = [_opened(part.text) for part in parts]
     moods = [frames.mood(clause, end) for clause in plain]
@@ -173,28 +179,28 @@ def _clauses(text: str, end: str, rng: random.Random) -> Said:
         if all(contents):  # "where is it and what does it cost" → "could you tell me where it is and what it costs"
             joined = "".join(p.joint + str(c) for p, c in zip(parts, contents, strict=True))
             return _polished(_choose(questions.asked(joined), " ".join(plain), rng), text, rng)
-    out, last = "", Said(moods[-1], "")
+    out, last = "", Clause(moods[-1], "")
     for part, clause, mood in zip(parts, plain, moods, strict=True):
         found = frames.said(clause)
         if end.startswith("?") and frames.mood(clause, "") == "s":  # "four stars?" is not to be answered
             found = [said for said in found if said.mood in "qw"]
         if len(parts) > 1:  # a clause among others keeps its mood: the mark at the end is theirs together
             found = [said for said in found if said.mood in (mood, "f")]
-        last = _choose(found, clause, rng) if found else Said(mood, clause)
+        last = _choose(found, clause, rng) if found else Clause(mood, clause)
         new = _polished(last, clause, rng)
         out += part.joint + _other(part.text, new.text, rng)
-    return Said(last.mood if len(parts) == 1 else "q" if end.startswith("?") else "f", out)
+    return Clause(last.mood if len(parts) == 1 else "q" if end.startswith("?") else "f", out)
 
 
-def _split(text: str) -> list[_Clause]:
+def _split(text: str) -> list[_Joined]:
     parts, at, joint = [], 0, ""
     for match in _JOINT.finditer(text):
-        parts.append(_Clause(joint, text[at : match.start()]))
+        parts.append(_Joined(joint, text[at : match.start()]))
         joint, at = match.group(1), match.end()
-    return [*parts, _Clause(joint, text[at:])]
+    return [*parts, _Joined(joint, text[at:])]
 
 
-def _choose(found: Sequence[Said], old: str, rng: random.Random) -> Said:
+def _choose(found: Sequence[Clause], old: str, rng: random.Random) -> Clause:
     """One of those that change the more: drawn from the upper two fifths."""
     before = Counter(old.lower().split())
     kept = [sum((before & Counter(said.text.lower().split())).values()) for said in found]
@@ -202,11 +208,11 @@ def _choose(found: Sequence[Said], old: str, rng: random.Random) -> Said:
     return rng.choice([said for said, same in zip(found, kept, strict=True) if same <= most])
 
 
-def _polished(said: Said, old: str, rng: random.Random) -> Said:
+def _polished(said: Clause, old: str, rng: random.Random) -> Clause:
     """Phrases inside exchanged, phrases with preposition reordered, contractions closed by chance."""
     text = said.text
     done: set[str] = set()
-    for pattern, options in _INLINE:
+    for pattern, options in exchanged("inline"):
         match = pattern.search(text)
         if match is None or match.group() in done or rng.random() < 0.15:
             continue
@@ -219,7 +225,7 @@ def _polished(said: Said, old: str, rng: random.Random) -> Said:
         text = said.text
     if rng.random() < 0.7:
         text = _TWO_PHRASES.sub(r"\2 \1", text, count=1)
-    return Said(said.mood, _close(text, rng))
+    return Clause(said.mood, _close(text, rng))
 
 
 def _other(old: str, new: str, rng: random.Random) -> str:
@@ -235,14 +241,14 @@ def _same(a: str, b: str) -> bool:
 
 
 def _opened(text: str) -> str:
-    for pattern, out in _OPENING:
+    for pattern, (out,) in exchanged("opened"):
         text = pattern.sub(out, text)
     text = re.sub(r"\bi\b", "I", text)
     return text if re.match(r"I\b", text) else text[:1].lower() + text[1:]
 
 
 def _close(text: str, rng: random.Random, *, always: bool = False) -> str:
-    for pattern, out in _CLOSING:
+    for pattern, (out,) in exchanged("closed"):
         if always or rng.random() < 0.6:
             text = pattern.sub(out, text)
     return text

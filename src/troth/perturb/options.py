@@ -1,0 +1,64 @@
+"""Options that members of a registry declare as fields of a frozen struct, set from Python or from a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from troth.core.errors import UserError, near
+from troth.core.names import listed
+from troth.core.registry import Registry
+
+
+class Flag(NamedTuple):
+    """A field that has a command-line option of its own."""
+
+    field: str
+    option: str  # "--stop-words"
+    metavar: str
+    help: str
+    many: bool  # takes several values; FILE: one per line, NAMES: with commas, else the option is repeated
+
+
+def flag(metavar: str, help: str, *, option: str | None = None) -> Any:
+    """Annotation of a field that gets a command-line option of its own; without `option`, named after the field."""
+    return msgspec.Meta(description=help, extra={"metavar": metavar, "option": option})
+
+
+def flags(member: type[msgspec.Struct]) -> list[Flag]:
+    """The fields of a member that have a command-line option of their own."""
+    found = []
+    defaults = {field.name: field.default for field in msgspec.structs.fields(member)}
+    for field, kind in get_type_hints(member, include_extras=True).items():
+        meta = next((part for part in get_args(kind) if isinstance(part, msgspec.Meta) and part.extra), None)
+        if meta is not None and meta.extra is not None:
+            plain = get_args(kind)[0]
+            choices = "|".join(get_args(plain)) if get_origin(plain) is Literal else ""
+            default = " ".join(defaults[field]) if isinstance(defaults[field], tuple) else defaults[field]
+            shown = f"  [default: {default}]" if default not in (None, "") else ""
+            option = meta.extra["option"] or f"--{field}"
+            many = get_origin(plain) is tuple
+            found.append(Flag(field, option, choices or meta.extra["metavar"], f"{meta.description}{shown}", many))
+    return found
+
+
+def configured(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
+    """A member of a registry with these options; numbers and lists may be given as text, as on a command line."""
+    member = registry.load(name)
+    kinds = {field.name: field.type for field in msgspec.structs.fields(member)}
+    known = "options: " + ", ".join(kinds)
+    for option in options:
+        if option not in kinds:
+            raise UserError(f"'{name}' has no option '{option}'", hint=near(option, kinds) or known)
+    values = {
+        option: listed(value) if isinstance(value, str) and "tuple" in str(kinds[option]) else value
+        for option, value in options.items()
+    }
+    try:
+        return msgspec.convert(values, member, strict=False)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        place = f"{name}.{where.rstrip('`').partition('[')[0]}".rstrip(".")
+        raise UserError(f"{place}: {what}", hint=known) from error

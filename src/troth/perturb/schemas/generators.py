@@ -1,0 +1,156 @@
+"""Where variants of a schema come from: published ones, paraphrases in a file, translation there and back, or chance.
+
+A generator is a frozen `Generator` struct: its fields are its options, its first docstring line is what it does, and
+
+    vary(source) -> list[Variant]
+
+gives the variants, the closest to the original first. Other packages add generators through the entry point group
+`troth.schema_generators`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.registry import Registry
+from troth.perturb.options import flag
+from troth.perturb.schemas import tools
+from troth.perturb.schemas.files import SchemaSource, Variant, located, published, variant_names
+from troth.perturb.schemas.renaming import Renaming
+from troth.perturb.schemas.variants import (
+    PUBLISHED,
+    Paraphrases,
+    ThereAndBack,
+    compose,
+    corrupted,
+    translated,
+    worded,
+)
+from troth.perturb.translate import translator
+from troth.readers import source as sources
+from troth.readers.decode import decode
+
+GENERATORS = Registry(
+    "schema generator",
+    "troth.schema_generators",
+    {
+        "published": "troth.perturb.schemas.generators:Published",
+        "compose": "troth.perturb.schemas.generators:Compose",
+        "backtranslate": "troth.perturb.schemas.generators:Backtranslate",
+        "corrupt": "troth.perturb.schemas.generators:Corrupt",
+    },
+)
+
+Count = Annotated[
+    Annotated[int, msgspec.Meta(ge=1, le=100)] | None, flag("N", "Number of variants to make.")
+]  # None: as many as suits
+Stop = Annotated[
+    Literal["paper", "published"],
+    flag("", "Words left out of distances: function words, or determiners (SGD-X as released).", option="--stop-words"),
+]
+
+
+class Generator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="make"):
+    """A way to make variants of a schema."""
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        raise NotImplementedError
+
+    def how(self) -> dict[str, Any]:
+        """What perturbation.json says of it: the generator's name and its options."""
+        how: dict[str, Any] = msgspec.to_builtins(self)
+        return how
+
+
+class Published(Generator, frozen=True, tag="published"):
+    """Variants whose schemas lie in a folder, such as those of SGD-X."""
+
+    folder: Annotated[
+        str, flag("FOLDER", "Where their schemas are, as in SGD-X: FOLDER/v1/dev/schema.json.", option="--from")
+    ] = ""
+    variants: Annotated[str, flag("NAMES", "Which of them, for example v1..v5 or v1,v3.", option="--variants")] = (
+        "v1..v5"
+    )
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        if not self.folder:
+            raise UserError("no folder with published variants is named", hint="for example sgd/sgd_x")
+        return published(source, self.folder, variant_names(self.variants))
+
+    def how(self) -> dict[str, Any]:
+        return {"from": self.folder}
+
+
+class Compose(Generator, frozen=True, tag="compose"):
+    """Paraphrases from a file, put in order by their distance from the original (SGD-X, §2.2)."""
+
+    count: Count = None
+    stop: Stop = "paper"
+    paraphrases: Annotated[str, flag("FILE", "Other names and descriptions; see docs/schemas.md.")] = ""
+    seed: int = 0
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        if not self.paraphrases:
+            raise UserError("nothing to compose variants from", hint="name a file of paraphrases")
+        wordings = decode(sources.first(self.paraphrases), Paraphrases)
+        with located(self.paraphrases):
+            return _composed(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
+
+
+class Backtranslate(Generator, frozen=True, tag="backtranslate"):
+    """Names and descriptions translated to another language and back."""
+
+    count: Count = None
+    stop: Stop = "paper"
+    engines: Annotated[tuple[str, ...], flag("NAME", "apertium:eng-spa, or marian:THERE,BACK.", option="--engine")] = (
+        "apertium:eng-spa",
+        "apertium:eng-cat",
+    )
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        engine = ThereAndBack([translator(name) for name in self.engines], self.count)
+        with located(source.path):
+            return _composed(source, translated(source.schema, engine), len(engine.routes), self.stop)
+
+
+class Corrupt(Generator, frozen=True, tag="corrupt"):
+    """Words replaced by others of the schema, and neighbours swapped, by chance (SGD-X, §4.2)."""
+
+    count: Count = None
+    stop: Stop = "paper"
+    seed: int = 0
+    rate: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1)], flag("RATE", "Chance that a word is replaced, or swapped.")
+    ] = 0.3
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        count = self.count or PUBLISHED
+        wordings = corrupted(source.schema, count=count, seed=self.seed, rate=self.rate)
+        with located(source.path):
+            return _composed(source, wordings, count, self.stop, seed=self.seed)
+
+
+def _composed(
+    source: SchemaSource, wordings: Paraphrases, count: int, stop: str, *, seed: int = 0, strict: bool = False
+) -> list[Variant]:
+    """Variants v1 and so on."""
+    schemas = compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
+    if source.kind == "tools":
+        schemas = [tools.distinct(schema, strict=strict) for schema in schemas]
+    variants = []
+    for number, schema in enumerate(schemas, 1):
+        if source.kind == "tools":
+            written = tools.Tools(source.document, source.schema).written(schema)
+            files = {"tools.json": encoded(written), "names.json": encoded(tools.names(source.schema, schema))}
+        else:
+            files = {sources.SCHEMA: encoded(worded(source.document, schema))}
+        variants.append(Variant(f"v{number}", files, Renaming.between(source.schema, schema)))
+    return variants
+
+
+def encoded(value: Any) -> bytes:
+    """A JSON file with two spaces per level."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -1,0 +1,175 @@
+"""Writes dialogues, schemas and tools under variants of their schema.
+
+Files are rewritten one by one, each to all variants, here or in processes of their own. The new folder appears when
+everything is in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path as Folder
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.options import resolve
+from troth.core.progress import bar
+from troth.core.version import __version__
+from troth.engine.processes import mapped
+from troth.perturb.options import configured
+from troth.perturb.schemas.files import Variant, load
+from troth.perturb.schemas.generators import GENERATORS, Generator, encoded
+from troth.perturb.schemas.renaming import Renaming, rewritten
+from troth.readers import sgd
+from troth.readers import source as sources
+from troth.readers.decode import LAYOUT, decode
+from troth.storage.files import new_folder
+
+RECORD = "perturbation.json"
+
+With = str | Generator | Mapping[str, Mapping[str, Any]]
+
+
+class VaryOptions(TypedDict, total=False):
+    """Keywords of `vary`; what they mean and their defaults: `VarySettings`."""
+
+    with_: With
+    seed: int
+    schema: Path | None
+    workers: int
+
+
+@dataclass(frozen=True)
+class VarySettings:
+    with_: With = ""  # where variants come from: a name, a Generator value, or a name with its options
+    seed: int = 0  # of what is drawn, unless the options say otherwise
+    schema: Path | None = None  # of the dialogues, if it is not beside them
+    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+
+
+class DialogueCounts(msgspec.Struct, frozen=True):
+    """How much was rewritten."""
+
+    files: int = 0
+    dialogues: int = 0
+    turns: int = 0
+    frames: int = 0
+
+    def __add__(self, other: DialogueCounts) -> DialogueCounts:
+        return DialogueCounts(*(a + b for a, b in zip(*map(msgspec.structs.astuple, (self, other)), strict=True)))
+
+
+class Variation(msgspec.Struct, frozen=True):
+    """The content of a variant's perturbation.json: what was made of what, and how."""
+
+    variant: str
+    source: str
+    how: dict[str, Any]
+    versions: dict[str, str]
+    counts: DialogueCounts
+    services: int
+    slots_renamed: int
+    intents_renamed: int
+
+
+def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variation]:
+    """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
+
+    `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
+    (function definitions). `with_` says where variants come from: "published", "compose", "backtranslate" or "corrupt",
+    with options as a mapping, or a `Generator` value. Each folder has the variant's schema or tools, the dialogues
+    under their files' names, and perturbation.json.
+
+    >>> import tempfile
+    >>> from troth import demo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = vary(demo.path("gold"), f"{folder}/variants", with_={"corrupt": {"count": 2}}, seed=1)
+    >>> [variation.variant for variation in made]
+    ['v1', 'v2']
+    """
+    settings = resolve(VarySettings, options)
+    generator = _generator(settings)
+    source = load(path_of(data), None if settings.schema is None else path_of(settings.schema))
+    variants = generator.vary(source)
+    with new_folder(path_of(out)) as part:
+        for variant in variants:
+            (part / variant.name).mkdir()
+            for name, content in variant.files.items():
+                (part / variant.name / name).write_bytes(content)
+        dialogues = source.kind == "dialogues"
+        counts = _rewrite(source.path, part, variants, settings.workers) if dialogues else DialogueCounts()
+        records = [_variation(variant, source.path, generator.how(), counts) for variant in variants]
+        for record in records:
+            (part / record.variant / RECORD).write_bytes(encoded(record))
+    return records
+
+
+def _generator(settings: VarySettings) -> Generator:
+    if isinstance(settings.with_, Generator):
+        return settings.with_
+    named = {settings.with_: {}} if isinstance(settings.with_, str) else settings.with_
+    if len(named) != 1 or "" in named:
+        raise UserError("variants come from one generator", hint="one of: " + ", ".join(GENERATORS))
+    ((name, options),) = named.items()
+    drawn = {"seed": settings.seed} if "seed" in GENERATORS.load(name).__struct_fields__ else {}
+    generator: Generator = configured(GENERATORS, name, {**drawn, **options})
+    return generator
+
+
+def _variation(variant: Variant, source: str, how: dict[str, Any], counts: DialogueCounts) -> Variation:
+    versions = {"troth": __version__, "python": sys.version.split()[0]}
+    services = variant.renaming.services.values()
+    slots = sum(old != new for names in services for old, new in names.slots.items())
+    intents = sum(old != new for names in services for old, new in names.intents.items())
+    return Variation(variant.name, source, how, versions, counts, len(services), slots, intents)
+
+
+def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:
+    files: list[list[str] | None] = [[str(file)] for file in sources.files(path)] or [None]
+    targets = [(part / variant.name, variant.renaming) for variant in variants]
+    whole, seen = DialogueCounts(), set[str]()
+    with bar("rewriting") as step:
+        for number, written in enumerate(mapped(partial(_work, path, targets), files, workers), 1):
+            for name, counts in written:
+                if name in seen:
+                    raise UserError(f"'{name}' is in it twice, in two folders", file=path, hint="unpack it")
+                seen.add(name)
+                whole += counts
+            step(number, len(files))
+    return whole
+
+
+def _work(
+    path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str] | None
+) -> list[tuple[str, DialogueCounts]]:
+    """One file, read once and written to each variant."""
+    written = []
+    for document in sources.documents(path, only):
+        if not sgd.detect(document):
+            hint = "bring it there first: troth convert IN OUT --to sgd"
+            raise UserError("dialogues in SGD's layout are expected", file=document.name, hint=hint)
+        dialogues: Any = decode(document, object)
+        name = "dialogues.json" if path == "-" else Folder(document.name).name.removesuffix(".gz")
+        for folder, renaming in targets:
+            (folder / name).write_bytes(encoded(_rewritten(document, dialogues, renaming)))
+        listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
+        turns = [turn for dialogue in listed for turn in dialogue["turns"]]
+        frames = sum(len(turn.get("frames", ())) for turn in turns)
+        written.append((name, DialogueCounts(1, len(listed), len(turns), frames)))
+    return written
+
+
+def _rewritten(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
+    try:
+        return rewritten(dialogues, renaming)
+    except UserError as error:
+        raise error.at(file=document.name) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        for _ in sgd.read(document):  # tells what is wrong, and where
+            pass
+        raise UserError(f"is not in SGD's layout: {error}", file=document.name, hint=LAYOUT) from error
