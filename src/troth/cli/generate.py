@@ -1,21 +1,32 @@
-"""`troth generate`: responses by templates, and the truest of several."""
+"""`troth generate`: responses by templates, and the most faithful of several."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from troth.cli import generate_ground, options, show
-from troth.cli.bars import progress
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 SHOWN = 10  # lacking templates that are named
-AUGMENTS = click.Choice(["never", "retry"])
+TEMPLATES = click.option(
+    "--templates", "folder", metavar="DIR", required=True, type=options.FOLDER,
+    help="Folder with a .tsv file of templates for each service.",
+)  # fmt: skip
+
+
+def augment(help: str) -> Callable[[F], F]:
+    """`--augment never|retry`."""
+    choice = click.Choice(["never", "retry"])
+    return click.option("--augment", type=choice, default="never", show_default=True, help=help)
 
 
 @click.group(no_args_is_help=True)
 def generate() -> None:
-    """Make responses, or choose the truest of several."""
+    """Make responses, or choose the most faithful of several."""
 
 
 generate.add_command(generate_ground.ground)
@@ -24,85 +35,61 @@ generate.add_command(generate_ground.sweep)
 
 @generate.command(no_args_is_help=True)
 @options.GOLD
-@click.argument("nbest", metavar="NBEST")
-@click.option("--out", metavar="FILE", required=True, help="A new file: the chosen responses as JSONL, with reasons.")
-@click.option("--gated", is_flag=True, help="An act counts only if its values stand in the response, too.")
-@click.option(
-    "--augment",
-    type=AUGMENTS,
-    default="never",
-    show_default=True,
-    help="retry: ask again in context where the response alone fails; the paper's reranker does not.",
-)
+@click.argument("nbest", metavar="NBEST", type=options.FILE)
+@click.option("--out", metavar="FILE", required=True, help="New JSONL file for the chosen responses and the reasons.")
+@click.option("--gated", is_flag=True, help="Count an act only if its values stand in the response, too.")
+@augment("Ask again in context where the response alone fails (retry); the paper's reranker does not.")
 @options.SCHEMA
 @options.NLI
 @options.CACHE
 @options.FORMAT
 @options.JSON
-def rerank(
-    gold: str,
-    nbest: str,
-    out: str,
-    gated: bool,
-    augment: Any,
-    schema: str | None,
-    nli: str,
-    cache: str | None,
-    format: str | None,
-    json: bool,
-) -> None:
-    """Of each n-best list the response that is true to most of its acts; of equal ones the likeliest.
+def rerank(gold: str, nbest: str, out: str, nli: str, cache: str | None, json: bool, **settings: Any) -> None:
+    """Of each n-best list, the response that is true to most of its acts; of equal ones the likeliest.
 
-    GOLD has the system's turns with their acts, and its schema beside it; its utterances are not looked at. NBEST is
-    JSONL: dialogue, turn, and candidates, each a text or {"text": …, "score": …}.
+    GOLD has the system's turns with their acts, and its schema beside it; its utterances are not used. NBEST is JSONL:
+    dialogue, turn, and candidates, each a text or {"text": …, "score": …}.
     """
-    from troth import models as backends
+    from troth import models
     from troth.responses.nbest import rerank_file
-    from troth.storage import files
+    from troth.storage.files import check_new
 
-    files.check_new(out)
-    model = backends.nli(nli, cache=cache)
-    with progress("reranking") as step:
-        made = rerank_file(
-            gold, nbest, out, model, gated=gated, augment=augment, schema=schema, format=format, progress=step
-        )  # fmt: skip
+    check_new(out)
+    summary = rerank_file(gold, nbest, out, models.nli(nli, cache=cache), **settings)
     if json:
-        show.json(made)
-    show.note(f"{made.turns} turns: {made.changed} changed against the likeliest, {made.faithful} true to all acts")
-    if made.without_acts:
-        show.note(f"{made.without_acts} turns have no act to judge by: the likeliest was taken")
-    for line in made.notes:
+        show.json(summary)
+    show.note(
+        f"{summary.turns} turns: {summary.changed} changed against the likeliest, {summary.faithful} true to all acts"
+    )
+    if summary.without_acts:
+        show.note(f"{summary.without_acts} turns have no act to judge by: the likeliest was taken")
+    for line in (*summary.notes, summary.signature, f"written: {out}"):
         show.note(line)
-    if model.cut:
-        show.note(f"{model.cut} pairs were longer than the model reads, and were cut")
-    show.note(made.signature)
-    show.note(f"written: {out}")
 
 
 @generate.command(no_args_is_help=True)
 @options.GOLD
-@click.option("--templates", "folder", metavar="DIR", required=True, help="A .tsv file of templates for each service.")
-@click.option("--out", metavar="FILE", required=True, help="A new file: responses as JSONL, for `troth nlg`.")
+@TEMPLATES
+@click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, which `troth nlg` reads.")
 @options.FORMAT
 @options.JSON
 def templates(gold: str, folder: str, out: str, format: str | None, json: bool) -> None:
     """A response for every system turn of GOLD, its acts put into words by templates."""
-    from troth.meta.templates import respond
+    from troth.responses.templates import respond
 
-    made = respond(gold, folder, out, format=format)
+    summary = respond(gold, folder, out, format=format)
     if json:
-        show.json(made)
-    show.note(f"{made.responses} responses to {made.acts} acts")
-    if made.lacking:
-        lost = sum(one.acts for one in made.lacking)
-        show.note(
-            f"{lost} acts have no template: {made.partial} responses leave something out, {made.silent} turns have none"
-        )
-        for one in made.lacking[:SHOWN]:
+        show.json(summary)
+    show.note(f"{summary.responses} responses to {summary.acts} acts")
+    if summary.lacking:
+        acts = sum(one.acts for one in summary.lacking)
+        show.note(f"{acts} acts have no template: {summary.partial} responses leave something out, "
+                  f"{summary.silent} turns have none")  # fmt: skip
+        for one in summary.lacking[:SHOWN]:
             hint = f" ({one.hint})" if one.hint else ""
             show.note(f"  {one.acts} × {one.service}: {one.key}{hint}")
-        if len(made.lacking) > SHOWN:
-            show.note(f"  … and {len(made.lacking) - SHOWN} more; --json lists them")
-    if made.without_acts:
-        show.note(f"{made.without_acts} system turns have no acts, and no response")
+        if len(summary.lacking) > SHOWN:
+            show.note(f"  … and {len(summary.lacking) - SHOWN} more; --json lists them")
+    if summary.without_acts:
+        show.note(f"{summary.without_acts} system turns have no acts, and no response")
     show.note(f"written: {out}")

@@ -1,152 +1,102 @@
-"""`troth meta rerank` and `templates`: what the reranker and references from templates are worth, on gold."""
+"""`troth meta rerank` and `templates`: trials of the reranker and of references from templates, on gold."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from troth.cli import options, show
-from troth.cli.bars import progress
-from troth.cli.generate import AUGMENTS
+from troth.cli.generate import TEMPLATES, augment
 from troth.core import table as tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from troth.storage.result import Result
 
-    from troth.core.score import Score
-    from troth.models import Nli
+F = TypeVar("F", bound=Callable[..., Any])
 
-TURNS = click.option("--turns", type=click.IntRange(min=0), default=2000, show_default=True, help="Drawn; 0: all.")
-SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
+
+def trial(command: F) -> F:
+    """The options that every trial on gold has."""
+    for option in (
+        options.JSON,
+        options.OUT,
+        options.number("--seed", 0, "Random seed of the turns that are drawn and of how their acts are changed."),
+        options.resamples(1000, 1),
+        options.FORMAT,
+        options.CACHE,
+        options.NLI,
+        options.SCHEMA,
+        options.number("--turns", 2000, "Number of system turns to draw (0 = all)."),
+        options.GOLD,
+    ):
+        command = option(command)
+    return command
 
 
 @click.command(no_args_is_help=True)
-@options.GOLD
-@TURNS
-@click.option(
-    "--augment",
-    type=AUGMENTS,
-    default="never",
-    show_default=True,
-    help="Of the row `gated`: whether what fails alone is asked again in context.",
-)
-@options.SCHEMA
-@options.NLI
-@options.CACHE
-@options.FORMAT
-@options.resamples(1000, 1)
-@SEED
-@click.option("--examples", type=click.IntRange(min=0), default=0, metavar="N", help="Show N lost lists of each rule.")
-@click.option("--lost", metavar="FILE", help="Write all lists that are lost to this JSONL file.")
-@options.JSON
+@trial
+@augment("Whether the rule `gated` asks again in context where the response alone fails.")
+@options.number("--examples", 0, "Number of lost lists to show for each rule.")
+@options.option("--lost", "FILE", "Write all lists that are lost to this new JSONL file.", type=options.FILE)
 def rerank(
-    gold: str,
-    turns: int,
-    augment: Any,
-    schema: str | None,
-    nli: str,
-    cache: str | None,
-    format: str | None,
-    resamples: int,
-    seed: int,
-    examples: int,
-    lost: str | None,
-    json: bool,
+    gold: str, turns: int, examples: int, lost: str | None, out: str | None, json: bool, **settings: Any
 ) -> None:
     """Does the reranker choose gold among copies of it with a wrong value, a missing one, a yes for a no?
 
-    Gold stands last, so that a tie is lost. `entailed` is the paper's rule; `retry` also asks in context; `gated` also
+    Gold comes last, so that a tie is lost. `entailed` is the paper's rule; `retry` also asks in context; `gated` also
     looks for the values; `rule` only looks for them and asks no model. Copies with a wrong or missing value are made so
-    that `rule` finds them: what the model is worth is read from the first two.
+    that `rule` finds them: what the model is worth shows in the first two.
     """
-    from troth import models as backends
-    from troth.meta.rerank import RULES, trial
-    from troth.responses.sample import corpus
+    from troth.meta.rerank import rerank as run
     from troth.storage import files
 
     if lost is not None:
         files.check_new(lost)
-    model = backends.nli(nli, cache=cache)
-    dialogues, services = corpus(gold, schema=schema, format=format)
-    with progress("reranking") as step:
-        made = trial(
-            dialogues, services, model, turns=turns or None, seed=seed, augment=augment, resamples=resamples,
-            progress=step,
-        )  # fmt: skip
+    result = run(gold, turns=turns or None, out=out, **settings)
     if lost is not None:
         with files.new_file(lost) as file:
-            for one in made.lost:
+            for one in result.details:
                 file.write(msgspec.json.encode(one) + b"\n")
-    if json:
-        show.json(made.scores)
-    else:
-        show.tables(tables.of_scores(made.scores))
-        for one in (one for rule in RULES for one in [one for one in made.lost if one.rule == rule][:examples]):
-            show.text("")
-            show.text(f"{one.dialogue}, turn {one.turn}: lost by {one.rule} to {', '.join(one.kinds)}")
+    show_trial(result, json=json, out=out, unit="lists")
+    for rule in () if json else result.systems:
+        for one in [one for one in result.details if one.rule == rule][:examples]:
+            show.text(f"\n{one.dialogue}, turn {one.turn}: lost by {one.rule} to {', '.join(one.kinds)}")
             show.text(f"  gold    {' '.join(one.gold.split())}")
             show.text(f"  chosen  {' '.join(one.chosen.split())}")
             show.text(f"  gold has no point for: {'; '.join(one.missed) or '–'}")
-    _note(made.scores, made.notes, f"{made.lists} lists", model)
 
 
 @click.command(no_args_is_help=True)
-@options.GOLD
-@click.option("--templates", "folder", metavar="DIR", required=True, help="A .tsv file of templates for each service.")
-@TURNS
-@options.SCHEMA
-@options.NLI
-@options.CACHE
-@options.FORMAT
-@options.resamples(1000, 1)
-@SEED
-@click.option("--examples", type=click.IntRange(min=0), default=0, metavar="N", help="Show N templates that reject.")
-@options.JSON
-def templates(
-    gold: str,
-    folder: str,
-    turns: int,
-    schema: str | None,
-    nli: str,
-    cache: str | None,
-    format: str | None,
-    resamples: int,
-    seed: int,
-    examples: int,
-    json: bool,
-) -> None:
+@trial
+@TEMPLATES
+@options.number("--examples", 0, "Number of template sentences to show that gold does not entail.")
+def templates(gold: str, folder: str, turns: int, examples: int, out: str | None, json: bool, **settings: Any) -> None:
     """How many gold utterances are rejected if references are made from templates, and how many if from the schema?
 
-    The lower, the better the references. `gold_rejected:plain` is by the utterance alone, `gold_rejected` with the
-    retry in its context.
+    `gold_rejected:plain` is by the utterance alone, `gold_rejected` with the retry in its context.
     """
-    from troth import models as backends
-    from troth.meta.templates import trial
-    from troth.responses.sample import corpus
-    from troth.responses.templates import read
+    from troth.meta.templates import template_references
 
-    known = read(folder)
-    model = backends.nli(nli, cache=cache)
-    dialogues, services = corpus(gold, schema=schema, format=format)
-    with progress("judging") as step:
-        made = trial(
-            dialogues, services, known, model, turns=turns or None, seed=seed, resamples=resamples, progress=step
-        )  # fmt: skip
-    if json:
-        show.json(made.scores)
-    else:
-        show.tables(tables.of_scores(made.scores))
-        for text, sentence in made.examples[:examples]:
-            show.text(f"“{' '.join(text.split())}” does not entail “{sentence}”")
-    left = f", {made.left_out} left out: an act has no template or no rule" if made.left_out else ""
-    _note(made.scores, made.notes, f"{made.turns} turns{left}", model)
+    result = template_references(gold, folder, turns=turns or None, out=out, **settings)
+    left = next(iter(result.counts.values()))["turns_left_out"]
+    rest = f", {left} left out: an act has no template or no rule" if left else ""
+    show_trial(result, json=json, out=out, unit="turns", rest=rest)
+    for one in () if json else result.details[:examples]:
+        show.text(f"“{' '.join(one.gold.split())}” does not entail “{one.sentence}”")
 
 
-def _note(scores: Sequence[Score], notes: Sequence[str], what: str, model: Nli) -> None:
-    for line in notes:
-        show.note(line)
-    if model.cut:
-        show.note(f"{model.cut} pairs were longer than the model reads, and were cut")
-    show.note(f"{what}; {scores[0].signature}")
+def show_trial(
+    result: Result,
+    *,
+    json: bool,
+    out: str | None,
+    unit: str,
+    rest: str = "",
+    layout: Iterable[tables.Table] | None = None,
+) -> None:
+    """Prints the result of a trial; `unit`: what is counted in its last note, with `rest` after it."""
+    show.result(result, json_form=json, out=out, layout=layout)
+    show.note(f"{next(iter(result.counts.values()))[unit]} {unit}{rest}; {result.scores[0].signature}")

@@ -6,8 +6,8 @@
 - `fleiss_kappa`: agreement of the annotators among each other, beyond chance (Fleiss 1971), over all pairs.
 
 Group `all` is the sheet as it is, half and half, as in the paper. Group `corpus` weighs each half by how often the
-metric gives its verdict in the whole run, which is what one would see on pairs drawn without balance; only there recall
-means what it says. Intervals resample dialogues.
+metric gives its verdict in the whole run, which is what one would see on pairs drawn without balance; only there does
+recall mean what it says. Intervals resample dialogues.
 """
 
 from __future__ import annotations
@@ -19,25 +19,37 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
 from troth import stats
+from troth.core import names
 from troth.core.errors import UserError, near
+from troth.core.metric import Metric
+from troth.core.parts import Parts
 from troth.core.score import Score
-from troth.core.version import __version__
-from troth.meta.annotate import ANSWER, Asked, Key, mark
+from troth.core.signature import signature
+from troth.meta.annotate import ANSWER, SheetKey, SheetRow, mark
+from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
-from troth.responses.sample import Counted, shares
+from troth.stats.estimates import NO_PARTS, Cell, Resampling, scores, stacked
+from troth.storage.result import Result, check_out
+
+if TYPE_CHECKING:
+    import polars as pl
 
 YES, NO = ("yes", "y", "1", "true"), ("no", "n", "0", "false")
-SYSTEM = "people"
+PEOPLE = "people"
+
+KAPPA = Metric(
+    "fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number", unit="pair"
+)
 
 
 class Vote(NamedTuple):
-    """A pair with what each annotator says of it."""
+    """A pair with the answer of each annotator."""
 
     id: str
     faithful: tuple[bool, ...]
@@ -62,40 +74,68 @@ class Disagreement(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Agreement:
-    scores: list[Score]
+class _Recipe:
+    """What changes the numbers."""
+
     annotators: int
-    pairs: int
-    undecided: list[str]  # ids of ties
-    disagreements: list[Disagreement]
+    of: str = ""
+    seed: int | None = None  # of the drawn pairs
+    ties: str = ""
+    metric: str = ""  # the recipe of the metric that is judged
 
 
-def agree(sheets: Sequence[str], *, key: str | None = None, resamples: int = 1000, seed: int = 0) -> Agreement:
-    """Filled sheets, one an annotator, against each other and, with the key, against the metric."""
-    if not sheets:
-        raise UserError("no sheet is named", hint="one filled sheet an annotator")
-    known = load_key(key) if key is not None else None
-    if len(set(map(os.path.realpath, sheets))) < len(sheets):
-        raise UserError("the same sheet is named twice", hint="one filled sheet an annotator")
-    read = {sheet: answers(sheet) for sheet in sheets}
-    votes = _votes(read, key, known)
-    dialogues = {id: one.dialogue for id, one in known.pairs.items()} if known else {vote.id: vote.id for vote in votes}
-    scores = [_kappa(votes, dialogues, known, resamples=resamples, seed=seed)]
-    if known is not None:
-        scores = [*_against(votes, known, resamples=resamples, seed=seed), *scores]
-    undecided = [vote.id for vote in votes if vote.majority is None]
-    found = list(_disagreements(votes, known.pairs)) if known else []
-    return Agreement(scores, len(sheets), len(votes), undecided, found)
+def agree(
+    *sheets: names.Path,
+    key: names.Path | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    out: names.Path | None = None,
+) -> Result:
+    """Compares filled sheets, one per annotator, with each other and, with the key, with the metric.
+
+    The pairs on which the metric and the majority differ are the result's details.
+
+        troth.meta.agree("sheet-a.csv", "sheet-b.csv", key="sheet.key.json")["accuracy:sgsacc"].value
+    """
+    files = [names.path_of(sheet) for sheet in sheets]
+    if not files:
+        raise UserError("no sheet is given", hint="one filled sheet per annotator")
+    if out is not None:
+        check_out(out)
+    place = None if key is None else names.path_of(key)
+    known = load_key(place) if place is not None else None
+    if len(set(map(os.path.realpath, files))) < len(files):
+        raise UserError("the same sheet is given twice", hint="one filled sheet per annotator")
+    votes = _votes({file: answers(file) for file in files}, place, known)
+    how = Resampling(resamples, seed)
+    cells = [] if known is None else list(_cells(votes, known))
+    pairs = {} if known is None else known.pairs
+    ties = [vote.id for vote in votes if vote.majority is None]
+    system = PEOPLE if known is None else known.system
+    dialogues = [pairs[vote.id].dialogue for vote in votes if pairs and vote.majority is not None]
+    result = Result(
+        "meta agree",
+        [*scores(system, cells, dialogues, how), _kappa(votes, known, how)],
+        [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
+        counts={system: {"annotators": len(files), "pairs": len(votes), "undecided": len(ties)}},
+        notes=[f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and pairs else [],
+        details=list(_disagreements(votes, pairs)),
+        arguments={"sheets": files, "key": place, "resamples": resamples, "seed": seed},
+        make_rows=lambda: _rows(system, cells),
+    )
+    if out is not None:
+        result.save(out)
+    return result
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def load_key(path: str) -> Key:
-    """A sheet's key, if it is as it was written: its ids bear the mark of its pairs, and its counts can be true."""
+def load_key(path: str) -> SheetKey:
+    """Reads a sheet's key, and checks that it is as it was written: the marks of its ids, and its counts."""
     document = source.first(path)
     try:
-        key = msgspec.json.decode(document.data, type=Key)
+        key = msgspec.json.decode(document.data, type=SheetKey)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         hint = "troth meta annotate writes it beside the sheet, as NAME.key.json"
         raise UserError(f"not a sheet's key: {error}", file=path, hint=hint) from error
@@ -117,7 +157,7 @@ def _mark(id: str) -> str:
 
 
 def answers(sheet: str) -> dict[str, bool]:
-    """One annotator's answers by the pairs' ids. Spreadsheets save with commas, semicolons or tabs: all are read."""
+    """One annotator's answers by the pairs' ids, from a sheet with commas, semicolons or tabs."""
     try:
         text = Path(sheet).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -126,7 +166,7 @@ def answers(sheet: str) -> dict[str, bool]:
         raise UserError(f"cannot be read: {error.strerror}", file=sheet, hint="check the path") from error
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
-    found: dict[str, bool] = {}
+    given: dict[str, bool] = {}
     try:
         columns = [name.strip().lower() for name in next(reader, [])]
         for name in ("id", ANSWER):
@@ -136,16 +176,16 @@ def answers(sheet: str) -> dict[str, bool]:
             if any(cell.strip() for cell in row):
                 try:
                     id, answer = _row(row, columns)
-                    if id in found:
-                        raise UserError(f"'{id}' stands there twice", hint="remove one")
+                    if id in given:
+                        raise UserError(f"duplicate id '{id}'", hint="remove one")
                 except UserError as error:
                     raise UserError(f"row {number}: {error.what}", file=sheet, hint=error.hint) from error
-                found[id] = answer
+                given[id] = answer
     except csv.Error as error:
         raise UserError(f"line {reader.line_num}: {error}", file=sheet, hint="is a quote not closed?") from error
-    if not found:
+    if not given:
         raise UserError("no row in it", file=sheet, hint="is it the filled sheet?")
-    return found
+    return given
 
 
 def _row(row: Sequence[str], columns: Sequence[str]) -> tuple[str, bool]:
@@ -162,103 +202,87 @@ def _row(row: Sequence[str], columns: Sequence[str]) -> tuple[str, bool]:
     raise UserError(f"'{id}' is not answered" if not said else f"'{said[:40]}' is neither yes nor no", hint=hint)
 
 
-def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: Key | None) -> list[Vote]:
-    """All sheets must be of the same pairs."""
+def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: SheetKey | None) -> list[Vote]:
+    """The votes on each pair; all sheets must be of the same pairs."""
     first = next(iter(read))
     of, wanted = (key, known.pairs.keys()) if known is not None else (first, read[first].keys())
     marked = _mark(next(iter(wanted)))
-    for sheet, found in read.items():
-        other = next((_mark(id) for id in found if _mark(id) != marked), None)
+    for sheet, given in read.items():
+        other = next((_mark(id) for id in given if _mark(id) != marked), None)
         if other is not None:
             what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
             raise UserError(what, file=sheet, hint="do they belong together?")
-        strange = sorted(found.keys() - wanted)
-        lacking = sorted(wanted - found.keys())
+        strange = sorted(given.keys() - wanted)
+        lacking = sorted(wanted - given.keys())
         if strange:
             raise UserError(f"'{strange[0]}' is not in {of}", file=sheet, hint="do they belong together?")
         if lacking:
             raise UserError(f"'{lacking[0]}' is not in it, as in {of}", file=sheet, hint="every pair needs an answer")
-    return [Vote(id, tuple(found[id] for found in read.values())) for id in wanted]
+    return [Vote(id, tuple(given[id] for given in read.values())) for id in wanted]
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def _against(votes: Sequence[Vote], key: Key, *, resamples: int, seed: int) -> Iterator[Score]:
-    decided = [(key.pairs[vote.id], vote.majority) for vote in votes if vote.majority is not None]
-    labels: list[tuple[str, str]] = []
-    cells: list[list[Counted]] = []
+def _cells(votes: Sequence[Vote], key: SheetKey) -> Iterator[Cell]:
+    decided = [(vote, key.pairs[vote.id], vote.majority) for vote in votes if vote.majority is not None]
+    keys = [(row.dialogue, row.turn, vote.id) for vote, row, _ in decided]
+    recipe = _Recipe(len(votes[0].faithful), key.of, key.seed, "out", f"[{key.recipe}]")
     for group in ("all", "corpus"):
         weight = _weights(key) if group == "corpus" else {True: 1.0, False: 1.0}
-        told = [(one.dialogue, one.faithful, people, weight[one.faithful]) for one, people in decided]
-        for metric, cell in _metrics(told).items():
-            labels.append((metric, group))
-            cells.append(cell)
-    for (metric, group), ratio in zip(labels, shares(cells, resamples=resamples, seed=seed), strict=True):
-        reason = None if ratio.value is not None else "no pair to count"
-        name = f"{metric}:{key.metric}"
-        signature = _signature(name, votes, key, group, len(decided))
-        yield Score(key.system, name, group, ratio.value, ratio.low, ratio.high, len(decided), signature, reason)
+        for metric in (ACCURACY, PRECISION, RECALL, F1):
+            fractions = [(metric.compute(people, row.faithful), weight[row.faithful]) for _, row, people in decided]
+            parts = Parts.of([(num * w, den * w) for (num, den), w in fractions], keys)
+            yield Cell(metric.on(key.metric), parts, recipe, group, "no pair to count", n=len(decided))
 
 
-def _weights(key: Key) -> dict[bool, float]:
-    """How much a drawn pair stands for: its side's share of the run by its side's share of the sheet."""
-    made = {}
+def _weights(key: SheetKey) -> dict[bool, float]:
+    """How many pairs a drawn pair represents: its side's share of the run by its side's share of the sheet."""
+    weights = {}
     for side, there in ((True, key.faithful), (False, key.unfaithful)):
         drawn = sum(one.faithful == side for one in key.pairs.values())
-        made[side] = (there / (key.faithful + key.unfaithful)) / (drawn / len(key.pairs)) if drawn else 0.0
-    return made
+        weights[side] = (there / (key.faithful + key.unfaithful)) / (drawn / len(key.pairs)) if drawn else 0.0
+    return weights
 
 
-def _metrics(told: Sequence[tuple[str, bool, bool, float]]) -> dict[str, list[Counted]]:
-    """The metric's verdict against people's; every figure is a ratio of sums."""
-    return {
-        "accuracy": [(name, w * (metric == people), w) for name, metric, people, w in told],
-        "precision": [(name, w * people, w) for name, metric, people, w in told if metric],
-        "recall": [(name, w * metric, w) for name, metric, people, w in told if people],
-        "f1": [(name, w * 2.0 * (metric and people), w * (metric + people)) for name, metric, people, w in told],
-    }
-
-
-def _kappa(votes: Sequence[Vote], dialogues: Mapping[str, str], key: Key | None, *, resamples: int, seed: int) -> Score:
+def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Score:
     """Kappa is a function of two ratios of sums, agreement within pairs and the share of yes: both are resampled."""
-    signature = _signature("fleiss_kappa", votes, key, "all", len(votes))
-    raters = len(votes[0].faithful)
+    raters, n = len(votes[0].faithful), len(votes)
+    recipe = _Recipe(raters) if key is None else _Recipe(raters, key.of, key.seed)
+    text = signature(KAPPA, recipe, n=n)
+
+    def score(value: float | None, low: float | None, high: float | None, reason: str | None) -> Score:
+        return Score(PEOPLE, KAPPA.name, "all", value, low, high, n, text, reason, KAPPA.scale, KAPPA.better)
+
     if raters < 2:
-        why = "one annotator has nobody to agree with"
-        return Score(SYSTEM, "fleiss_kappa", "all", None, None, None, len(votes), signature, why)
-    counts = [(sum(vote.faithful), raters - sum(vote.faithful)) for vote in votes]
-    value = stats.fleiss_kappa(counts)
-    names = sorted(set(dialogues.values()))
-    index = {name: place for place, name in enumerate(names)}
-    num, den = np.zeros((len(names), 2)), np.zeros((len(names), 2))
-    for vote, (yes, no) in zip(votes, counts, strict=True):
-        place = index[dialogues[vote.id]]
-        num[place] += ((yes * (yes - 1) + no * (no - 1)) / (raters * (raters - 1)), yes)
-        den[place] += (1, raters)
-    seen, share = stats.bootstrap(num, den, resamples=resamples, seed=seed).T
+        return score(None, None, None, "one annotator has nobody to agree with")
+    yes = np.array([sum(vote.faithful) for vote in votes])
+    value = stats.fleiss_kappa(np.stack([yes, raters - yes], axis=1))
+    if value is None:
+        return score(None, None, None, "all answers are the same")
+    within = (yes * (yes - 1) + (raters - yes) * (raters - yes - 1)) / (raters * (raters - 1))
+    keys = [(vote.id if key is None else key.pairs[vote.id].dialogue, 0, vote.id) for vote in votes]
+    sums = [Parts.of(zip(top, bottom, strict=True), keys) for top, bottom in ((within, n * [1]), (yes, n * [raters]))]
+    num, den = stacked(sums, sorted({dialogue for dialogue, _, _ in keys}))
+    seen, share = stats.bootstrap(num, den, resamples=how.resamples, seed=how.seed).T
     chance = share**2 + (1 - share) ** 2
     # A resample in which everybody says the same has no kappa.
     drawn = np.divide(seen - chance, 1 - chance, out=np.full(len(seen), np.nan), where=chance < 1 - stats.TIE)
-    low, high = (float(bound[0]) for bound in stats.interval(drawn))
-    bounds = [None if value is None or math.isnan(bound) else bound for bound in (low, high)]
-    reason = None if value is not None else "all answers are the same"
-    return Score(SYSTEM, "fleiss_kappa", "all", value, bounds[0], bounds[1], len(votes), signature, reason)
+    low, high = (None if math.isnan(bound[0]) else float(bound[0]) for bound in stats.interval(drawn))
+    return score(value, low, high, None)
 
 
-def _signature(metric: str, votes: Sequence[Vote], key: Key | None, group: str, n: int) -> str:
-    marks = [metric.upper(), f"annotators:{len(votes[0].faithful)}"]
-    if key is not None:
-        marks += [f"of:{key.of}", f"seed:{key.seed}"]
-        marks += ["ties:out", f"metric:[{key.recipe}]"] if metric != "fleiss_kappa" else []
-    marks += [f"group:{group}"] if group != "all" else []
-    return "|".join([*marks, f"n:{n}", f"v:{__version__}"])
-
-
-def _disagreements(votes: Sequence[Vote], pairs: Mapping[str, Asked]) -> Iterator[Disagreement]:
-    for vote in votes:
+def _disagreements(votes: Sequence[Vote], pairs: Mapping[str, SheetRow]) -> Iterator[Disagreement]:
+    for vote in votes if pairs else ():
         one = pairs[vote.id]
         if vote.majority is not None and vote.majority != one.faithful:
             yield Disagreement(
                 vote.id, one.dialogue, one.turn, one.words, one.previous, one.utterance, one.faithful, vote.faithful,
             )  # fmt: skip
+
+
+def _rows(system: str, cells: Sequence[Cell]) -> pl.DataFrame:
+    import polars as pl
+
+    whole = [cell.parts.frame(system, cell.metric.name) for cell in cells if cell.group == "all"]
+    return pl.concat([NO_PARTS.frame(system, ""), *whole])

@@ -13,26 +13,28 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from troth.core import names
 from troth.core.errors import UserError, near
+from troth.core.randomness import generator
 from troth.core.score import Score
 from troth.core.table import harmless
 from troth.core.version import __version__
-from troth.responses import references, sgsacc
-from troth.storage import explorer
-from troth.storage import runs as store
+from troth.responses import references
+from troth.responses.explorer import answers
+from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
+from troth.storage import explorer, runs
 from troth.storage.files import check_new, new_file
 
 Of = Literal["validated", "excluded", "all"]
 
 COLUMNS = ("id", "previous turn", "utterance", "service", "act", "faithful")
 ANSWER = "faithful"
-METRIC, VALIDATED = "sgsacc", "sgsacc_validated"
 
 # What the utterance does if it is true to its act.
 WORDS = {
@@ -44,24 +46,8 @@ WORDS = {
 VERBS = {"INFORM": "tells", "OFFER": "offers", "CONFIRM": "asks to confirm"}
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """One act of one response with the metric's verdict."""
-
-    system: str
-    dialogue: str
-    turn: int
-    service: str
-    act: str
-    slot: str
-    values: tuple[str, ...]
-    response: str
-    previous: str
-    entailed: bool
-    valid: bool  # the turn passes validation
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """A row of a sheet, as the key has it."""
+class SheetRow(msgspec.Struct, frozen=True, order=True):
+    """A pair of an utterance and an act, as the key has it."""
 
     dialogue: str
     turn: int
@@ -75,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
     faithful: bool  # by the metric
 
 
-class Key(msgspec.Struct, frozen=True):
+class SheetKey(msgspec.Struct, frozen=True):
     """What the annotators must not see, and what the figures need."""
 
     troth: str
@@ -85,123 +71,129 @@ class Key(msgspec.Struct, frozen=True):
     recipe: str  # of the metric
     of: Of
     seed: int
-    faithful: int  # so many pairs there are that the metric marks so,
-    unfaithful: int  # of which these many were drawn:
-    pairs: dict[str, Asked]
+    faithful: int  # how many pairs there are that the metric marks faithful,
+    unfaithful: int  # and unfaithful, of which these were drawn:
+    pairs: dict[str, SheetRow]
 
 
 def annotate(
-    run: str, out: str, *, pairs: int = 400, seed: int = 0, of: Of = "validated", system: str | None = None
-) -> Key:
-    """Write a sheet of some pairs of a run to the new file `out` (.csv), and the key beside it. `of`: whose pairs."""
-    if not out.endswith(".csv"):
-        raise UserError("a sheet's name ends in .csv", file=out, hint="for example sheet.csv")
-    for name in (out, key_file(out)):
+    run: names.Path,
+    out: names.Path,
+    *,
+    pairs: int = 400,
+    seed: int = 0,
+    of: Of = "validated",
+    system: str | None = None,
+) -> SheetKey:
+    """Writes a sheet of some pairs of a run to the new file `out` (.csv), and the key beside it.
+
+    `run`: the folder of a run of `nlg`. `of`: draw from turns that pass validation, that fail it ("excluded"), or all.
+    """
+    source, sheet = names.path_of(run), names.path_of(out)
+    if not sheet.endswith(".csv"):
+        raise UserError("a sheet's name ends in .csv", file=sheet, hint="for example sheet.csv")
+    for name in (sheet, key_file(sheet)):
         check_new(name)
     if pairs < 2:
         raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
-    found = store.load(run)
-    score = _score(found, run, system, of)
-    key = sample(judged(run, score.system), source=run, recipe=score.recipe, pairs=pairs, seed=seed, of=of)
-    with new_file(out) as sheet, new_file(key_file(out)) as beside:  # the key appears first: no sheet without one
+    score = _score(runs.load(source), source, system, of)
+    drawn = draw(sheet_rows(_dialogues(source), score.system, of), pairs=pairs, seed=seed)
+    if not drawn.rows:
+        hint = "was it scored with sgsacc_validated, and gold's utterances?"
+        raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
+    key = SheetKey(
+        __version__, source, score.system, SGSACC.name, score.recipe, of, seed, drawn.faithful, drawn.unfaithful,
+        drawn.rows,
+    )  # fmt: skip
+    with new_file(sheet) as file, new_file(key_file(sheet)) as beside:  # the key appears first: no sheet without one
         beside.write(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
-        sheet.write(_sheet(key.pairs))
+        file.write(csv_sheet(key.pairs))
     return key
 
 
 def key_file(sheet: str) -> str:
+    """The name of the key that belongs to a sheet."""
     return sheet.removesuffix(".csv") + ".key.json"
 
 
-def sample(
-    judged: Sequence[Judged], *, source: str, recipe: str, pairs: int, seed: int = 0, of: Of = "validated"
-) -> Key:
-    """Half faithful and half not, as far as there are so many; the order and the numbers tell nothing."""
-    meant = [one for one in judged if one.response.strip() and (of == "all" or one.valid == (of == "validated"))]
-    sides = [sorted(_distinct(meant, faithful=side), key=_place) for side in (True, False)]
-    if not any(sides):
-        hint = "was it scored with sgsacc_validated, and gold's utterances?"
-        raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
-    rng = sgsacc.generator(seed, "annotate")
+class Drawn(NamedTuple):
+    """The drawn pairs by id, and how many there are of either side."""
+
+    rows: dict[str, SheetRow]
+    faithful: int
+    unfaithful: int
+
+
+def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
+    """Half faithful and half not, as far as there are so many; neither order nor ids tell which is which."""
+    every = set(rows)  # a turn may have the same act twice, which is one pair
+    sides = [sorted(row for row in every if row.faithful == side) for side in (True, False)]
+    rng = generator(seed, "sgsacc", "annotate")
     wanted = (pairs - pairs // 2, pairs // 2)
-    drawn = [one for side, count in zip(sides, wanted, strict=True) for one in rng.sample(side, min(count, len(side)))]
+    drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
     rng.shuffle(drawn)
-    asked = [_asked(one) for one in drawn]
-    width, ending = len(str(len(drawn))), mark(asked)
-    numbered = {f"p{number:0{width}}-{ending}": one for number, one in enumerate(asked, 1)}
-    return Key(__version__, source, meant[0].system, METRIC, recipe, of, seed, len(sides[0]), len(sides[1]), numbered)
+    width, ending = len(str(len(drawn))), mark(drawn)
+    numbered = {f"p{number:0{width}}-{ending}": row for number, row in enumerate(drawn, 1)}
+    return Drawn(numbered, len(sides[0]), len(sides[1]))
 
 
 # -- from a run --------------------------------------------------------------------------------------------------------
 
 
-def _score(run: store.Run, path: str, system: str | None, of: Of) -> Score:
+def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
     """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
-    hint = "make one with troth nlg … --out RUN"
-    scores = {score.system: score for score in run.scores if (score.metric, score.group) == (METRIC, "all")}
-    if run.command != "nlg" or not scores:
-        raise UserError(f"not a run with {METRIC}", file=path, hint=hint)
-    if system is None and len(scores) > 1:
-        raise UserError("the run holds several systems", file=path, hint=f"--system {' or '.join(scores)}")
-    if system is not None and system not in scores:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, scores) or ", ".join(scores))
-    score = scores[system] if system is not None else next(iter(scores.values()))
-    if of == "all":
-        return score
-    validated = {other.system: other for other in run.scores if (other.metric, other.group) == (VALIDATED, "all")}
-    if score.system not in validated:
-        raise UserError(f"the run has no {VALIDATED}", file=path, hint="score that, too, or take --of all")
-    return validated[score.system]
+    whole = {(score.metric, score.system): score for score in run.scores if score.group == "all"}
+    systems = [name for metric, name in whole if metric == SGSACC.name]
+    if run.command != "nlg" or not systems:
+        raise UserError(f"not a run with {SGSACC.name}", file=path, hint="make one with troth nlg … --out RUN")
+    if system is None and len(systems) > 1:
+        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
+    if system is not None and system not in systems:
+        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
+    metric = SGSACC if of == "all" else SGSACC_VALIDATED
+    score = whole.get((metric.name, system or systems[0]))
+    if score is None:
+        raise UserError(f"the run has no {metric.name}", file=path, hint="score that, too, or draw from all turns")
+    return score
 
 
-def judged(path: str, system: str) -> list[Judged]:
-    """Every act of the run's responses with its verdict; acts that no rule puts into words have none."""
+def _dialogues(path: str) -> Iterable[explorer.DialogueView]:
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     file = folder / explorer.NAME
     if not file.is_file():
         raise UserError(f"no {explorer.NAME} in it, which has the texts", file=path, hint="make the run again")
-    return [one for dialogue in explorer.read(file).dialogues for one in _of_dialogue(dialogue, system)]
+    return explorer.read(file).dialogues
 
 
-def _of_dialogue(dialogue: explorer.DialogueView, system: str) -> Iterator[Judged]:
-    said = {line.index: line.text for line in dialogue.utterances}
-    for answer in (answer for track in dialogue.tracks if track.system == system for answer in track.answers):
-        valid = not any(told.excluded for told in answer.acts)
-        for told in answer.acts:
-            if answer.text is not None and told.entailed is not None:
-                yield Judged(
-                    system, dialogue.id, answer.index, told.service, told.act, told.slot, told.values, answer.text,
-                    said.get(answer.index - 1, ""), told.entailed, valid,
-                )  # fmt: skip
+def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
+    """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
+    rows = []
+    for one in answers(dialogues):
+        answer = one.answer
+        valid = not any(act.excluded for act in answer.acts)
+        if one.system == system and (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
+            rows += [
+                SheetRow(
+                    one.dialogue, answer.index, act.service, act.act, act.slot, act.values,
+                    in_words(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
+                )
+                for act in answer.acts
+                if act.entailed is not None
+            ]  # fmt: skip
+    return rows
 
 
-# -- pairs -------------------------------------------------------------------------------------------------------------
+# -- the sheet ---------------------------------------------------------------------------------------------------------
 
 
-def _distinct(judged: Sequence[Judged], *, faithful: bool) -> list[Judged]:
-    """A turn may have the same act twice, which is one pair."""
-    return list({_place(one): one for one in judged if one.entailed == faithful}.values())
-
-
-def _place(one: Judged) -> tuple[str, int, str, str, str, tuple[str, ...]]:
-    return one.dialogue, one.turn, one.service, one.act, one.slot, one.values
-
-
-def _asked(one: Judged) -> Asked:
-    return Asked(
-        one.dialogue, one.turn, one.service, one.act, one.slot, one.values, in_words(one.act, one.slot, one.values),
-        one.previous, one.response, one.entailed,
-    )  # fmt: skip
-
-
-def mark(pairs: Iterable[Asked]) -> str:
+def mark(pairs: Iterable[SheetRow]) -> str:
     """A short hash of what is asked, in its order, without the metric's verdicts."""
     asked = [msgspec.structs.replace(one, faithful=False) for one in pairs]
     return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:6]
 
 
 def in_words(act: str, slot: str, values: Sequence[str]) -> str:
-    """The act for people who know no dialogue acts."""
+    """The act in words, for people who do not know dialogue acts."""
     if act in WORDS:
         return WORDS[act]
     name, said = references.words(slot), ", ".join(values)
@@ -216,8 +208,8 @@ def in_words(act: str, slot: str, values: Sequence[str]) -> str:
     return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
 
 
-def _sheet(pairs: Mapping[str, Asked]) -> bytes:
-    """With a byte order mark, by which spreadsheets know UTF-8."""
+def csv_sheet(pairs: Mapping[str, SheetRow]) -> bytes:
+    """The sheet as CSV, with a byte order mark, by which spreadsheets recognise UTF-8."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from troth.responses import references, tamper
-from troth.responses.sgsacc import Due
+from troth.responses.sgsacc import DueAct
 
-Kind = Literal["value", "missing", "boolean"]
-KINDS: tuple[Kind, ...] = ("value", "missing", "boolean")
+SpoiledKind = Literal["value", "missing", "boolean"]
+KINDS: tuple[SpoiledKind, ...] = ("value", "missing", "boolean")
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[a-z][.!?])(?=[A-Z])")  # "4 option.What do you think …"
 _CLAUSE = re.compile(r"[.!?;,]+|\b(?:and|but|though|although|while)\b")
@@ -35,14 +35,14 @@ _LITTLE = 2  # words that make no sentence: "How about?"
 
 
 def spoiled(
-    text: str, due: Sequence[Due], pool: tamper.Pool, rng: random.Random, kinds: Sequence[Kind] = KINDS
-) -> dict[Kind, str]:
+    text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[SpoiledKind] = KINDS
+) -> dict[SpoiledKind, str]:
     """The text spoiled in each way that can be done, one act each."""
-    made: dict[Kind, str] = {}
+    made: dict[SpoiledKind, str] = {}
     for kind in kinds:
         order = list(due)
         rng.shuffle(order)  # always as many draws, whatever comes of them
-        rule: Callable[[Due], str | None] = {
+        rule: Callable[[DueAct], str | None] = {
             "value": lambda one: _wrong(text, one, due, pool, rng),
             "missing": lambda one: _missing(text, one, due),
             "boolean": lambda one: flipped(text, one),
@@ -60,7 +60,7 @@ def _differs(new: str, text: str) -> bool:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _wrong(text: str, one: Due, due: Sequence[Due], pool: tamper.Pool, rng: random.Random) -> str | None:
+def _wrong(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
     act, service = one
     if tamper.kind(act, service) in ("boolean", "intent", "request", "act"):
         return None
@@ -76,7 +76,7 @@ def _wrong(text: str, one: Due, due: Sequence[Due], pool: tamper.Pool, rng: rand
     return new if _only(one, due, text, new) else None
 
 
-def _missing(text: str, one: Due, due: Sequence[Due]) -> str | None:
+def _missing(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
     act, service = one
     if tamper.kind(act, service) in ("boolean", "intent", "request", "act") or not tamper.present(act, service, text):
         return None
@@ -96,12 +96,12 @@ def _without(sentence: str, value: str) -> str:
     return sentence if left == sentence else re.sub(r"\s+([,.?!])", r"\1", " ".join(left.split()))
 
 
-def _dropped(sentence: str, left: str, others: Sequence[Due]) -> bool:
+def _dropped(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
     """Whether what is left of a sentence is not worth saying, and no other act is told in it."""
     return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_told(other, sentence) for other in others)
 
 
-def _told(one: Due, sentence: str) -> bool:
+def _told(one: DueAct, sentence: str) -> bool:
     """Whether a sentence seems to tell the act: it has its value, or its name where the value is a yes or no."""
     act, service = one
     slot = references.slot_of(act, service)
@@ -111,7 +111,7 @@ def _told(one: Due, sentence: str) -> bool:
     return any(_places(value, sentence) for value in act.values)
 
 
-def _only(one: Due, due: Sequence[Due], text: str, new: str) -> bool:
+def _only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
     """Whether the act's value is lost in the new text, and no other's."""
     return not tamper.present(*one, new) and all(
         tamper.present(*other, new) or not tamper.present(*other, text) for other in due if other != one
@@ -208,7 +208,7 @@ _TO_YES: tuple[Rule, ...] = (
 )
 
 
-def flipped(text: str, one: Due) -> str | None:
+def flipped(text: str, one: DueAct) -> str | None:
     """Yes for no in the clause that is about a boolean slot; None where no rule is sure to do it."""
     act, service = one
     slot = references.slot_of(act, service)

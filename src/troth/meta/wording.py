@@ -1,374 +1,304 @@
-"""How well true acts are told from tampered ones, whatever the schema's wording (SGSAcc, appendix A, table 2).
+"""How well SGSAcc tells true acts from tampered ones, whatever the schema's wording (SGSAcc, appendix A, table 2).
 
 True: every act of a gold system turn, against the gold utterance. Tampered: the same act with another value. An act is
-accepted iff any of its candidate sentences is entailed, and a tampered act likewise by *its* candidates. Five judges
-see the same cases: the model by the utterance alone (`plain`), with the retry in context (`retry`), each of them with
-all values present (`gated_plain`, `gated`), and the presence of values with no model at all (`rule`).
+accepted if and only if any of its candidate sentences is entailed, and a tampered act likewise by *its* candidates.
+Five judges see the same cases: the model by the utterance alone (`plain`), with the retry in context (`retry`), each of
+them with all values present (`gated_plain`, `gated`), and the presence of values with no model at all (`rule`).
 
 Requests and fixed acts have no value to tamper with. Their negatives are acts that the turn lacks: a request for
-another slot of the service, another fixed act. The paper has none of these, so they stand in rows of their own and in
-`all+absent`, and not in `all`.
+another slot of the service, another fixed act. The paper has none of these, so they have rows of their own and count in
+`all+absent`, not in `all`.
 
-Turns are drawn, values tampered with and kinds told by the original schema; a variant only changes the words of the
+Turns are drawn, values changed and kinds decided by the original schema; a variant only changes the words of the
 references. So every variant judges the same cases.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
-import msgspec
+import numpy as np
 
-from troth import models as backends
-from troth import readers
+from troth.core import groups
 from troth.core.errors import UserError
-from troth.core.records import Act, Dialogue, Schema, Service
-from troth.core.score import Score
-from troth.core.version import __version__
-from troth.models import Nli
+from troth.core.metric import Metric
+from troth.core.names import Path, path_of
+from troth.core.options import resolve
+from troth.core.parts import Parts
+from troth.core.randomness import generator
+from troth.core.records import Act, Schema, Service
+from troth.meta.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
 from troth.perturb.schemas.files import load, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode
 from troth.readers.source import Document
-from troth.responses import references, sgsacc, tamper
-from troth.responses.sample import Counted, by_lot, descriptions, distinct, lacking, shares
-from troth.responses.score import acts_only
-from troth.responses.sgsacc import Due, Progress, Unit
-from troth.tracking.scores import fingerprint
+from troth.responses import corpus, references, sgsacc, tamper
+from troth.responses.corpus import Gold
+from troth.responses.sgsacc import DueAct, SystemTurn
+from troth.stats.estimates import Cell
+from troth.storage.result import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-JUDGES = ("plain", "retry", "gated_plain", "gated", "rule")
 ORIGINAL = "original"
 
 Sort = Literal["true", "tampered", "absent"]
 
 
-class Case(msgspec.Struct, frozen=True):
-    """One act put to one gold utterance; under the original schema's names."""
+class WordingOptions(TrialOptions, total=False):
+    """Keywords of `wording`; what they mean and their defaults: `WordingSettings`."""
 
-    dialogue: str
-    turn: int
-    place: int  # of the act in its turn, which a negative shares with the act it was made from
-    service: str
-    act: Act
-    kind: str
-    sort: Sort
-    present: bool  # what the rule with no model says
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """A case under one wording of the schema."""
-
-    wording: str
-    case: Case
-    plain: bool
-    retry: bool
-
-    def accepted(self, judge: str) -> bool:
-        if judge == "rule":
-            return self.case.present
-        entailed = self.plain if judge.endswith("plain") else self.retry
-        return entailed and (self.case.present or not judge.startswith("gated"))
+    folder: Path | None
+    variants: str | Mapping[str, Schema]
+    train_schema: Path | Schema | None
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """Scores of every judge under every wording (system: `v5/gated`), and the cases that they come from."""
-
-    scores: list[Score]
-    judged: list[Judged]
-    turns: int
-    notes: list[str] = field(default_factory=list)  # what the user should know besides
-
-    def score(self, metric: str, group: str = "all", system: str = f"{ORIGINAL}/retry") -> Score:
-        for score in self.scores:
-            if (score.metric, score.group, score.system) == (metric, group, system):
-                return score
-        raise UserError(f"no score '{metric}' for group '{group}' of '{system}'")
-
-    def rows(self) -> pl.DataFrame:
-        """One row a case and judge: whether the act is true of its turn, and whether it was accepted."""
-        import polars as pl
-
-        made = [
-            {
-                "system": f"{one.wording}/{judge}",
-                "metric": "accepted",
-                "dialogue": one.case.dialogue,
-                "turn": one.case.turn,
-                "service": one.case.service,
-                "act": one.case.act.act,
-                "slot": one.case.act.slot,
-                "values": list(one.case.act.values),
-                "kind": one.case.kind,
-                "sort": one.case.sort,
-                "num": float(one.accepted(judge)),
-                "den": 1.0,
-            }
-            for one in self.judged
-            for judge in JUDGES
-        ]
-        return pl.DataFrame(made, schema_overrides={"values": pl.List(pl.String), "turn": pl.Int64})
+class WordingSettings(TrialSettings):
+    folder: Path | None = None  # SGD-X's folder: other wordings of the schema
+    variants: str | Mapping[str, Schema] = "v1..v5"  # which of the folder, or schemas by name
+    train_schema: Path | Schema | None = None  # tells seen services from unseen ones
 
 
-def judge(
-    dialogues: Sequence[Dialogue],
-    schema: Schema,
-    nli: Nli,
-    *,
-    variants: Mapping[str, Schema] | None = None,
-    turns: int | None = 2000,
-    seed: int = 0,
-    train: frozenset[str] | None = None,
-    resamples: int = 1000,
-    progress: Progress | None = None,
-) -> Judgement:
-    """Table 2 on `turns` system turns of gold dialogues (None: all), drawn by the seed and their ids.
+def wording(gold: Gold, **options: Unpack[WordingOptions]) -> Result:
+    """Judges true and tampered acts under every wording of the schema (table 2 of the SGSAcc paper).
 
-    `variants`: other wordings of the schema by name, their elements in the same places; the original is always judged.
-    `train`: the training services' names, which tell seen from unseen. Values to tamper with come from all `dialogues`.
+    `gold`: a path, or dialogues in memory. Without `folder` and without variants in memory, the original schema is
+    judged alone. Systems of the result are wording and judge: `v5/gated`. The options are those of `WordingSettings`.
+
+    >>> from troth import demo
+    >>> result = wording(demo.path("gold"), nli="fake", turns=50, resamples=50)
+    >>> f"{result.score('f1', system='original/rule').value:.3f}"
+    '0.963'
     """
-    twice = [name for name, times in Counter(dialogue.id for dialogue in dialogues).items() if times > 1]
-    if twice:
-        raise UserError("comes twice", dialogue=twice[0], hint="ids must be unique; remove one")
-    made, names = cases(dialogues, schema, turns=turns, seed=seed)
-    wordings: dict[str, tuple[Schema, Renaming | None]] = {ORIGINAL: (schema, None)}
-    for name, variant in (variants or {}).items():
-        if name == ORIGINAL:
-            raise UserError(f"a variant cannot be called '{ORIGINAL}'", hint="name it otherwise")
-        wordings[name] = (variant, Renaming.between(schema, variant))
-    judged: list[Judged] = []
-    for number, (name, (words, renaming)) in enumerate(wordings.items()):
-        step = _step(progress, number, len(wordings))
-        judged += _judged(name, made, names, words, renaming, nli, progress=step)
-    recipe = Recipe(nli.name, {name: references.fingerprint(words) for name, (words, _) in wordings.items()},
-                    len(names), seed, fingerprint(train or ()))  # fmt: skip
-    scores = list(_scores(judged, train, recipe, resamples=resamples))
-    return Judgement(scores, judged, len(names), _notes({name: words for name, (words, _) in wordings.items()}, nli))
+    settings = resolve(WordingSettings, options)
+    trial = Trial("meta wording", gold, settings)
+    schemas = {ORIGINAL: trial.gold.schema, **_variants(trial, settings)}
+    seen = None if settings.train_schema is None else frozenset(corpus.schema_of(settings.train_schema, gold) or ())
+    turns = cases(trial)
+    judged = {name: _judged(trial, turns, schema, name) for name, schema in schemas.items()}
+    return trial.result(
+        {
+            f"{name}/{judge}": list(_cells(mine, judge, _recipe(trial, len(turns), judge, name, schemas[name]), seen))
+            for name, mine in judged.items()
+            for judge in JUDGES
+        },
+        {"turns": len(turns)},
+        notes=[
+            note if name == ORIGINAL else f"{name}: {note}"
+            for name, schema in schemas.items()
+            for note in corpus.lacking(corpus.descriptions(schema))
+        ],
+        rows=lambda: _rows(judged),
+    )
 
 
-def _notes(schemas: Mapping[str, Schema], nli: Nli) -> list[str]:
-    made = [
-        note if name == ORIGINAL else f"{name}: {note}"
-        for name, schema in schemas.items()
-        for note in lacking(descriptions(schema))
-    ]
-    return made + ([f"{nli.cut} pairs were longer than the model reads, and were cut"] if nli.cut else [])
+def _variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]:
+    if isinstance(settings.variants, str):
+        schemas = {} if settings.folder is None else _published(trial, path_of(settings.folder), settings.variants)
+    else:
+        schemas = dict(settings.variants)
+    if ORIGINAL in schemas:
+        raise UserError(f"a variant cannot be called '{ORIGINAL}'", hint="give it another name")
+    return schemas
 
 
-def wording(
-    gold: str,
-    *,
-    folder: str | None = None,
-    variants: str = "v1..v5",
-    schema: str | None = None,
-    train_schema: str | None = None,
-    nli: str | Nli = "embedded",
-    cache: str | None = backends.USUAL,
-    turns: int | None = 2000,
-    format: str | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Judgement:
-    """The same over files: gold with its schema, and SGD-X's `folder` with those of its `variants`, if there is one."""
-    source = load(gold, schema)
-    other = {}
-    if folder is not None:
-        for one in published(source, folder, variant_names(variants)):
-            document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
-            other[one.name] = {service.name: service for service in decode(document, list[Service])}
-    dialogues = []
-    for file, whole in distinct(gold, format):
-        dialogue = acts_only(whole)
-        try:
-            for _ in sgsacc.units(dialogue, source.schema):  # tells what is wrong where the file is known
-                pass
-        except UserError as error:
-            raise error.at(file=file) from error
-        dialogues.append(dialogue)
-    train = frozenset(readers.schema(train_schema)) if train_schema else None
-    model = backends.nli(nli, cache=cache) if isinstance(nli, str) else nli
-    return judge(
-        dialogues, source.schema, model, variants=other, turns=turns, seed=seed, train=train, resamples=resamples,
-        progress=progress,
-    )  # fmt: skip
-
-
-def _step(progress: Progress | None, number: int, wordings: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(number * total + done, wordings * total)
+def _published(trial: Trial, folder: str, names: str) -> dict[str, Schema]:
+    schema = trial.settings.schema
+    source = load(path_of(trial.source or ""), None if schema is None or isinstance(schema, dict) else path_of(schema))
+    variants = published(source, folder, variant_names(names))
+    documents = {one.name: Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"]) for one in variants}
+    return {name: {s.name: s for s in decode(document, list[Service])} for name, document in documents.items()}
 
 
 # -- cases -------------------------------------------------------------------------------------------------------------
 
 
-def cases(
-    dialogues: Sequence[Dialogue], schema: Schema, *, turns: int | None = 2000, seed: int = 0
-) -> tuple[list[list[Case]], list[Unit]]:
-    """The cases of each drawn turn, and the turns."""
-    every = [
-        unit for dialogue in dialogues for unit in sgsacc.units(dialogue, schema) if unit.due and unit.gold.strip()
-    ]
-    if not every:
+class ActCase(NamedTuple):
+    """One act put to one gold utterance; under the original schema's names."""
+
+    turn: SystemTurn
+    place: int  # of the act in its turn, which a negative shares with the act that it was made from
+    due: DueAct
+    kind: tamper.ActKind
+    sort: Sort
+    present: bool  # the verdict of the rule with no model
+
+
+def cases(trial: Trial) -> list[list[ActCase]]:
+    """The cases of each drawn turn."""
+    drawn = {(turn.dialogue, turn.turn) for turn in trial.turns()[: trial.settings.turns]}
+    if not drawn:
         raise UserError("no system turn has acts and a text", hint="SGD has them: actions of the system's frames")
-    wanted = {(unit.dialogue, unit.turn) for unit in by_lot(every, seed)[:turns]}
-    drawn = [unit for unit in every if (unit.dialogue, unit.turn) in wanted]
-    pool = tamper.pool(dialogues)
-    return [list(_cases(unit, pool, seed)) for unit in drawn], drawn
+    pool = tamper.pool(trial.gold.dialogues)
+    turns = [turn for turn in trial.gold.turns if (turn.dialogue, turn.turn) in drawn]
+    return [list(_cases(turn, pool, trial.settings.seed)) for turn in turns]
 
 
-def _cases(unit: Unit, pool: tamper.Pool, seed: int) -> Iterator[Case]:
-    twins = sgsacc.negatives(unit, pool, seed=seed)
-    for place, due in enumerate(unit.due):
+def _cases(turn: SystemTurn, pool: tamper.Pool, seed: int) -> Iterator[ActCase]:
+    twins = sgsacc.negatives(turn, pool, seed=seed)
+    for place, due in enumerate(turn.acts):
         if not references.candidates(*due):
             continue  # no rule for such an act
-        kind = tamper.kind(*due)
-
-        def case(sort: Sort, other: Due, place: int = place, kind: str = kind) -> Case:
-            there = tamper.present(other.act, other.service, unit.gold)
-            return Case(unit.dialogue, unit.turn, place, other.service.name, other.act, kind, sort, there)
-
-        yield case("true", due)
-        yield from (case("tampered", twin) for twin in twins[place])
-        lacking = _absent(unit, due, seed, place)
-        if lacking is not None:
-            yield case("absent", lacking)
+        sorts: list[tuple[Sort, DueAct | None]] = [("true", due), *(("tampered", twin) for twin in twins[place])]
+        sorts.append(("absent", _absent(turn, due, seed, place)))
+        for sort, other in sorts:
+            if other is not None:
+                present = tamper.present(*other, turn.gold)
+                yield ActCase(turn, place, other, tamper.kind(*due), sort, present)
 
 
-def _absent(unit: Unit, due: Due, seed: int, place: int) -> Due | None:
+def _absent(turn: SystemTurn, due: DueAct, seed: int, place: int) -> DueAct | None:
     """An act of the same sort that the turn lacks, for acts that have no value."""
-    rng = sgsacc.generator(seed, "absent", unit.dialogue, unit.turn, place)
-    mine = [other.act for other in unit.due if other.service.name == due.service.name]
+    rng = generator(seed, "sgsacc", f"absent\n{turn.dialogue}\n{turn.turn}\n{place}")
     if due.act.act == "REQUEST":
-        named = {act.slot for act in mine}
+        named = {other.act.slot for other in turn.acts if other.service.name == due.service.name}
         free = [slot.name for slot in due.service.slots if slot.name not in named]
-        return Due(Act("REQUEST", rng.choice(free)), due.service) if free else None
+        return DueAct(Act("REQUEST", rng.choice(free)), due.service) if free else None
     if due.act.act in references.FIXED:
-        done = {other.act.act for other in unit.due}
+        done = {other.act.act for other in turn.acts}
         others = [act for act in references.FIXED if act not in done]
-        return Due(Act(rng.choice(others)), due.service) if others else None
+        return DueAct(Act(rng.choice(others)), due.service) if others else None
     return None
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judged(
-    wording: str,
-    made: Sequence[Sequence[Case]],
-    units: Sequence[Unit],
-    schema: Schema,
-    renaming: Renaming | None,
-    nli: Nli,
-    *,
-    progress: Progress | None,
-) -> Iterator[Judged]:
-    for start in range(0, len(units), sgsacc.CHUNK):
-        flat = [
-            (case, unit)
-            for unit, found in zip(units[start : start + sgsacc.CHUNK], made[start : start + sgsacc.CHUNK], strict=True)
-            for case in found
+class _JudgedCase(NamedTuple):
+    case: ActCase
+    plain: bool
+    retry: bool
+
+
+JUDGES: dict[str, Callable[[_JudgedCase], bool]] = {
+    "plain": lambda one: one.plain,
+    "retry": lambda one: one.retry,
+    "gated_plain": lambda one: one.plain and one.case.present,
+    "gated": lambda one: one.retry and one.case.present,
+    "rule": lambda one: one.case.present,
+}
+
+
+def _judged(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schema, name: str) -> list[_JudgedCase]:
+    renaming = None if name == ORIGINAL else Renaming.between(trial.gold.schema, schema)
+    judged: list[_JudgedCase] = []
+    for part in sgsacc.batches(turns, name):
+        flat = [case for mine in part for case in mine]
+        questions = [
+            sgsacc.question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous) for case in flat
         ]
-        questions = [sgsacc.question(_worded(case, schema, renaming), unit.gold, unit.previous) for case, unit in flat]
-        for (case, _), answer in zip(flat, sgsacc.ask(nli, questions), strict=True):
-            yield Judged(wording, case, answer.entailed_plain, answer.entailed)
-        if progress is not None:
-            progress(min(start + sgsacc.CHUNK, len(units)), len(units))
+        answers = sgsacc.ask(trial.nli, questions)
+        judged += [_JudgedCase(case, a.entailed_plain, a.entailed) for case, a in zip(flat, answers, strict=True)]
+    return judged
 
 
-def _worded(case: Case, schema: Schema, renaming: Renaming | None) -> Due:
+def _worded(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
     """The act under the names of a variant."""
     if renaming is None:
-        return Due(case.act, schema[case.service])
-    names, act = renaming.names(case.service), case.act
+        return due
+    names, act = renaming.names(due.service.name), due.act
     slot = names.act(act.act, act.slot) if act.slot else ""
     values, canonical = (tuple(names.values(act.act, act.slot, some)) for some in (act.values, act.canonical_values))
-    return Due(Act(act.act, slot, values, canonical), schema[names.service])
+    return DueAct(Act(act.act, slot, values, canonical), schema[names.service])
 
 
-# -- scores ------------------------------------------------------------------------------------------------------------
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+VALID_ACTS = Metric("valid_acts", "Valid acts", "share of gold's acts that pass validation", unit="act")
+VALID_TURNS = Metric("valid_turns", "Valid turns", "share of gold's turns that pass validation", unit="turn")
+
+NO_ACT = "no such act"
+REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_ACCEPTS: NO_ACT}
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What moves the numbers."""
+class _Recipe:
+    """What changes the numbers. Cases are made under the original schema; the rule sees nothing else, and no model."""
 
+    judge: str
+    wording: str
     nli: str
-    schemas: dict[str, str]  # by wording, a fingerprint of its schema
+    refs: str
+    schema: str  # a fingerprint of the wording's schema,
+    cases: str  # and of the original one, where that is another
+    negatives: int
     turns: int
     seed: int
-    train: str  # a fingerprint of the training services
-
-    def signature(self, metric: str, judge: str, wording: str, group: str, n: int) -> str:
-        """Cases are made under the original schema; the rule sees nothing else, and no model."""
-        own = self.schemas[ORIGINAL if judge == "rule" else wording]
-        parts = [metric.upper(), f"judge:{judge}", f"wording:{wording}"]
-        parts += [f"nli:{self.nli}", f"refs:{references.RULES}"] if judge != "rule" else []
-        parts += [f"schema:{own}"] + ([f"cases:{self.schemas[ORIGINAL]}"] if own != self.schemas[ORIGINAL] else [])
-        parts += ["negatives:1", f"turns:{self.turns}", f"seed:{self.seed}"]
-        parts += [f"group:{group}"] if group != "all" else []
-        parts += [f"train:{self.train}"] if group.startswith(("seen", "unseen")) else []
-        return "|".join([*parts, f"n:{n}", f"v:{__version__}"])
+    train: str = ""  # a fingerprint of the training services, for groups seen and unseen
 
 
-def _scores(
-    judged: Sequence[Judged], train: frozenset[str] | None, recipe: Recipe, *, resamples: int
-) -> Iterator[Score]:
-    labels: list[tuple[str, str, str, str]] = []
-    cells: list[list[Counted]] = []
-    for wording in dict.fromkeys(one.wording for one in judged):
-        groups = _groups([one for one in judged if one.wording == wording], train)
-        for judge in JUDGES:
-            for group, mine in groups.items():
-                for metric, units in _metrics(mine, judge, group):
-                    labels.append((wording, judge, metric, group))
-                    cells.append(units)
-    for label, cell, ratio in zip(labels, cells, shares(cells, resamples=resamples), strict=True):
-        (wording, judge, metric, group), n = label, len(cell)
-        signature = recipe.signature(metric, judge, wording, group, n)
-        reason = None if ratio.value is not None else "nothing was accepted" if metric == "precision" else "no such act"
-        yield Score(f"{wording}/{judge}", metric, group, ratio.value, ratio.low, ratio.high, n, signature, reason)
+def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> _Recipe:
+    own, original = map(references.fingerprint, (schema, trial.gold.schema))
+    basis = (judge, wording, "", "", original, "")
+    if judge != "rule":
+        basis = (judge, wording, trial.nli.name, references.RULES, own, "" if own == original else original)
+    return _Recipe(*basis, negatives=1, turns=turns, seed=trial.settings.seed)
 
 
-def _groups(judged: Sequence[Judged], train: frozenset[str] | None) -> dict[str, list[Judged]]:
-    """The headline without absent acts, with them, and every kind with the negatives that it has; then seen, unseen."""
-    made: dict[str, list[Judged]] = {}
-    for side in ("", "seen", "unseen") if train is not None else ("",):
-        mine = [one for one in judged if not side or (one.case.service in (train or ())) == (side == "seen")]
-        dash = f"{side}/" if side else ""
-        made[side or "all"] = [one for one in mine if one.case.sort != "absent"]
-        made[f"{dash}all+absent"] = mine
-        for kind in get_args(tamper.Kind):
-            made[f"{dash}kind:{kind}"] = [one for one in mine if one.case.kind == kind]
-    return {group: found for group, found in made.items() if found}
+def _cells(judged: Sequence[_JudgedCase], judge: str, recipe: _Recipe, seen: frozenset[str] | None) -> Iterator[Cell]:
+    accepted = [JUDGES[judge](one) for one in judged]
+    truth = [(one.case.sort == "true", taken) for one, taken in zip(judged, accepted, strict=True)]
+    keys = [(one.case.turn.dialogue, one.case.turn.turn, f"{one.case.place} {one.case.sort}") for one in judged]
+    parts = {metric: Parts.of([metric.compute(*one) for one in truth], keys) for metric in REASONS}
+    trained = None if seen is None else replace(recipe, train=groups.fingerprint(seen))
+    for group, side, places in _groups(judged, seen):
+        mine = trained if side else recipe
+        for metric, reason in REASONS.items():
+            # F1 counts an act in its denominator twice, once or not at all.
+            n = len(places) if metric is F1 else None
+            yield Cell(metric, parts[metric].take(np.array(places)), mine, group, reason, n=n)
+        if group in ("all", "seen", "unseen"):
+            passes = [truth[place][0] == accepted[place] for place in places]
+            yield from _validation([judged[place].case for place in places], passes, mine, group)
 
 
-def _metrics(judged: Sequence[Judged], judge: str, group: str) -> Iterator[tuple[str, list[Counted]]]:
-    """Every metric as a ratio of sums: F1 is twice the accepted true acts over the accepted and the true ones."""
-    told = [(one.case.dialogue, one.case.sort == "true", one.accepted(judge)) for one in judged]
-    yield "f1", [(name, 2.0 * (true and taken), float(true) + taken) for name, true, taken in told]
-    yield "precision", [(name, float(true), 1.0) for name, true, taken in told if taken]
-    yield "recall", [(name, float(taken), 1.0) for name, true, taken in told if true]
-    yield "false_accepts", [(name, float(taken), 1.0) for name, true, taken in told if not true]
-    if group in ("all", "seen", "unseen"):
-        yield from _validation(judged, judge)
+def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Iterator[tuple[str, str, list[int]]]:
+    """Group, side and places: all without absent acts, with them, and every kind with the negatives that it has."""
+    for side in ("", "seen", "unseen") if seen is not None else ("",):
+        mine = [
+            (place, one.case)
+            for place, one in enumerate(judged)
+            if not side or (one.case.due.service.name in (seen or ())) == (side == "seen")
+        ]
+        slash = f"{side}/" if side else ""
+        named = {side or "all": [place for place, case in mine if case.sort != "absent"]}
+        named[f"{slash}all+absent"] = [place for place, _ in mine]
+        named |= {f"{slash}kind:{kind}": [place for place, case in mine if case.kind == kind] for kind in tamper.KINDS}
+        yield from ((name, side, places) for name, places in named.items() if places)
 
 
-def _validation(judged: Sequence[Judged], judge: str) -> Iterator[tuple[str, list[Counted]]]:
-    """Gold passes: the true act is accepted and its tampered twin is not. A turn passes iff all its acts do."""
-    acts: dict[tuple[str, int, int], bool] = {}
-    turns: dict[tuple[str, int], bool] = {}
-    for one in judged:
-        key = (one.case.dialogue, one.case.turn, one.case.place)
-        acts[key] = acts.get(key, True) and one.accepted(judge) == (one.case.sort == "true")
-    for (dialogue, turn, _), passes in acts.items():
-        turns[dialogue, turn] = turns.get((dialogue, turn), True) and passes
-    yield "valid_acts", [(key[0], float(passes), 1.0) for key, passes in acts.items()]
-    yield "valid_turns", [(key[0], float(passes), 1.0) for key, passes in turns.items()]
+def _validation(cases: Sequence[ActCase], passes: Sequence[bool], recipe: Any, group: str) -> Iterator[Cell]:
+    """Gold passes: the true act is accepted and its tampered twin is not. A turn passes if all its acts do."""
+    acts: dict[tuple[str, int, str], bool] = {}
+    turns: dict[tuple[str, int, str], bool] = {}
+    for case, passed in zip(cases, passes, strict=True):
+        for units, item in ((acts, f"{case.place}"), (turns, "")):
+            key = (case.turn.dialogue, case.turn.turn, item)
+            units[key] = units.get(key, True) and passed
+    for metric, units in ((VALID_ACTS, acts), (VALID_TURNS, turns)):
+        parts = Parts.of([(float(passed), 1.0) for passed in units.values()], list(units))
+        yield Cell(metric, parts, recipe, group, NO_ACT)
+
+
+def _rows(judged: Mapping[str, Sequence[_JudgedCase]]) -> pl.DataFrame:
+    """One row per case and judge: whether the act is true of its turn, and whether it was accepted."""
+    import polars as pl
+
+    rows = [
+        {
+            "system": f"{wording}/{judge}", "metric": "accepted",
+            "dialogue": case.turn.dialogue, "turn": case.turn.turn, "service": case.due.service.name,
+            "act": case.due.act.act, "slot": case.due.act.slot, "values": list(case.due.act.values),
+            "kind": case.kind, "sort": case.sort, "num": float(JUDGES[judge](one)), "den": 1.0,
+        }
+        for wording, mine in judged.items()
+        for one in mine
+        for case in (one.case,)
+        for judge in JUDGES
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema_overrides={"values": pl.List(pl.String), "turn": pl.Int64})

@@ -1,58 +1,53 @@
 """BLEU against gold utterances, by sacreBLEU: corpus BLEU from counts that are summed over any responses.
 
 Each response is kept as its ten counts (n-grams matched and tried for n = 1 to 4, both lengths). The score of a corpus,
-of a group and of a resampled corpus is sacreBLEU's of the summed counts. Values are fractions, like every score here.
+of a group and of a resampled corpus is sacreBLEU's score of the summed counts. Values are fractions, as everywhere.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
+from troth.stats.estimates import Estimate, Resampling
 
 ORDERS = 4
 MISSING = 'sacrebleu is not installed: pip install "troth[text]"'
 
-Counts = NDArray[np.float64]  # a row a response: 4 matched, 4 tried, length of the response, length of gold
-
-
-class Interval(NamedTuple):
-    value: float
-    low: float
-    high: float
+Counts = NDArray[np.float64]  # a row per response: 4 matched, 4 tried, length of the response, length of gold
 
 
 def available() -> bool:
+    """Whether sacreBLEU is installed."""
     from importlib.util import find_spec
 
     return find_spec("sacrebleu") is not None
 
 
-def signature() -> str:
-    """sacreBLEU's own, for one reference."""
+def rules() -> dict[str, str]:
+    """sacreBLEU's own signature for one reference, by rule: nrefs, case, eff, tok, smooth, version."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU()
     metric.corpus_score(["a"], [["a"]])  # until something is scored, the number of references is not known
-    return str(metric.get_signature())
+    return dict(part.split(":", 1) for part in str(metric.get_signature()).split("|"))
 
 
 def counts(responses: Sequence[str], gold: Sequence[str]) -> Counts:
     """The counts of each response against its gold utterance."""
     from sacrebleu.metrics.bleu import BLEU
 
-    # Effective order moves the score of a sentence, which is not used, and none of its counts.
+    # Effective order changes the score of a sentence, which is not used, and none of its counts.
     metric = BLEU(effective_order=True)
-    made = np.zeros((len(responses), 2 * ORDERS + 2))
-    for row, response, reference in zip(made, responses, gold, strict=True):
+    table = np.zeros((len(responses), 2 * ORDERS + 2))
+    for row, response, reference in zip(table, responses, gold, strict=True):
         score = metric.sentence_score(response, [reference])
         row[:] = [*score.counts, *score.totals, score.sys_len, score.ref_len]
-    return made
+    return table
 
 
 def bleu(summed: Sequence[float]) -> float:
@@ -65,15 +60,17 @@ def bleu(summed: Sequence[float]) -> float:
     return min(1.0, score / 100)  # rounding brings a perfect score a little above
 
 
-def interval(by_dialogue: Counts, *, resamples: int = 1000, seed: int = 0) -> Interval:
-    """BLEU of counts summed per dialogue (dialogues in the order of their ids), with its percentile interval.
+def estimate(counts: Counts, dialogues: Sequence[str], every: Sequence[str], how: Resampling) -> Estimate:
+    """Corpus BLEU of some responses with its percentile interval over dialogues.
 
-    A group's counts are 0 for dialogues that are not of it. A resample that draws none of the group has no BLEU and is
-    left out, as for every ratio; the bounds are NaN if all are such.
+    `dialogues`: the dialogue of each response. `every`: all dialogues that are resampled, whatever their order. A
+    resample that draws none of these responses has no BLEU and is left out, as for every ratio.
     """
-    if not len(by_dialogue):
-        raise ValueError("no dialogue to score")
-    # Sums over one and the same draw as every ratio's: means of the counts, times how many are drawn.
-    drawn = stats.bootstrap(by_dialogue, np.ones_like(by_dialogue), resamples=resamples, seed=seed) * len(by_dialogue)
+    place = {name: code for code, name in enumerate(sorted(set(every)))}
+    summed = np.zeros((len(place), counts.shape[1]))
+    np.add.at(summed, [place[name] for name in dialogues], counts)
+    # The same draws as for every ratio: means of the counts, times how many dialogues are drawn.
+    drawn = stats.bootstrap(summed, np.ones_like(summed), resamples=how.resamples, seed=how.seed) * len(summed)
     low, high = stats.interval([bleu(row) if row[-1] else math.nan for row in drawn.tolist()])
-    return Interval(bleu(by_dialogue.sum(axis=0).tolist()), float(low[0]), float(high[0]))
+    bounds = [None if math.isnan(bound[0]) else float(bound[0]) for bound in (low, high)]
+    return Estimate(bleu(summed.sum(axis=0).tolist()), bounds[0], bounds[1], len(counts))

@@ -1,336 +1,275 @@
-"""Sums over judged responses: every metric of a turn or an act as (numerator, denominator), by group, with signatures.
+"""Metrics of responses: what each is, its part of one judged turn, and the recipe that its signature names.
 
-A turn belongs to `seen` iff all its services are in the training schema, else to `unseen`; to `service:` and `domain:`
-of each of its services. Groups by act, slot and kind are over single acts (`unit:act`): a turn has acts of many sorts.
-There `ser`, which divides by everything, has no place beside `ser_applicable`.
+A turn belongs to `seen` if and only if all its services are in the training schema, else to `unseen`; to `service:` and
+`domain:` of each of its services. Groups by act, slot and kind are over single acts (`unit:act`), since a turn has acts
+of many kinds. There `ser`, which divides by everything, has no place beside `ser_applicable`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from troth.core.score import Score
-from troth.core.version import __version__
-from troth.responses import bleu as overlap
-from troth.responses import references, tamper
+from troth.core.metric import Metric
+from troth.core.names import listed
+from troth.core.registry import Registry
+from troth.responses import bleu, references
 from troth.responses.ser import Value
-from troth.responses.sgsacc import ActVerdict, Due, Unit
-from troth.tracking.metrics import Parts
-from troth.tracking.scores import ratios
-
-if TYPE_CHECKING:
-    import polars as pl
-
-FAMILIES = {
-    "ser": ("ser", "ser_applicable"),
-    "bleu": ("bleu",),
-    "sgsacc": ("sgsacc", "sgsacc_plain", "sgsacc_validated", "sgsacc_gated"),
-}
-ABOUT = {  # for `troth ls`
-    "ser": "slot error rate: share of turns whose response leaves out a value; the lower the better",
-    "ser_applicable": "the same over the turns that have such a value to give",
-    "sgsacc": "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
-    "sgsacc_plain": "the same without the retry in context",
-    "sgsacc_validated": "the same over the turns whose gold passes validation",
-    "sgsacc_gated": "entailed, and every value that is said as it stands is in the response",
-    "bleu": "corpus BLEU against gold's utterances, by sacreBLEU",
-}
-COVERAGE = {"ser": "ser_applicable", "sgsacc": "sgsacc", "validated": "sgsacc_validated"}  # shares that a metric covers
+from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
 
 Fraction = tuple[float, float]
+ALWAYS = {"always": True}
 
 
-class Told(NamedTuple):
-    """One act of one turn: what SER looks for, what it misses, and what SGSAcc says."""
+class JudgedAct(NamedTuple):
+    """One act of one response: the values that SER looks for, those that it misses, and SGSAcc's verdict."""
 
-    due: Due
+    due: DueAct
     values: tuple[Value, ...]
     missed: tuple[Value, ...]
     verdict: ActVerdict | None  # None: no model was asked
 
 
-class Turn(NamedTuple):
-    unit: Unit
-    response: str | None  # None: there is none, which is as wrong as can be
-    acts: tuple[Told, ...]
+class JudgedTurn(NamedTuple):
+    """One response with its acts."""
+
+    turn: SystemTurn
+    response: str | None  # None: there is none, which is wrong in every metric
+    acts: tuple[JudgedAct, ...]
 
     @property
     def services(self) -> list[str]:
-        return list(dict.fromkeys(told.due.service.name for told in self.acts))
+        return list(dict.fromkeys(act.due.service.name for act in self.acts))
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Dialogue, turn and services: the key of its part."""
+        return self.turn.dialogue, self.turn.turn, "+".join(self.services)
+
+    def alone(self, act: JudgedAct) -> JudgedTurn:
+        """The same turn as if it had this act only."""
+        return self._replace(acts=(act,))
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What moves the numbers."""
+# -- recipes -----------------------------------------------------------------------------------------------------------
 
-    missing: str
+
+@dataclass(frozen=True, kw_only=True)
+class SerRecipe:
+    """What changes a slot error rate."""
+
+    unit: str = field(default="turn", metadata=ALWAYS)
+    match: str = field(default="substring", metadata=ALWAYS)
+    schema: str = field(metadata=ALWAYS)  # a fingerprint of its non-categorical slots
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgsaccRecipe:
+    """What changes a Schema-Guided Semantic Accuracy."""
+
+    unit: str = field(default="turn", metadata=ALWAYS)
+    refs: str = field(default=references.RULES, metadata=ALWAYS)
+    schema: str = field(metadata=ALWAYS)  # a fingerprint of its names, descriptions and values
+    descriptions: str = field(default="schema", metadata={"rule": "desc"})  # `part`, `none`: the schema lacks them
     nli: str = ""
-    select: str = "gold"
-    augment: str = "retry"
-    negatives: int = 1
-    seed: int = 0
-    descriptions: str = "schema"  # none, part: where the schema has none, names stand alone
-    train: str = ""  # a fingerprint of the training services,
-    schema: str = ""  # of the schema's names, descriptions and values,
-    slots: str = ""  # of its non-categorical slots,
-    turns: str = ""  # and of the turns that count, where those without a response are left out
+    select: str = ""  # whether gold chooses the reference: gold, any
+    augment: Augment | None = None
+    negatives: int | None = None  # of validation
+    seed: int | None = None  # of the negatives
+    gate: str = ""
 
-    def signature(self, metric: str, group: str, unit: str, n: int) -> str:
-        parts = [metric.upper()]
-        if metric == "bleu":
-            parts.append(overlap.signature() if overlap.available() else "")
-        else:
-            parts.append(f"unit:{unit}")
-        if metric.rpartition(":")[2].startswith("ser"):
-            parts += ["match:substring", f"schema:{self.slots}"]
-        if "sgsacc" in metric or metric.endswith("validated"):
-            parts += [
-                f"refs:{references.RULES}",
-                f"schema:{self.schema}",
-                *(["desc:" + self.descriptions] if self.descriptions != "schema" else []),
-            ]
-            if not metric.endswith("coverage:sgsacc"):
-                augment = "never" if metric == "sgsacc_plain" else self.augment
-                parts += [f"nli:{self.nli}", f"select:{self.select}", f"augment:{augment}"]
-            parts += [f"negatives:{self.negatives}", f"seed:{self.seed}"] if metric.endswith("validated") else []
-            parts += ["gate:present"] if metric == "sgsacc_gated" else []
-        parts.append(f"missing:{self.missing}")
-        parts += [f"set:{self.turns}"] if self.turns else []
-        if group != "all":
-            parts.append(f"group:{group}")
-        if group in ("seen", "unseen"):
-            parts.append(f"train:{self.train}")
-        return "|".join([*filter(None, parts), f"n:{n}", f"v:{__version__}"])
+    def unvalidated(self) -> SgsaccRecipe:
+        return replace(self, negatives=None, seed=None)
 
 
 @dataclass(frozen=True)
-class System:
-    """One system's responses, judged; nothing summed yet."""
+class BleuRecipe:
+    """What changes BLEU: the rules of sacreBLEU's own signature."""
 
-    name: str
-    turns: list[Turn]
-    counts: dict[str, int]
-    recipe: Recipe
-
-    def verdicts(self) -> Iterator[ActVerdict]:
-        return (told.verdict for turn in self.turns for told in turn.acts if told.verdict is not None)
-
-
-# -- one turn, one act -------------------------------------------------------------------------------------------------
+    nrefs: str
+    case: str
+    eff: str
+    tok: str
+    smooth: str
+    version: str
 
 
-def of_turn(metric: str, turn: Turn) -> Fraction:
-    """A turn's part of a metric; the denominator is 0 where the metric does not apply."""
-    if metric.startswith("act_coverage:"):
-        covered = [of_act(COVERAGE[metric.partition(":")[2]], told, turn)[1] for told in turn.acts]
-        return sum(covered), float(len(covered))
-    if metric.startswith("coverage:"):
-        return of_turn(COVERAGE[metric.partition(":")[2]], turn)[1], 1.0
-    if metric.startswith("ser"):
-        applies = metric == "ser" or any(told.values for told in turn.acts)
-        wrong = turn.response is None or any(told.missed for told in turn.acts)
-        return float(wrong and applies), float(applies)
-    judged = [told.verdict for told in turn.acts if told.verdict is not None]
-    scored = [verdict for verdict in judged if verdict.reference is not None]
-    valid = metric != "sgsacc_validated" or not any(verdict.excluded for verdict in judged)
-    if not scored or not valid:
-        return 0.0, 0.0
-    return float(all(_true(metric, verdict) for verdict in scored)), 1.0
+@dataclass(frozen=True)
+class TurnRecipe:
+    """Which turns count, for every metric."""
+
+    missing: str = field(metadata=ALWAYS)
+    set: str = ""  # a fingerprint of the turns, where a system's own responses decide which count
+    train: str = ""  # a fingerprint of the training services, for groups seen and unseen
 
 
-def of_act(metric: str, told: Told, turn: Turn) -> Fraction:
-    """One act's part of a metric, as if it stood alone."""
-    if metric.startswith("ser"):
-        applies = metric == "ser" or bool(told.values)
-        return float((turn.response is None or bool(told.missed)) and applies), float(applies)
-    verdict = told.verdict
-    if verdict is None or verdict.reference is None or (metric == "sgsacc_validated" and verdict.excluded):
-        return 0.0, 0.0
-    return float(_true(metric, verdict)), 1.0
+class Recipes(NamedTuple):
+    """The recipes of one run, by kind of metric."""
+
+    ser: SerRecipe
+    sgsacc: SgsaccRecipe
 
 
-def _true(metric: str, verdict: ActVerdict) -> bool:
-    if metric == "sgsacc_plain":
-        return verdict.entailed_plain
-    return verdict.entailed and (verdict.present or metric != "sgsacc_gated")
+class TurnScoring(NamedTuple):
+    """`Metric.compute` of a metric that is a ratio of sums over turns."""
+
+    part: Callable[[JudgedTurn], Fraction]  # the denominator is 0 where the metric does not apply to the turn
+    recipe: Callable[[Recipes], Any]  # a frozen dataclass with the field `unit`
+    by_act: bool = True  # whether it can be given for single acts
+    reason: str = "no rule fits any act"  # why there is no value where it applies to no turn
 
 
-# -- groups ------------------------------------------------------------------------------------------------------------
+# -- slot error rate ---------------------------------------------------------------------------------------------------
 
 
-def turn_groups(turns: Sequence[Turn], by: Sequence[str], seen: frozenset[str] | None) -> dict[str, list[int]]:
-    """Which turns belong to which group, by their places."""
-    made: dict[str, list[int]] = {"all": list(range(len(turns)))}
-    if seen is not None:
-        made |= {"seen": [], "unseen": []}
-    further: dict[str, list[int]] = {}
-    for place, turn in enumerate(turns):
-        services = turn.services
-        if seen is not None and services:
-            made["seen" if seen.issuperset(services) else "unseen"].append(place)
-        names = [f"service:{name}" for name in services] if "service" in by else []
-        names += dict.fromkeys(f"domain:{_domain(name)}" for name in services) if "domain" in by else []
-        for name in names:
-            further.setdefault(name, []).append(place)
-    return made | {name: further[name] for name in sorted(further, key=lambda name: (name[0] == "d", name))}
+def _ser(turn: JudgedTurn) -> Fraction:
+    return float(turn.response is None or any(act.missed for act in turn.acts)), 1.0
 
 
-def _domain(service: str) -> str:
-    name, _, number = service.rpartition("_")
-    return name if number.isdigit() else service
+def _ser_applicable(turn: JudgedTurn) -> Fraction:
+    return _ser(turn) if any(act.values for act in turn.acts) else (0.0, 0.0)
 
 
-def act_groups(turns: Sequence[Turn], by: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Which acts belong to which group, by the places of turn and act."""
-    made: dict[str, list[tuple[int, int]]] = {}
-    for place, turn in enumerate(turns):
-        for number, told in enumerate(turn.acts):
-            for name in _names(told.due, by):
-                made.setdefault(name, []).append((place, number))
-    kinds = [f"kind:{kind}" for kind in get_args(tamper.Kind)]
-    order = [
-        *sorted(name for name in made if name.startswith("act:")),
-        *kinds,
-        "slots:categorical",
-        "slots:noncategorical",
-    ]
-    order += sorted(name for name in made if name.startswith("slot:"))
-    return {name: made[name] for name in order if name in made}
+SER = Metric(
+    "ser",
+    "Slot error rate",
+    "share of turns whose response leaves out a value of a non-categorical slot",
+    better="lower",
+    unit="turn",
+    needs=("schema",),
+    compute=TurnScoring(_ser, lambda run: run.ser, by_act=False),
+)
+SER_APPLICABLE = SER.derive(
+    "ser_applicable",
+    title="Slot error rate, applicable turns",
+    about="slot error rate over the turns that have such a value to give",
+    compute=TurnScoring(_ser_applicable, lambda run: run.ser, reason="no turn has a value to give"),
+)
+
+# -- SGSAcc ------------------------------------------------------------------------------------------------------------
 
 
-def _names(due: Due, by: Sequence[str]) -> Iterator[str]:
-    act, service = due
-    if "act" in by:
-        yield f"act:{act.act}"
-    if "slot" in by and act.slot:
-        yield f"slot:{service.name}.{act.slot}"
-    if "kind" in by:
-        yield f"kind:{tamper.kind(act, service)}"
-        slot = references.slot_of(act, service)
-        # A request's values are what the user may choose from: nobody need say them.
-        if slot is not None and act.values and act.act != "REQUEST" and slot is not references.COUNT:
-            yield "slots:categorical" if slot.is_categorical else "slots:noncategorical"
+def _faithful(true: Callable[[ActVerdict], bool], *, validated: bool = False) -> Callable[[JudgedTurn], Fraction]:
+    """Whether a response is true to all acts that a rule fits; `validated`: if the turn passes validation."""
+
+    def part(turn: JudgedTurn) -> Fraction:
+        verdicts = [act.verdict for act in turn.acts if act.verdict is not None]
+        judged = [verdict for verdict in verdicts if verdict.reference is not None]
+        if not judged or (validated and any(verdict.excluded for verdict in verdicts)):
+            return 0.0, 0.0
+        return float(all(map(true, judged))), 1.0
+
+    return part
 
 
-# -- scores ------------------------------------------------------------------------------------------------------------
+SGSACC = Metric(
+    "sgsacc",
+    "SGSAcc",
+    "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
+    unit="turn",
+    needs=("schema", "nli"),
+    compute=TurnScoring(_faithful(lambda verdict: verdict.entailed), lambda run: run.sgsacc.unvalidated()),
+)
+SGSACC_PLAIN = SGSACC.derive(
+    "sgsacc_plain",
+    title="SGSAcc without context",
+    about="SGSAcc without the retry in context",
+    compute=TurnScoring(
+        _faithful(lambda verdict: verdict.entailed_plain),
+        lambda run: replace(run.sgsacc.unvalidated(), augment="never"),
+    ),
+)
+SGSACC_VALIDATED = SGSACC.derive(
+    "sgsacc_validated",
+    title="SGSAcc, validated turns",
+    about="SGSAcc over the turns whose gold passes validation",
+    needs=("schema", "nli", "text", "negatives"),
+    compute=TurnScoring(
+        _faithful(lambda verdict: verdict.entailed, validated=True),
+        lambda run: run.sgsacc,
+        reason="no turn passes validation",
+    ),
+)
+SGSACC_GATED = SGSACC.derive(
+    "sgsacc_gated",
+    title="SGSAcc with the gate",
+    about="SGSAcc where, in addition, every value that is said as it is must stand in the response",
+    compute=TurnScoring(
+        _faithful(lambda verdict: verdict.entailed and verdict.present),
+        lambda run: replace(run.sgsacc.unvalidated(), gate="present"),
+    ),
+)
 
 
-def scores(
-    system: System,
-    metrics: Sequence[str],
-    by: Sequence[str],
-    seen: frozenset[str] | None,
-    reasons: Mapping[str, str],
-    *,
-    resamples: int,
-    seed: int,
-) -> Iterator[Score]:
-    """Every metric for every group. `reasons`: why a metric cannot be had at all."""
-    dialogues = sorted({turn.unit.dialogue for turn in system.turns})
-    index = {name: place for place, name in enumerate(dialogues)}
-    groups = turn_groups(system.turns, by, seen)
-    cells: list[tuple[str, str, str, Parts]] = []
-    sums = [name for name in metrics if name != "bleu" and name not in reasons]
-    for name in [*sums, *_coverage(sums)]:
-        every = [of_turn(name, turn) for turn in system.turns]
-        unit = "act" if name.startswith("act_") else "turn"
-        for group, places in groups.items():
-            if "coverage" in name and ":" in group:
-                continue  # what part of a service is covered is nobody's question
-            cells.append((name, group, unit, _parts(places, [every[p] for p in places], system.turns, index)))
-    for group, acts in act_groups(system.turns, by).items():
-        # SER last: a table's count is the first metric's, and SGSAcc has a say on every act.
-        for name in sorted((name for name in sums if name != "ser"), key=lambda name: name.startswith("ser")):
-            fractions = [of_act(name, system.turns[p].acts[n], system.turns[p]) for p, n in acts]
-            cells.append((name, group, "act", _parts([p for p, _ in acts], fractions, system.turns, index)))
-    found = ratios([cell[3] for cell in cells], dialogues, resamples=resamples, seed=seed) if cells else []
-    for (name, group, unit, _), ratio in zip(cells, found, strict=True):
-        if group == "all" or ratio.n:
-            signature = system.recipe.signature(name, group, unit, ratio.n)
-            reason = None if ratio.value is not None else _reason(name, system)
-            yield Score(system.name, name, group, ratio.value, ratio.low, ratio.high, ratio.n, signature, reason)
-    if "bleu" in metrics and "bleu" not in reasons:
-        yield from _bleu(system, groups, index, resamples=resamples, seed=seed)
-    for name in (name for name in metrics if name in reasons):
-        signature = system.recipe.signature(name, "all", "turn", 0)
-        yield Score(system.name, name, "all", None, None, None, 0, signature, reasons[name])
+# -- BLEU --------------------------------------------------------------------------------------------------------------
 
 
-def _reason(metric: str, system: System) -> str:
-    """Why there is nothing to divide by."""
-    if not system.turns:
-        return "no response to score"
-    if not any(turn.acts for turn in system.turns):
-        return "no turn has acts"
-    if metric == "ser_applicable":
-        return "no turn has a value to give"
-    return "no turn passes validation" if metric == "sgsacc_validated" else "no rule fits any act"
+def _bleu_counts(turns: Sequence[JudgedTurn]) -> bleu.Counts:
+    """A missing response is an empty one."""
+    return bleu.counts([turn.response or "" for turn in turns], [turn.turn.gold for turn in turns])
 
 
-def _coverage(metrics: Sequence[str]) -> list[str]:
-    covered = [name for name, metric in COVERAGE.items() if metric in metrics]
-    return [f"{kind}:{name}" for kind in ("coverage", "act_coverage") for name in covered]
+BLEU = Metric(
+    "bleu",
+    "BLEU",
+    "corpus BLEU against gold's utterances, by sacreBLEU",
+    unit="corpus",
+    needs=("text", "sacrebleu"),
+    compute=_bleu_counts,
+)
+
+METRICS = Registry(
+    "metric of responses",
+    "troth.responses_metrics",
+    {
+        metric.name: metric
+        for metric in (SER, SER_APPLICABLE, BLEU, SGSACC, SGSACC_PLAIN, SGSACC_VALIDATED, SGSACC_GATED)
+    },
+)
 
 
-def _parts(
-    places: Sequence[int], fractions: Sequence[Fraction], turns: Sequence[Turn], index: Mapping[str, int]
-) -> Parts:
-    num, den = (np.array([fraction[side] for fraction in fractions], dtype=np.float64) for side in (0, 1))
-    dialogue = np.array([index[turns[place].unit.dialogue] for place in places], dtype=np.int64)
-    turn = np.array([turns[place].unit.turn for place in places], dtype=np.int64)
-    return Parts(num, den, dialogue, turn, np.full(len(places), -1, dtype=np.int64))
+def chosen(names: str | Iterable[str] | None) -> list[Metric]:
+    """The metrics of these names; a name stands for all metrics that are derived from it, too. None: all of ours."""
+    metrics: dict[str, Metric] = {}
+    for name in listed(names) or METRICS.own:
+        metric: Metric = METRICS.load(name)
+        family = [one for one in METRICS.own.values() if one.of == metric.name]
+        metrics |= {one.name: one for one in (metric, *family)}
+    return list(metrics.values())
 
 
-def _bleu(
-    system: System, groups: Mapping[str, Sequence[int]], index: Mapping[str, int], *, resamples: int, seed: int
-) -> Iterator[Score]:
-    """Over the turns that have a gold utterance; a missing response is an empty one."""
-    turns = system.turns
-    counts = overlap.counts([turn.response or "" for turn in turns], [turn.unit.gold for turn in turns])
-    for group, places in groups.items():
-        chosen = [place for place in places if turns[place].unit.gold.strip()]
-        if not chosen:
-            if group == "all":
-                signature = system.recipe.signature("bleu", group, "turn", 0)
-                yield Score(system.name, "bleu", group, None, None, None, 0, signature, "no gold utterance")
-            continue
-        summed = np.zeros((len(index), counts.shape[1]))
-        np.add.at(summed, [index[turns[place].unit.dialogue] for place in chosen], counts[chosen])
-        value, low, high = overlap.interval(summed, resamples=resamples, seed=seed)
-        known = not math.isnan(low)
-        signature = system.recipe.signature("bleu", group, "turn", len(chosen))
-        yield Score(
-            system.name, "bleu", group, value, low if known else None, high if known else None, len(chosen), signature
+# -- coverage ----------------------------------------------------------------------------------------------------------
+
+# Which acts a rule fits does not depend on the model; which turns pass validation does.
+COVERED: dict[str, tuple[Metric, Callable[[Recipes], Any]]] = {
+    "ser": (SER_APPLICABLE, lambda run: run.ser),
+    "sgsacc": (SGSACC, lambda run: replace(run.sgsacc.unvalidated(), nli="", select="", augment=None)),
+    "validated": (SGSACC_VALIDATED, lambda run: run.sgsacc),
+}
+
+
+def coverage(metrics: Sequence[Metric]) -> list[Metric]:
+    """Shares of turns and of acts that the metrics apply to: `coverage:ser`, `act_coverage:ser`, …"""
+    covered = [(name, *one) for name, one in COVERED.items() if one[0] in metrics]
+    return [
+        metric.derive(
+            f"{prefix}:{name}",
+            title=f"{unit.capitalize()}s that {metric.title} applies to",
+            about=f"share of {unit}s that {metric.name} applies to",
+            better="higher",
+            unit=unit,
+            variant="coverage",
+            compute=TurnScoring(count(metric.compute), recipe, reason=metric.compute.reason),
         )
+        for prefix, unit, count in (("coverage", "turn", _turns), ("act_coverage", "act", _acts))
+        for name, metric, recipe in covered
+    ]
 
 
-def rows(system: System, metrics: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """One row a turn and metric, for the metrics that are ratios of sums; BLEU is not one."""
-    import polars as pl
-
-    for metric in (metric for metric in metrics if metric != "bleu"):
-        told = [(turn, *of_turn(metric, turn)) for turn in system.turns]
-        applies = [(turn, num, den) for turn, num, den in told if den > 0]
-        made = [
-            (system.name, metric, turn.unit.dialogue, turn.unit.turn, "+".join(turn.services) or None, num, den)
-            for turn, num, den in applies
-        ]
-        yield pl.DataFrame(made, schema=_columns(), orient="row")
+def _turns(scoring: TurnScoring) -> Callable[[JudgedTurn], Fraction]:
+    return lambda turn: (scoring.part(turn)[1], 1.0)
 
 
-def no_rows() -> pl.DataFrame:
-    import polars as pl
-
-    return pl.DataFrame(schema=_columns())
-
-
-def _columns() -> dict[str, type[pl.DataType]]:
-    import polars as pl
-
-    texts = dict.fromkeys(("system", "metric", "dialogue"), pl.String)
-    return {**texts, "turn": pl.Int64, "service": pl.String, "num": pl.Float64, "den": pl.Float64}
+def _acts(scoring: TurnScoring) -> Callable[[JudgedTurn], Fraction]:
+    return lambda turn: (sum(scoring.part(turn.alone(act))[1] for act in turn.acts), float(len(turn.acts)))

@@ -1,31 +1,31 @@
-"""N-best lists reranked: a file of them in, a file of responses with their reasons out."""
+"""Reranks n-best lists: a file of lists in, a file of chosen responses with their reasons out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 
-from troth import readers
 from troth.core.errors import UserError, near
+from troth.core.names import Path, path_of
 from troth.core.records import Schema
-from troth.core.version import __version__
+from troth.core.signature import signature
 from troth.models import Nli
 from troth.readers import source
 from troth.readers.decode import lines, where
-from troth.readers.plain import field, sequence, shown, text, whole
-from troth.responses import sgsacc
-from troth.responses.rerank import CHUNK, Choice, Nbest, Progress, recipe, rerank_all
-from troth.responses.sample import descriptions, distinct, lacking
-from troth.responses.sgsacc import Augment, Unit
+from troth.readers.plain import field, known_keys, sequence, shown, text, whole
+from troth.responses import corpus
+from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
+from troth.responses.sgsacc import Augment
 from troth.storage.files import new_file
 
 Key = tuple[str, int]  # dialogue, index into its turns
 LAYOUT = "see docs/formats.md, n-best lists"
 
 
-class Listed(msgspec.Struct, frozen=True):
+class _List(NamedTuple):
     """One line of a file of n-best lists."""
 
     file: str
@@ -34,67 +34,50 @@ class Listed(msgspec.Struct, frozen=True):
     scores: tuple[float, ...] | None
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One line of what is written: a response, as `troth nlg` reads it, with the reasons for it."""
+class RerankSummary(msgspec.Struct, frozen=True):
+    """How the chosen responses differ from the likeliest ones."""
 
-    dialogue: str
-    turn: int
-    response: str
-    choice: int
-    fidelity: int
-    acts: int
-    reasons: Any
-
-
-class Summary(msgspec.Struct, frozen=True):
     turns: int
-    changed: int  # another one than the likeliest (or the first, without scores)
+    changed: int  # not the likeliest (or the first, without scores)
     faithful: int  # true to all acts that could be judged
-    without_acts: int  # nothing to judge by: the likeliest was taken
+    without_acts: int  # no act to judge by: the likeliest was taken
     signature: str
-    notes: tuple[str, ...] = ()  # what the user should know besides
+    notes: tuple[str, ...] = ()
 
 
 def rerank_file(
-    gold: str,
-    nbest: str,
-    out: str,
+    gold: Path,
+    nbest: Path,
+    out: Path,
     nli: Nli,
     *,
     gated: bool = False,
     augment: Augment = "never",
-    schema: str | None = None,
+    schema: Path | Schema | None = None,
     format: str | None = None,
-    progress: Progress | None = None,
-) -> Summary:
-    """Choose from each list of `nbest` by the acts of gold's system turns, and write the choices to the new file `out`.
+) -> RerankSummary:
+    """Chooses from each list of `nbest` by the acts of gold's system turns, and writes the choices to the file `out`.
 
-    Everything is checked before the model is asked. What it said is in its cache, if it has one: a killed run goes on.
+    Everything is checked before the model is asked. Its answers are in its cache, if it has one, so a killed run can be
+    continued.
     """
-    lists = read(nbest)
-    schemas = readers.schema(schema) if schema else readers.schema_beside(gold)
-    if schemas is None:
-        raise UserError("no schema.json beside it", file=gold, hint="name it with --schema FILE")
-    units = _units(gold, format, schemas, lists)
-    turns = [_nbest(units[key], listed) for key, listed in lists.items()]
-    keys = list(lists)
-    choices: list[Choice] = []
-    with new_file(out) as file:
-        for start in range(0, len(turns), CHUNK):
-            made = rerank_all(turns[start : start + CHUNK], nli, gated=gated, augment=augment)
-            for (dialogue, turn), one in zip(keys[start : start + CHUNK], made, strict=True):
-                row = Row(dialogue, turn, one.response, one.choice, one.fidelity, one.acts, one.reasons)
-                file.write(msgspec.json.encode(row) + b"\n")
-            choices += made
-            if progress is not None:
-                progress(len(choices), len(turns))
-    described = descriptions(schemas)
-    rule = recipe(nli, gated=gated, augment=augment, descriptions=described)
-    return _summary(choices, f"RERANK|{rule}|n:{len(choices)}|v:{__version__}", lacking(described))
+    lists = read(path_of(nbest))
+    known = corpus.read(gold, schema, format=format)
+    turns = _matched(lists, known)
+    with new_file(path_of(out)) as file:
+        choices = rerank_all(turns.values(), nli, gated=gated, augment=augment)
+        for (dialogue, turn), one in zip(turns, choices, strict=True):
+            row = {"dialogue": dialogue, "turn": turn, "response": one.response, "choice": one.choice}
+            rest = {"fidelity": one.fidelity, "acts": one.acts, "reasons": one.reasons}
+            file.write(msgspec.json.encode(row | rest) + b"\n")
+    described = corpus.descriptions(known.schema)
+    recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
+    notes = [*corpus.lacking(described), *corpus.shortened(nli)]
+    return _summary(choices, signature("rerank", recipe, n=len(choices)), notes)
 
 
-def _summary(choices: list[Choice], signature: str, notes: list[str]) -> Summary:
-    return Summary(
+def _summary(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
+    return RerankSummary(
         turns=len(choices),
         changed=sum(one.choice != one.likeliest for one in choices),
         faithful=sum(one.acts > 0 and one.fidelity == one.acts for one in choices),
@@ -104,36 +87,32 @@ def _summary(choices: list[Choice], signature: str, notes: list[str]) -> Summary
     )
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def read(path: str) -> dict[Key, Listed]:
+def read(path: str) -> dict[Key, _List]:
     """A file of n-best lists, by dialogue and turn."""
-    found: dict[Key, Listed] = {}
+    lists: dict[Key, _List] = {}
     for document in source.documents(path):
         try:
             for line, record in lines(document):
                 with where(line=line):
-                    dialogue = text(field(record, "dialogue", "the object"), "'dialogue'")
-                    turn = whole(field(record, "turn", "the object"), "'turn'")
-                with where(line=line, dialogue=dialogue, turn=turn):
-                    if (dialogue, turn) in found:
-                        raise UserError(f"stands already on line {found[dialogue, turn].line}", hint="remove one")
-                    found[dialogue, turn] = _listed(document.name, line, record)
+                    key = (text(field(record, "dialogue"), "'dialogue'"), whole(field(record, "turn"), "'turn'"))
+                with where(line=line, dialogue=key[0], turn=key[1]):
+                    if key in lists:
+                        raise UserError(f"has a list already on line {lists[key].line}", hint="remove one")
+                    lists[key] = _list(document.name, line, record)
         except UserError as error:
             raise error.at(file=document.name, hint=LAYOUT) from error
-    return found
+    return lists
 
 
-def _listed(file: str, line: int, record: Mapping[str, Any]) -> Listed:
-    items = sequence(field(record, "candidates", "the object"), "'candidates'")
+def _list(file: str, line: int, record: Mapping[str, Any]) -> _List:
+    items = sequence(field(record, "candidates"), "'candidates'")
     if not items:
         raise UserError("'candidates' is empty", hint="give one or more, or leave the turn out")
     texts, scores = zip(*map(_candidate, items), strict=True)
-    given = [score for score in scores if score is not None]
-    if given and len(given) < len(scores):
+    numbers = [score for score in scores if score is not None]
+    if numbers and len(numbers) < len(scores):
         raise UserError("some candidates have a score and some have none", hint="score all of them, or none")
-    return Listed(file, line, texts, tuple(given) or None)
+    return _List(file, line, texts, tuple(numbers) or None)
 
 
 def _candidate(item: object) -> tuple[str, float | None]:
@@ -142,9 +121,7 @@ def _candidate(item: object) -> tuple[str, float | None]:
     if not isinstance(item, dict):
         raise UserError(f'a candidate is {shown(item)}, not text or {{"text": …, "score": …}}')
     said = text(field(item, "text", "a candidate"), "a candidate's 'text'")
-    unknown = next((key for key in item if key not in ("text", "score")), None)
-    if unknown is not None:
-        raise UserError(f"a candidate has '{unknown}'", hint=near(unknown, ("text", "score")) or "known: text, score")
+    known_keys(item, ("text", "score"))
     score = item.get("score")
     if score is None:
         return said, None
@@ -156,41 +133,27 @@ def _candidate(item: object) -> tuple[str, float | None]:
         raise UserError("a score is not a finite number", hint="leave out candidates that have none") from None
 
 
-def _units(gold: str, format: str | None, schema: Schema, lists: Mapping[Key, Listed]) -> dict[Key, Unit]:
-    """Gold's system turns that lists were given for; a list for any other turn is an error."""
-    wanted = {dialogue for dialogue, _ in lists}
-    found: dict[Key, Unit] = {}
-    names: list[str] = []
-    for file, dialogue in distinct(gold, format):
-        names.append(dialogue.id)
-        if dialogue.id in wanted:
-            try:
-                found |= {(unit.dialogue, unit.turn): unit for unit in sgsacc.units(dialogue, schema)}
-            except UserError as error:
-                raise error.at(file=file) from error
-    for key, listed in lists.items():
-        if key not in found:
-            raise _unknown(key, listed, names)
-    return found
+def _matched(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nbest]:
+    """Each list with the acts of its turn; a list for a turn that gold does not have is an error."""
+    turns = {(turn.dialogue, turn.turn): turn for turn in gold.turns}
+    names = [dialogue.id for dialogue in gold.dialogues]
+    matched: dict[Key, Nbest] = {}
+    for key, one in lists.items():
+        with _placed(one, key):
+            if key[0] not in names:
+                hint = near(key[0], names) or "do gold and lists belong together?"
+                raise UserError("gold has no such dialogue", hint=hint)
+            if key not in turns:
+                hint = "turns count from 0, the user's and the system's"
+                raise UserError("gold has no such system turn", hint=hint)
+            matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores)
+    return matched
 
 
-def _unknown(key: Key, listed: Listed, names: list[str]) -> UserError:
-    dialogue, turn = key
-    if dialogue not in names:
-        what, hint = "gold has no such dialogue", near(dialogue, names) or "do gold and lists belong together?"
-    else:
-        what, hint = "gold has no such system turn", "turns count from 0, the user's and the system's"
-    return UserError(f"line {listed.line}: {what}", file=listed.file, dialogue=dialogue, turn=turn, hint=hint)
-
-
-def _nbest(unit: Unit, listed: Listed) -> Nbest:
+@contextmanager
+def _placed(one: _List, key: Key) -> Iterator[None]:
     try:
-        return Nbest(listed.candidates, unit.due, unit.previous, listed.scores)
-    except UserError as error:  # what the list itself is: too many scores, one that is no number
-        raise UserError(
-            f"line {listed.line}: {error.what}",
-            file=listed.file,
-            dialogue=unit.dialogue,
-            turn=unit.turn,
-            hint=error.hint,
-        ) from error
+        with where(line=one.line, dialogue=key[0], turn=key[1]):
+            yield
+    except UserError as error:
+        raise error.at(file=one.file) from error

@@ -46,35 +46,36 @@ def slot_of(act: Act, service: Service) -> SlotSchema | None:
 
 
 def is_boolean(slot: SlotSchema) -> bool:
+    """Whether the only possible values are True and False."""
     return bool(slot.possible_values) and {value.lower() for value in slot.possible_values} == {"true", "false"}
 
 
 def fingerprint(schema: Schema) -> str:
-    """Short, of all that a schema gives references and tampered values: names, descriptions, possible values."""
-    told = [
+    """A short hash of all that references and tampered values take from a schema: names, descriptions, values."""
+    parts = [
         (name, [(s.name, s.description, s.is_categorical, s.possible_values) for s in service.slots],
          [(intent.name, intent.description) for intent in service.intents])
         for name, service in sorted(schema.items())
     ]  # fmt: skip
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:8]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
 def words(name: str) -> str:
-    """A slot's or an intent's name as words: `kids_friendly` and `ReserveRestaurant` alike."""
+    """The name of a slot or an intent as words: of `kids_friendly` and of `ReserveRestaurant`."""
     return " ".join(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").split())
 
 
 def description(act: Act, service: Service) -> str:
-    """What the schema says of the act's slot: the middle part of an augmented premise. Empty where it says nothing.
+    """The description of the act's slot: the middle part of an augmented premise. Empty where there is none.
 
-    An offered intent has none: what the schema says of it is the value itself, and a premise must not give that away.
+    An offered intent has none: its description is the value itself, and a premise must not give that away.
     """
     slot = slot_of(act, service)
     return _trim(slot.description) if slot else ""
 
 
 def candidates(act: Act, service: Service) -> tuple[str, ...]:
-    """The act as sentences; none where no rule applies. Raises nothing: an undeclared slot goes by its name."""
+    """The act as candidate sentences; none where no rule applies. A slot that no schema declares goes by its name."""
     if act.act in FIXED:
         return FIXED[act.act]
     if not act.slot:
@@ -106,8 +107,8 @@ def _boolean(name: str, *, yes: bool) -> tuple[str, ...]:
 
 
 def _offers(values: Sequence[str], service: Service) -> tuple[str, ...]:
-    told = [_intent(value, service) for value in values]
-    described = [f"Offer to {_lower_first(text)}" for text in told if text]
+    descriptions = [_intent(value, service) for value in values]
+    described = [f"Offer to {_lower_first(text)}" for text in descriptions if text]
     return tuple(dict.fromkeys([*described, f"Offer to {_listed([words(value).lower() for value in values])}"]))
 
 
@@ -120,7 +121,7 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _trim(text: str) -> str:
-    """Without the mark at its end, since more words follow."""
+    """Text without the punctuation at its end, since more words follow."""
     return text.strip().rstrip(".?! ")
 
 

@@ -7,29 +7,44 @@ Three things are not in the paper's section 3, and the recipe names them:
 
 - Of equally likely ones, or where no likelihoods are given, the one that comes closest to entailing its acts wins: the
   highest sum of probabilities of entailment; then the first.
-
-- `augment="retry"` asks once more in context where the response alone fails, as the metric does (section 2.1;
-  `troth.responses.sgsacc`). A value of the user's words may then make up for one that the response lacks.
-- `gated`: every value that is said as it stands must stand in the response, too (`tamper.present`).
+- `augment="retry"` asks again in context where the response alone fails, as the metric does (section 2.1;
+  `troth.responses.sgsacc`). A value in the user's words may then make up for one that the response lacks.
+- `gated`: every value that is said as it is must stand in the response, too (`tamper.present`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.records import Act, Dialogue, Frame, Schema, Turn
-from troth.models import Nli, Verdict
+from troth.core.records import Act, Schema
+from troth.models import Entailment, Nli
 from troth.responses import references, sgsacc, tamper
-from troth.responses.sgsacc import Answer, Augment, Due
+from troth.responses.sgsacc import Answer, Augment, DueAct, due_act
 
-CHUNK = 256  # turns whose pairs are asked together
+ALWAYS = {"always": True}
 
-Progress = Callable[[int, int], None]  # turns done, turns there are
+
+@dataclass(frozen=True, kw_only=True)
+class RerankRecipe:
+    """What changes the choice."""
+
+    rule: str = field(metadata=ALWAYS)  # any, any+present (gated)
+    refs: str = field(default=references.RULES, metadata=ALWAYS)
+    descriptions: str = field(default="schema", metadata={"rule": "desc"})  # `part`, `none`: the schema lacks them
+    augment: Augment | None = None
+    ties: str = field(default="likelihood+entailment", metadata=ALWAYS)
+    nli: str = ""
+
+    @classmethod
+    def of(cls, nli: Nli, *, gated: bool, augment: Augment, descriptions: str = "schema") -> RerankRecipe:
+        rule = "any+present" if gated else "any"
+        return cls(rule=rule, descriptions=descriptions, augment=augment, nli=nli.name)
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -50,6 +65,8 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
+    """One response to choose from, with its points."""
+
     text: str
     score: float | None
     fidelity: int
@@ -57,7 +74,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What was chosen, and why: every candidate with its points."""
+    """The chosen response, and why: every candidate with its points."""
 
     response: str
     choice: int  # which candidate, from 0
@@ -68,10 +85,10 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Nbest(msgspec.Struct, frozen=True):
-    """One turn: what may be said, what is to be said, what was said before."""
+    """One turn: the responses to choose from, the acts to express, and the turn before."""
 
     candidates: tuple[str, ...]
-    due: tuple[Due, ...]
+    acts: tuple[DueAct, ...]
     previous: str = ""
     scores: tuple[float, ...] | None = None  # likelihoods in any unit, higher is likelier
 
@@ -98,50 +115,79 @@ def rerank(
     gated: bool = False,
     augment: Augment = "never",
 ) -> Choice:
-    """The candidate that is true to most acts. `acts`: what is to be said, by service; `previous`: the turn before."""
-    listed = Nbest(tuple(candidates), due(acts, schema), previous, None if scores is None else tuple(scores))
+    """Chooses the candidate that is true to most acts.
+
+    `acts`: what is to be said, by service. `previous`: the turn before. `scores`: likelihoods of the candidates.
+
+    >>> from troth import demo, models, readers
+    >>> acts = {"Stays_1": [Act("OFFER", "hotel_name", ("Lantern Rooms",))]}
+    >>> schema = readers.schema(demo.path("gold"))
+    >>> rerank(["Sure.", "The hotel name is Lantern Rooms."], acts, schema, models.nli("fake")).choice
+    1
+    """
+    listed = Nbest(tuple(candidates), due_acts(acts, schema), previous, None if scores is None else tuple(scores))
     return rerank_all([listed], nli, gated=gated, augment=augment)[0]
 
 
-def rerank_all(
-    turns: Iterable[Nbest],
-    nli: Nli,
-    *,
-    gated: bool = False,
-    augment: Augment = "never",
-    progress: Progress | None = None,
-) -> list[Choice]:
-    """Many turns at once: the model gets them in large batches."""
-    turns = list(turns)
-    made: list[Choice] = []
-    for start in range(0, len(turns), CHUNK):
-        made += _chosen(turns[start : start + CHUNK], nli, gated, augment)
-        if progress is not None:
-            progress(len(made), len(turns))
-    return made
+def rerank_all(turns: Iterable[Nbest], nli: Nli, *, gated: bool = False, augment: Augment = "never") -> list[Choice]:
+    """Chooses for many turns at once: the model gets them in large batches."""
+    return [
+        choice
+        for part in sgsacc.batches(list(turns), "reranking")
+        for choice in _choices(part, nli, gated=gated, augment=augment)
+    ]
 
 
-def due(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[Due, ...]:
+def due_acts(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[DueAct, ...]:
     """Acts with their services; a service or a slot that the schema lacks is an error."""
-    frames = tuple(Frame(service, acts=tuple(listed)) for service, listed in acts.items())
-    try:
-        (unit,) = sgsacc.units(Dialogue("", (Turn("SYSTEM", frames=frames),)), schema)
-    except UserError as error:
-        raise UserError(error.what, hint=error.hint) from error
-    return unit.due
+    return tuple(due_act(act, service, schema) for service, listed in acts.items() for act in listed)
 
 
-def recipe(
-    nli: Nli,
-    *,
-    gated: bool = False,
-    augment: Augment = "never",
-    descriptions: str = "schema",
-) -> str:
-    """Whatever moves the choice: a part of signatures. `descriptions`: none or part, where the schema lacks them."""
-    marks = ["rule:any+present" if gated else "rule:any", f"refs:{references.RULES}"]
-    marks += [f"desc:{descriptions}"] if descriptions != "schema" else []
-    return "|".join([*marks, f"augment:{augment}", "ties:likelihood+entailment", f"nli:{nli.name}"])
+def _choices(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment) -> Iterator[Choice]:
+    judged = [[due for due in turn.acts if references.candidates(*due)] for turn in turns]
+    questions = [
+        sgsacc.question(due, text, turn.previous)
+        for turn, acts in zip(turns, judged, strict=True)
+        for text in turn.candidates
+        for due in acts
+    ]
+    answers = iter(sgsacc.ask(nli, questions, augment=augment))
+    return (_choice(turn, acts, answers, gated) for turn, acts in zip(turns, judged, strict=True))
+
+
+def _choice(turn: Nbest, judged: Sequence[DueAct], answers: Iterator[Answer], gated: bool) -> Choice:
+    scores: Sequence[float | None] = turn.scores or [None] * len(turn.candidates)
+    candidates = []
+    for text, score in zip(turn.candidates, scores, strict=True):
+        pairs = zip(judged, islice(answers, len(judged)), strict=True)
+        acts = tuple(_reason(due, answer, text, gated) for due, answer in pairs)
+        candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts))
+    likely = [0.0 if score is None else score for score in scores]
+    close = [math.fsum(act.entailment for act in one.acts) for one in candidates]
+    places = range(len(candidates))
+    best = max(places, key=lambda place: (candidates[place].fidelity, likely[place], close[place]))  # the first of ties
+    likeliest = max(places, key=likely.__getitem__)
+    chosen = candidates[best]
+    return Choice(chosen.text, best, likeliest, chosen.fidelity, len(judged), tuple(candidates))
+
+
+def _reason(due: DueAct, answer: Answer, text: str, gated: bool) -> Reason:
+    act, service = due
+    present = tamper.present(act, service, text)
+    faithful = answer.entailed and (present or not gated)
+    reference, context, said = _best(references.candidates(*due), answer)
+    return Reason(
+        service.name, act.act, act.slot, act.values, faithful, answer.entailed, present, reference, context, *said
+    )
+
+
+def _best(candidates: Sequence[str], answer: Answer) -> tuple[str, bool, Entailment]:
+    """What is entailed comes first, then what comes closest to it; of equal ones the first, and without context."""
+    pairs = [(*pair, False) for pair in zip(candidates, answer.plain, strict=True)]
+    if answer.augmented:
+        pairs += [(*pair, True) for pair in zip(candidates, answer.augmented, strict=True)]
+    reference, said, context = max(pairs, key=lambda item: (item[1].entailed, item[1].entailment))
+    return reference, context, said
 
 
 def _finite(score: float) -> bool:
@@ -149,49 +195,3 @@ def _finite(score: float) -> bool:
         return math.isfinite(score)
     except OverflowError:  # an integer that no float can hold
         return False
-
-
-def _chosen(turns: Sequence[Nbest], nli: Nli, gated: bool, augment: Augment) -> list[Choice]:
-    judged = [[one for one in turn.due if references.candidates(*one)] for turn in turns]
-    questions = [
-        sgsacc.question(one, text, turn.previous)
-        for turn, listed in zip(turns, judged, strict=True)
-        for text in turn.candidates
-        for one in listed
-    ]
-    answers = iter(sgsacc.ask(nli, questions, augment=augment))
-    return [_choice(turn, listed, answers, gated) for turn, listed in zip(turns, judged, strict=True)]
-
-
-def _choice(turn: Nbest, judged: Sequence[Due], answers: Iterable[Answer], gated: bool) -> Choice:
-    answers = iter(answers)
-    scores: Sequence[float | None] = turn.scores or [None] * len(turn.candidates)
-    made = []
-    for text, score in zip(turn.candidates, scores, strict=True):
-        pairs = zip(judged, islice(answers, len(judged)), strict=True)
-        acts = tuple(_reason(one, answer, text, gated) for one, answer in pairs)
-        made.append(Candidate(text, score, sum(act.faithful for act in acts), acts))
-    likely = [0.0 if score is None else score for score in scores]
-    close = [math.fsum(act.entailment for act in one.acts) for one in made]
-    places = range(len(made))
-    best = max(places, key=lambda place: (made[place].fidelity, likely[place], close[place]))  # the first of equal ones
-    likeliest = max(places, key=likely.__getitem__)
-    return Choice(made[best].text, best, likeliest, made[best].fidelity, len(judged), tuple(made))
-
-
-def _reason(one: Due, answer: Answer, text: str, gated: bool) -> Reason:
-    present = tamper.present(one.act, one.service, text)
-    reference, context, verdict = _best(references.candidates(*one), answer)
-    return Reason(
-        one.service.name, one.act.act, one.act.slot, one.act.values, answer.entailed and (present or not gated),
-        answer.entailed, present, reference, context, *verdict,
-    )  # fmt: skip
-
-
-def _best(candidates: Sequence[str], answer: Answer) -> tuple[str, bool, Verdict]:
-    """What is entailed comes first, then what comes closest to it; of equal ones the first, and without context."""
-    found = [(*pair, False) for pair in zip(candidates, answer.plain, strict=True)]
-    if answer.augmented:
-        found += [(*pair, True) for pair in zip(candidates, answer.augmented, strict=True)]
-    reference, verdict, context = max(found, key=lambda item: (item[1].entailed, item[1].entailment))
-    return reference, context, verdict

@@ -12,28 +12,29 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from troth.core.records import Act, Dialogue, Service
 from troth.responses.references import COUNT, INTENT, is_boolean, slot_of
 
-Kind = Literal["name", "time", "date", "count", "number", "price", "category", "boolean", "intent", "request", "act"]
+ActKind = Literal["name", "time", "date", "count", "number", "price", "category", "boolean", "intent", "request", "act"]
+KINDS: tuple[ActKind, ...] = get_args(ActKind)
 
 NUMBERS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
-DRAWS = 16  # how often a value is drawn blindly before all are looked at
+DRAWS = 16  # how many values are drawn and tested before all are looked at
 Values = tuple[tuple[str, ...], tuple[str, ...]]  # as said, and canonical
 Pool = Mapping[tuple[str, str], Sequence[Values]]  # by service and slot, in order
 
 _PRICE = re.compile(r"price|fare|cost|rent|balance|amount|fee|fees|budget|total", re.IGNORECASE)
 
 
-def kind(act: Act, service: Service) -> Kind:
-    """What sort of value the act carries: entailment is easy for some and hard for others."""
+def kind(act: Act, service: Service) -> ActKind:
+    """The kind of value that the act carries: entailment is easy for some kinds and hard for others."""
     if act.act == "REQUEST":
         return "request"
     if act.act == "INFORM_COUNT" and act.slot == COUNT.name:
@@ -59,22 +60,22 @@ def kind(act: Act, service: Service) -> Kind:
 
 
 def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
-    """Every value that the systems' acts give a slot, sorted: the order of the dialogues moves no draw."""
-    found: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
+    """All values that the system's acts give each slot, sorted: the order of the dialogues changes no draw."""
+    values: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
     for dialogue in dialogues:
         for turn in dialogue.turns:
             if turn.speaker == "SYSTEM":
                 for frame in turn.frames:
                     for act in frame.acts:
                         if act.slot and act.values and act.act != "REQUEST":
-                            found[frame.service, act.slot][act.values, act.canonical_values] = None
-    return {key: sorted(values) for key, values in found.items()}
+                            values[frame.service, act.slot][act.values, act.canonical_values] = None
+    return {key: sorted(some) for key, some in values.items()}
 
 
 def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
     """The act with another value; None where it has no value, or no other is known.
 
-    `said` are the turn's acts: a value that the turn gives this slot in another act is true, too, and not taken.
+    `said`: the turn's acts. A value that the turn gives this slot in another act is true as well, and not taken.
     """
     what = kind(act, service)
     if what in ("request", "act"):
@@ -88,13 +89,13 @@ def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, sa
     def fits(values: Values) -> bool:
         return len(values[0]) == width and not any(same(values, other) for other in true)
 
-    # A corpus has thousands of names: nearly every one will do, so one is drawn and tested, and not all of them.
+    # A corpus has thousands of names, and nearly every one will do: drawing and testing is faster than testing all.
     drawn = (rng.choice(choices) for _ in range(DRAWS if choices else 0))
-    found = next(filter(fits, drawn), None)
-    if found is None:  # few will do, or none: those are looked for
+    other = next(filter(fits, drawn), None)
+    if other is None:  # few will do, or none: test all
         left = [values for values in choices if fits(values)]
-        found = rng.choice(left) if left else None
-    return _with(act, *found) if found is not None else None
+        other = rng.choice(left) if left else None
+    return _with(act, *other) if other is not None else None
 
 
 def same(values: Values, act: Act) -> bool:
@@ -104,23 +105,23 @@ def same(values: Values, act: Act) -> bool:
 
 
 def stands(value: str, canonical: Sequence[str], text: str) -> bool:
-    """Whether a value stands in the text: as said, as a number word or digit, or in a canonical form.
+    """Whether a value is in the text: as said, as a number word or digit, or in a canonical form.
 
-    A number does not stand inside another: neither 1 nor 30 in "1:30", nor 200 in "1,200".
+    A part of a number does not count: neither 1 nor 30 in "1:30", nor 200 in "1,200".
     """
     text = " ".join(text.lower().split())
     return any(re.search(whole(form), text) for form in _forms((value,), tuple(canonical)))
 
 
 def whole(form: str) -> str:
-    """A pattern for a form of a value that is no part of another word or number."""
+    """A regular expression for a form of a value that is not part of another word or number."""
     if form[:1].isdigit() or form[-1:].isdigit():
         return rf"(?<!\w)(?<!\d[.,:]){re.escape(form)}(?!\w)(?![.,:]\d)"
     return rf"(?<!\w){re.escape(form)}(?!\w)"
 
 
 def present(act: Act, service: Service, text: str) -> bool:
-    """The rule with no model: every value that should be said as it is stands in the text.
+    """Whether every value that is said as it is stands in the text: the rule that needs no model.
 
     Booleans, offered intents, acts without values and the value "None" (subtitles: None is said as "no subtitles") are
     accepted: there is nothing to look for.
@@ -133,7 +134,7 @@ def present(act: Act, service: Service, text: str) -> bool:
 
 
 def _choices(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
-    """What the act's values may become, and how many of them there must be."""
+    """The values to choose from, and how many the act must have."""
     if act.act == "INFORM_COUNT":
         return [((str(n),), ()) for n in range(1, 13)], 1
     if act.act == "OFFER_INTENT":

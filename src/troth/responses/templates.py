@@ -11,24 +11,28 @@ its text:
     INFORM_COUNT!!intent!!count!!@
 
 In the text, each @ stands for a value, in order. The intent is that of the frame's service call; for OFFER_INTENT, the
-one that is offered. Of a key that stands there twice, the last counts. All that is as in the authors' generator, and so
-is the order of a turn's sentences: SELECT, INFORM_COUNT, NOTIFY_SUCCESS, NOTIFY_FAILURE, INFORM, REQUEST, CONFIRM, then
-the others, each in the order of the acts; a frame that confirms begins with "Please confirm the following details:".
+one that is offered. Of a repeated key, the last line counts. All that is as in the authors' generator, and so is the
+order of a turn's sentences: SELECT, INFORM_COUNT, NOTIFY_SUCCESS, NOTIFY_FAILURE, INFORM, REQUEST, CONFIRM, then the
+others, each in the order of the acts; a frame that confirms begins with "Please confirm the following details:".
 
-Theirs fails where there is no template. Ours leaves the act out and says so; where nothing that confirms is left, the
-phrase is left out, too. Nor does it mind a service without a file.
+Their generator fails where there is no template or no file for a service. Ours leaves the act out and reports it; where
+nothing that confirms is left, the phrase is left out, too.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from troth.core import names
 from troth.core.errors import UserError, near
 from troth.core.records import Act, Frame, Turn
+from troth.responses import corpus
+from troth.storage.files import new_file
 
 ENDING = ".tsv"
 VALUE, SEPARATOR = "@", "!!"
@@ -41,7 +45,7 @@ Templates = dict[str, dict[str, str]]  # service to key to text
 
 
 class Sentence(NamedTuple):
-    """An act in words; None where no template is there for it."""
+    """An act in words; the text is None where there is no template for it."""
 
     service: str
     act: Act
@@ -49,9 +53,58 @@ class Sentence(NamedTuple):
     text: str | None
 
 
-class Response(NamedTuple):
+class TemplateResponse(NamedTuple):
+    """The response to a turn, empty if no act has a template, and the acts that have none."""
+
     text: str
     lacking: tuple[Sentence, ...]
+
+
+class MissingTemplate(msgspec.Struct, frozen=True):
+    """A template that acts of gold need and that does not exist."""
+
+    service: str
+    key: str
+    acts: int
+    hint: str | None
+
+
+class TemplateSummary(msgspec.Struct, frozen=True):
+    """How many responses were written, and what they leave out."""
+
+    responses: int
+    partial: int  # responses that leave out an act
+    silent: int  # turns without any template: no response is written
+    without_acts: int  # turns without acts
+    acts: int
+    lacking: list[MissingTemplate]  # the most frequent first
+
+
+def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: str | None = None) -> TemplateSummary:
+    """Writes a response for each of gold's system turns to the new file `out`, in the layout that `nlg` reads."""
+    known = read(names.path_of(folder))
+    count: Counter[str] = Counter()
+    lacking: Counter[tuple[str, str]] = Counter()
+    with new_file(names.path_of(out)) as file:
+        for _, dialogue in corpus.distinct(gold, format):
+            for number, turn in enumerate(dialogue.turns):
+                if turn.speaker != "SYSTEM":
+                    continue
+                acts = sum(len(frame.acts) for frame in turn.frames)
+                made = response(turn, known)
+                lacking.update((sentence.service, sentence.key) for sentence in made.lacking)
+                count.update(acts=acts, without_acts=not acts, silent=bool(acts and not made.text))
+                if made.text:
+                    count.update(responses=1, partial=bool(made.lacking))
+                    row = {"dialogue": dialogue.id, "turn": number, "response": made.text}
+                    file.write(msgspec.json.encode(row) + b"\n")
+        if not count["responses"]:
+            hint = "are these its services?"
+            raise UserError("no act of its system turns has a template", file=names.path_of(gold), hint=hint)
+    ranked = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
+    absent = [MissingTemplate(*place, acts, _hint(*place, known)) for place, acts in ranked]
+    totals = {name: count[name] for name in ("responses", "partial", "silent", "without_acts", "acts")}
+    return TemplateSummary(**totals, lacking=absent)
 
 
 def read(folder: str) -> Templates:
@@ -60,12 +113,12 @@ def read(folder: str) -> Templates:
     try:
         if not place.is_dir():
             raise UserError("no such folder", file=folder, hint="name the folder with the services' .tsv files")
-        found = {file.stem: _file(file) for file in sorted(place.glob(f"*{ENDING}"))}
+        templates = {file.stem: _file(file) for file in sorted(place.glob(f"*{ENDING}"))}
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=error.filename or folder) from error
-    if not found:
-        raise UserError(f"no {ENDING} file in this folder", file=folder, hint="one a service, such as Hotels_2.tsv")
-    return found
+    if not templates:
+        raise UserError(f"no {ENDING} file in this folder", file=folder, hint="one per service, such as Hotels_2.tsv")
+    return templates
 
 
 def _file(file: Path) -> dict[str, str]:
@@ -73,7 +126,7 @@ def _file(file: Path) -> dict[str, str]:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise UserError("not valid UTF-8", file=str(file), hint="save it as UTF-8") from error
-    made = {}
+    texts = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -81,8 +134,8 @@ def _file(file: Path) -> dict[str, str]:
         problem = _problem(key, text)
         if problem is not None:
             raise UserError(f"line {number}: {problem}", file=str(file), hint="see docs/formats.md, templates")
-        made[key] = text
-    return made
+        texts[key] = text
+    return texts
 
 
 def _problem(key: str, text: str) -> str | None:
@@ -94,7 +147,7 @@ def _problem(key: str, text: str) -> str | None:
 
 
 def key(act: Act, frame: Frame) -> str:
-    """What the act's template is found by."""
+    """The key of the act's template."""
     marks = VALUE * len(act.values)
     if act.act in BY_INTENT:
         parts = [act.act, *filter(None, [_intent(act, frame)])]
@@ -108,35 +161,32 @@ def key(act: Act, frame: Frame) -> str:
 def sentences(frame: Frame, templates: Templates) -> list[Sentence]:
     """The frame's acts in words, in the order in which they are said."""
     known = templates.get(frame.service, {})
-    made = []
-    for act in sorted(frame.acts, key=lambda act: ORDER.index(act.act) if act.act in ORDER else len(ORDER)):
-        name = key(act, frame)
-        made.append(Sentence(frame.service, act, name, _filled(known[name], act) if name in known else None))
-    return made
+    acts = sorted(frame.acts, key=lambda act: ORDER.index(act.act) if act.act in ORDER else len(ORDER))
+    keyed = [(act, key(act, frame)) for act in acts]
+    return [Sentence(frame.service, act, k, _filled(known[k], act) if k in known else None) for act, k in keyed]
 
 
-def response(turn: Turn, templates: Templates) -> Response:
-    """What the turn says by its templates, and the acts that have none; an empty text if none has."""
-    said: list[str] = []
+def response(turn: Turn, templates: Templates) -> TemplateResponse:
+    """The response to a turn by its templates."""
+    texts: list[str] = []
     lacking: list[Sentence] = []
     for frame in turn.frames:
-        made = sentences(frame, templates)
-        texts = [sentence.text for sentence in made if sentence.text is not None]
-        if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in made):
-            said.append(CONFIRM)
-        said += texts
-        lacking += [sentence for sentence in made if sentence.text is None]
-    return Response(" ".join(said), tuple(lacking))
+        said = sentences(frame, templates)
+        if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in said):
+            texts.append(CONFIRM)
+        texts += [sentence.text for sentence in said if sentence.text is not None]
+        lacking += [sentence for sentence in said if sentence.text is None]
+    return TemplateResponse(" ".join(texts), tuple(lacking))
 
 
 def fingerprint(templates: Templates) -> str:
-    """A short hash of all texts under their keys: whatever moves what is said."""
-    told = [(service, sorted(texts.items())) for service, texts in sorted(templates.items())]
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:8]
+    """A short hash of all texts under their keys."""
+    parts = [(service, sorted(texts.items())) for service, texts in sorted(templates.items())]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-def hint(service: str, key: str, templates: Templates) -> str | None:
-    """What may have been meant where a template is lacking."""
+def _hint(service: str, key: str, templates: Templates) -> str | None:
+    """The nearest key or service where a template is lacking."""
     known = templates.get(service)
     return near(service, templates) if known is None else near(key, known)
 

@@ -84,6 +84,9 @@ class ActView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     plain: tuple[float, ...] | None = None  # entailment, neutral, contradiction
     augmented: tuple[float, ...] | None = None  # the same in context, where it was asked again
     excluded: str | None = None  # why validation leaves it out
+    kind: str = ""  # of the value: name, time, boolean, …
+    entailed_plain: bool | None = None  # the verdict without the retry in context
+    present: bool | None = None  # whether its values stand in the response; None: no model was asked
 
 
 class AnswerView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -123,6 +126,7 @@ class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     values: dict[str, float] = {}  # by metric
     faithful: dict[str, bool] = {}  # what a calibration says, by metric
     probability: dict[str, float] = {}
+    reasons: dict[str, str] = {}  # why there is no value, by metric
 
 
 class Header(msgspec.Struct, frozen=True):
