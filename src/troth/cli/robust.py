@@ -2,151 +2,121 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from troth.cli import options, show
 from troth.core import table as tables
-from troth.core.errors import UserError
+from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from troth.core.score import Score
-    from troth.robustness.checkdst import Robustness
-    from troth.robustness.sgdx import Sensitivity
+    from troth.storage.result import Result
+
+CHART = "(.svg, .png, .html)"
+
+
+def _choice(flag: str, choices: Sequence[str], help: str) -> Callable[[options.F], options.F]:
+    return click.option(flag, type=click.Choice(list(choices)), default=choices[0], show_default=True, help=help)
+
+
+def _several(name: str, metavar: str, type: click.Path = options.FILE) -> Callable[[options.F], options.F]:
+    return click.argument(name, nargs=-1, required=True, metavar=metavar, type=type)
+
+
+_NAME = options.option("--name", "NAME", "Name of the system in tables.", default="system")
+_UNIT = options.option(
+    "--unit", "NAME", "What is right or wrong as a whole: frame or turn. Default: the profile's.",
+    type=options.Names(also=CHOICES["unit"]),
+)  # fmt: skip
+_MISSING = options.option(
+    "--missing", "RULE", "Missing predictions score zero, or are left out (skip).",
+    type=options.Names(also=CHOICES["missing"]),
+)  # fmt: skip
 
 
 @click.group(no_args_is_help=True)
 def robust() -> None:
-    """Is a tracker steady when the user, or the schema, says the same otherwise?"""
+    """Robustness of a tracker to rewording by the user and of the schema."""
 
 
 @robust.command(no_args_is_help=True)
-@click.argument("original", metavar="ORIG")
-@click.argument("perturbed", nargs=-1, required=True, metavar="NAME=PATH...")
-@click.option("--name", default="system", show_default=True, help="What the system is called in tables.")
+@click.argument("original", metavar="ORIG", type=options.FILE)
+@_several("perturbed", "NAME=PATH...")
+@_NAME
 @options.PROFILE
+@_UNIT
+@_MISSING
 @options.SCHEMA
-@click.option("--nohf", type=click.Choice(["default", "code"]), default="default", help="Whether dontcare is invented.")
-@click.option(
-    "--coref", type=click.Choice(["annotated", "patterns"]), default="annotated", help="Which turns refer back."
-)
-@click.option("--slots", metavar="NAMES", help="Slots that hold named entities, with commas.")
-@click.option("--flips", type=click.IntRange(min=0), default=5, show_default=True, help="Flipped units to show.")
+@_choice("--nohf", ("default", "code"), "NoHF by default, or as in the authors' code, which counts dontcare.")
+@_choice("--coref", ("annotated", "patterns"), "Turns that need coreference: as annotated, or by regular expressions.")
+@options.option("--slots", "NAMES", "Slots that hold named entities, with commas.")
+@options.number("--flips", 5, "Number of flipped units to show.")
 @options.resamples(1000, 1)
 @options.SEED
 @options.WORKERS
 @options.OUT
 @options.JSON
 def checkdst(
-    original: str,
-    perturbed: tuple[str, ...],
-    name: str,
-    profile: str | None,
-    schema: str | None,
-    nohf: Any,
-    coref: Any,
-    slots: str | None,
-    flips: int,
-    resamples: int,
-    seed: int,
-    workers: int,
-    out: str | None,
-    json: bool,
+    original: str, perturbed: tuple[str, ...], flips: int, out: str | None, json: bool, **settings: Any
 ) -> None:
     """Consistency under perturbation, no hallucination, coreference (CheckDST).
 
     ORIG and each PATH are a file that holds gold and prediction together, or GOLD,PRED.
     """
     from troth.robustness.checkdst import checkdst as run
+    from troth.robustness.metrics import CJGA, CJGA_ALL, JGA, NOHF, table_2, under
 
-    result = run(
-        original,
-        _named(perturbed),
-        name=name,
-        profile=profile,
-        schema=schema,
-        nohf=nohf,
-        coref=coref,
-        slots=frozenset(slots.split(",")) if slots else None,
-        resamples=resamples,
-        seed=seed,
-        workers=workers or os.cpu_count() or 1,
-        keep=out is not None,
-    )
-    if out is not None:
-        arguments = {"original": original, "perturbed": list(perturbed), "nohf": nohf, "coref": coref, "seed": seed}
-        counts = {one.name or "orig": asdict(one.scored.counts) for one in result.sets}
-        _save(out, "robust checkdst", arguments, result, counts, result.flips)
-    if json:
-        show.json(result.scores)
-        return
-    _print_checkdst(result, flips)
-
-
-def _print_checkdst(result: Robustness, flips: int) -> None:
-    show.table(checkdst_table([(result.scores[0].system, {s.metric: _cell(s) for s in result.scores})]))
-    show.text("")
-    show.table(_twins_table(result.scores))
-    for metric, reason in {s.metric: s.reason for s in result.scores if s.reason}.items():
-        show.note(f"not scored: {metric}: {reason}")
-    for perturbation, (ours, theirs) in result.unpaired.items():
-        down = sum(f.right == "before" for f in result.flips if f.perturbation == perturbation)
-        up = sum(f.right == "after" for f in result.flips if f.perturbation == perturbation)
-        counted = f"{down} units right before and wrong after, {up} the other way"
-        show.note(f"{perturbation}: {counted}; without a twin: {ours} of the original, {theirs} perturbed")
-    for flip in result.flips[:flips]:
-        place = f"{flip.dialogue}, turn {flip.turn}" + (f", {flip.service}" if flip.service else "")
-        show.text(f"{flip.perturbation}: right {flip.right} only: {place}: {' '.join(flip.changed)}")
+    result = run(original, perturbed, explorer=out is not None, out=out, **settings)
+    figures = {score.metric: tables.figure(score) for score in result.scores}
+    sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
+    columns = (JGA, CJGA, CJGA_ALL, NOHF)
+    by_set = {one or "original": {m.name: figures.get(under(m, one).name, "–") for m in columns} for one in sets}
+    layout = [
+        _table("system", {result.systems[0]: figures}, [metric.name for metric in table_2(result.metrics)]),
+        _table("set", by_set, [metric.name for metric in columns]),
+    ]
+    show.result(result, json_form=json, out=out, layout=layout)
+    for flip in () if json else result.details[:flips]:
+        show.text(f"{flip.perturbation}: right {flip.right} only: {_place(flip)}: {' '.join(flip.changed)}")
     show.note(result.scores[0].signature)
 
 
-def checkdst_table(systems: Sequence[tuple[str, dict[str, str]]]) -> tables.Table:
-    """Table 2 of the paper: a row a system; NoHF on the original set and on the one with names swapped."""
-    every = list(dict.fromkeys(metric for _, cells in systems for metric in cells))
-    known = ("cjga:PI", "cjga:SDI", "cjga:NED")
-    others = [metric for metric in every if metric.startswith("cjga:") and metric not in known]
-    order = ("jga", "coref_jga", *known, *others, "nohf", "nohf:NED", "slack")
-    metrics = [metric for metric in order if metric in every]
-    rows = tuple((name, *(cells.get(metric, "–") for metric in metrics)) for name, cells in systems)
-    return tables.Table(("system", *metrics), rows)
+def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> tables.Table:
+    cells = tuple((name, *(row.get(column, "–") for column in columns)) for name, row in rows.items())
+    return tables.Table((label, *columns), cells)
 
 
-def _twins_table(scores: Sequence[Score]) -> tables.Table:
-    """Before and after, a row a perturbation."""
-    found = {score.metric: _cell(score) for score in scores}
-    names = [metric.partition(":")[2] for metric in found if metric.startswith("cjga:")]
-    rows = tuple((name, *(found[f"{m}:{name}"] for m in ("jga", "cjga", "cjga_all", "nohf"))) for name in names)
-    whole = ("original", found["jga"], "–", "–", found["nohf"])
-    return tables.Table(("set", "jga", "cjga", "cjga_all", "nohf"), (whole, *rows))
-
-
-def _cell(score: Score) -> str:
-    if score.value is None or score.low is None or score.high is None:
-        return tables.percent(score.value)
-    return f"{tables.percent(score.value)} ±{tables.percent((score.high - score.low) / 2, 1)}"
+def _place(unit: Any) -> str:
+    return f"{unit.dialogue}, turn {unit.turn}" + (f", {unit.service}" if unit.service else "")
 
 
 @robust.command(no_args_is_help=True)
 @options.GOLD
-@click.argument("variants", nargs=-1, required=True, metavar="v1=PRED v2=PRED... [orig=PRED]")
-@click.option(
-    "--from", "schemas", metavar="SGDX", help="The variants' schemas or tools: names are mapped back by them."
-)
-@click.option("--schema", metavar="FILE", help="Gold's schema or tools, if not beside gold.")
-@click.option("--name", default="system", show_default=True, help="What the system is called in tables.")
+@_several("variants", "v1=PRED v2=PRED... [orig=PRED]")
+@options.option(
+    "--from", "SGDX", "Folder of the variants' schemas or tools, by which names are mapped back.", "schemas",
+    type=options.FOLDER,
+)  # fmt: skip
+@options.option("--schema", "FILE", "Schema or tools of gold, if not beside it.", type=options.FILE)
+@_NAME
 @options.PROFILE
-@click.option(
-    "--metrics", metavar="NAMES", default="jga", show_default=True, help="With commas; any with a value per unit."
-)
-@click.option("--train-schema", metavar="FILE", help="The training services: tells seen from unseen.")
-@click.option("--ss", "rule", type=click.Choice(["zero", "skip"]), default="zero", help="A unit that is always wrong.")
-@click.option("--units", type=click.IntRange(min=0), default=5, show_default=True, help="Wavering units to show.")
-@click.option("--chart", metavar="FILE", help="Sensitivity against accuracy, a point a service (.svg, .png, .html).")
-@click.option("--chart-variants", metavar="FILE", help="The metric under each variant.")
+@_UNIT
+@_MISSING
+@options.option(
+    "--metrics", "NAMES", "Tracking metrics with a value per unit, with commas.", type=options.TRACKING_METRICS,
+    default="jga",
+)  # fmt: skip
+@options.option(
+    "--by", "NAMES", "Also score by service, domain; with commas.", type=options.Names(also=("service", "domain")),
+    default="service",
+)  # fmt: skip
+@options.TRAIN_SCHEMA
+@_choice("--ss", ("zero", "skip"), "How to count units that are wrong under every variant: as 0, or not at all.")
+@options.number("--units", 5, "Number of varying units to show.")
+@options.option("--chart", "FILE", f"Draw sensitivity against accuracy by service {CHART}.")
+@options.option("--chart-variants", "FILE", f"Draw the metric under each variant {CHART}.")
 @options.resamples(1000, 1)
 @options.SEED
 @options.WORKERS
@@ -155,124 +125,83 @@ def _cell(score: Score) -> str:
 def sgdx(
     gold: str,
     variants: tuple[str, ...],
-    schemas: str | None,
-    schema: str | None,
-    name: str,
-    profile: str | None,
-    metrics: str,
-    train_schema: str | None,
-    rule: Any,
     units: int,
     chart: str | None,
     chart_variants: str | None,
-    resamples: int,
-    seed: int,
-    workers: int,
     out: str | None,
     json: bool,
+    **settings: Any,
 ) -> None:
-    """Sensitivity to the wording of the schema (SGD-X): the average over variants, and how much units waver."""
-    from troth import readers
+    """Sensitivity to the wording of the schema (SGD-X): the mean over its variants, and how much units vary."""
     from troth.report import charts
     from troth.robustness.sgdx import sgdx as run
 
-    for path in (chart, chart_variants):
-        if path is not None:
-            charts.check_path(path)
-    preds = _named(variants)
-    result = run(
-        gold,
-        {label: path for label, path in preds.items() if label != "orig"},
-        original_pred=preds.get("orig"),
-        schemas=schemas,
-        schema=schema,
-        name=name,
-        profile=profile or "sgd",
-        metrics=[name.strip() for name in metrics.split(",")],
-        train_schema=train_schema,
-        by=("service",),
-        rule=rule,
-        resamples=resamples,
-        seed=seed,
-        workers=workers or os.cpu_count() or 1,
-        keep=out is not None,
-    )
-    if out is not None:
-        arguments = {"gold": gold, "variants": list(variants), "metrics": metrics, "ss": rule, "seed": seed}
-        counts = {label: asdict(one.counts) for label, one in result.systems.items()}
-        _save(out, "robust sgdx", arguments, result, counts, result.wavering)
-    if chart is not None or chart_variants is not None:
-        seen = frozenset(readers.schema(train_schema)) if train_schema else None
-        _draw(result.scores, metrics.split(",", maxsplit=1)[0], seen, chart, chart_variants)
-    if json:
-        show.json(result.scores)
-    else:
-        _print_sgdx(result, units)
-
-
-def _print_sgdx(result: Sensitivity, units: int) -> None:
-    show.tables(tables.of_scores([s for s in result.scores if ":" not in s.group]))
-    services = [s for s in result.scores if s.group.startswith("service:") and ":" not in s.metric]
-    show.text("")
-    show.tables(tables.of_scores(services, headline=()))
-    for unit in result.wavering[:units]:
-        right = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
-        show.text(f"wavers: {unit.dialogue}, turn {unit.turn}, {unit.service}: {right}")
-    wrong = next(s for s in result.scores if s.metric.startswith("all_wrong") and s.group == "all")
-    show.note(
-        f"{round((wrong.value or 0) * wrong.n)} of {wrong.n} units are wrong under every variant, and do not waver"
-    )
-    show.note(next(s.signature for s in result.scores if s.metric.startswith("ss_")))
-
-
-def _draw(
-    scores: Sequence[Score], metric: str, seen: frozenset[str] | None, chart: str | None, chart_variants: str | None
-) -> None:
-    from troth.report import charts
-
-    value = {(s.metric, s.group): s.value for s in scores}
-    skipped = (f"{metric}_orig", f"{metric}_drop")
-    average = next(s.metric for s in scores if s.metric.startswith(f"{metric}_") and s.metric not in skipped)
+    for path in filter(None, (chart, chart_variants)):
+        charts.check_path(path)
+    result = run(gold, variants, explorer=out is not None, out=out, **settings)
+    base = result.metrics[0].of
+    names = {metric.variant: metric.name for metric in result.metrics if metric.of == base}
+    average = next(name for variant, name in names.items() if variant != "orig")
     if chart is not None:
-        rows: list[dict[str, Any]] = []
-        for score in scores:
-            if score.metric == f"ss_{metric}" and score.group.startswith("service:"):
-                service = score.group.partition(":")[2]
-                kind = "all" if seen is None else "seen" if service in seen else "unseen"
-                point = {average: value[average, score.group], score.metric: score.value}
-                rows.append({"service": service, "services": kind, **point})
+        rows = list(_services(result, average, names["ss"], settings["train_schema"]))
         title = "Sensitivity against accuracy, by service"
-        charts.scatter(rows, x=average, y=f"ss_{metric}", label="service", colour="services", path=chart, title=title)
+        charts.scatter(rows, x=average, y=names["ss"], label="service", colour="services", path=chart, title=title)
         show.note(f"written: {chart}")
+    alone = {metric.name for metric in result.metrics if metric.name == f"{metric.of}:{metric.variant}"}
     if chart_variants is not None:
+        drawn = {name: variant for variant, name in names.items() if name in alone or variant == "orig"}
         rows = [
-            {"variant": s.metric.partition(":")[2] or "orig", metric: s.value, "group": s.group}
-            for s in sorted(scores, key=lambda s: not s.metric.endswith("_orig"))
-            if ":" not in s.group and (s.metric.startswith(f"{metric}:") or s.metric == f"{metric}_orig")
+            {"variant": drawn[score.metric], base: score.value, "group": score.group}
+            for score in result.scores
+            if score.metric in drawn and ":" not in score.group
         ]
-        title = f"{metric} under each wording of the schema"
-        charts.lines(rows, x="variant", y=metric, colour="group", path=chart_variants, title=title)
+        title = f"{base} under each wording of the schema"
+        charts.lines(rows, x="variant", y=base, colour="group", path=chart_variants, title=title)
         show.note(f"written: {chart_variants}")
+    shown = [score for score in result.scores if ":" not in score.group or score.metric not in alone]
+    show.result(result, json_form=json, out=out, layout=tables.of_scores(shown, headline=()))
+    for unit in () if json else result.details[:units]:
+        figures = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
+        show.text(f"varies: {_place(unit)}: {figures}")
+    show.note(result[names["ss"]].signature)
+
+
+def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str | None) -> Iterator[dict[str, Any]]:
+    """A point for each service."""
+    from troth import readers
+
+    seen = None if train_schema is None else readers.schema(train_schema)
+    value = {(score.metric, score.group): score.value for score in result.scores}
+    for group in (group for metric, group in value if metric == sensitivity and group.startswith("service:")):
+        service = group.partition(":")[2]
+        kind = "all" if seen is None else "seen" if service in seen else "unseen"
+        yield {"service": service, "services": kind, **{name: value[name, group] for name in (accuracy, sensitivity)}}
 
 
 @robust.command(no_args_is_help=True)
-@click.argument("paths", nargs=-1, required=True, metavar="RUN...")
-@click.option("--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex or csv.")
+@_several("paths", "RUN...", options.FOLDER)
+@options.option("--to", "FORM", "Form of the table: plain, markdown, latex or csv.", default="plain")
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
-    """Several runs of one system or more: median ± standard error, a row a system."""
-    from troth.robustness.checkpoints import medians
-    from troth.storage import runs as store
+    """Several runs of one system or more: median ± its error, a row per system, and the slack between systems."""
+    from dataclasses import replace
 
-    found = medians([store.load(path) for path in paths])
+    from troth.robustness.checkpoints import medians
+
+    found = medians(paths)
     if json:
-        show.json(found)
+        show.json(found.medians)
         return
-    systems: dict[str, dict[str, str]] = {}
-    for one in found:
+    rows: dict[str, dict[str, str]] = {}
+    for one in found.medians:
         error = "" if one.error is None else f" ± {tables.percent(one.error, 1)}"
-        systems.setdefault(one.system, {})[one.metric] = tables.percent(one.median, 1) + error
-    made = checkdst_table(list(systems.items()))
+        rows.setdefault(one.system, {})[one.metric] = tables.percent(one.median, 1) + error
+    columns = [column.name for column in found.columns]
+    best, worst = (
+        frozenset((list(rows).index(one.system), 1 + columns.index(one.metric)) for one in marked)
+        for marked in (found.best, found.worst)
+    )
+    made = replace(_table("system", rows, columns), best=best, worst=worst)
     if to == "plain":
         show.table(made)
     else:
@@ -280,9 +209,9 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
 
 
 @robust.command(no_args_is_help=True)
-@click.argument("paths", nargs=-1, required=True, metavar="RUN...")
-@click.option("--pick", is_flag=True, help="Print only the checkpoint to keep: the least average slack.")
-@click.option("--chart", metavar="FILE", help="The metrics over checkpoints (.svg, .png, .html).")
+@_several("paths", "RUN...", options.FOLDER)
+@click.option("--pick", is_flag=True, help="Print only the checkpoint to keep: the one with the least average slack.")
+@options.option("--chart", "FILE", f"Draw the metrics over the checkpoints {CHART}.")
 @options.JSON
 def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: bool) -> None:
     """One system over its training: curves, gains, and the checkpoint with the least average slack.
@@ -290,21 +219,17 @@ def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: boo
     RUN... are runs of `troth robust checkdst --out`, in the order of training.
     """
     from troth.report import charts
-    from troth.robustness.checkpoints import in_table_2
     from troth.robustness.checkpoints import pick as choose
-    from troth.storage import runs as store
 
     if chart is not None:
         charts.check_path(chart)
-    picked = choose([(path, store.load(path)) for path in paths])
+    picked = choose(paths)
     if chart is not None:
-        steps = [p.step for p in picked.checkpoints]
-        by_step = None not in steps and len(set(steps)) == len(steps)
+        by_step = len({point.step for point in picked.checkpoints} - {None}) == len(picked.checkpoints)
         rows = [
-            {"checkpoint": p.step if by_step else p.name, "metric": metric, "value": value}
-            for p in picked.checkpoints
-            for metric, value in p.values.items()
-            if in_table_2(metric)
+            {"checkpoint": point.step if by_step else point.name, "metric": name, "value": point.values[name]}
+            for point in picked.checkpoints
+            for name in picked.columns
         ]
         charts.lines(rows, x="checkpoint", y="value", colour="metric", path=chart, title="CheckDST over training")
         show.note(f"written: {chart}")
@@ -314,46 +239,9 @@ def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: boo
         show.text(picked.least_slack)
         show.note(f"best JGA: {picked.best_jga}")
     else:
-        cells = [
-            (p.name, {**{m: tables.percent(v) for m, v in p.values.items()}, "slack": tables.percent(p.slack)})
-            for p in picked.checkpoints
-        ]
-        show.table(checkdst_table(cells))
+        values = {point.name: {**point.values, "slack": point.slack} for point in picked.checkpoints}
+        figures = {name: {m: tables.percent(value) for m, value in one.items()} for name, one in values.items()}
+        show.table(_table("checkpoint", figures, [*picked.columns, "slack"]))
         show.text(f"least average slack: {picked.least_slack}; best JGA: {picked.best_jga}")
         gains = ", ".join(f"{metric} {100 * gain:+.1f}" for metric, gain in picked.gains.items())
         show.text(f"best JGA minus the first checkpoint: {gains}")
-
-
-def _named(items: Sequence[str]) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for item in items:
-        name, equals, path = item.partition("=")
-        if not equals or not name or not path:
-            raise UserError(f"'{item}' has no name", hint="write it as NAME=PATH")
-        if name in named:
-            raise UserError(f"'{name}' is named twice", hint="each set once")
-        named[name] = path
-    return named
-
-
-def _save(
-    out: str,
-    command: str,
-    arguments: dict[str, Any],
-    result: Robustness | Sensitivity,
-    counts: dict[str, dict[str, int]],
-    details: Sequence[Any],
-) -> None:
-    from troth.storage import runs as store
-
-    store.save(
-        out,
-        command=command,
-        arguments=arguments,
-        scores=result.scores,
-        rows=result.rows(),
-        counts=counts,
-        details=details,
-        dialogues=result.dialogues(),
-    )
-    show.note(store.written(out))

@@ -1,16 +1,25 @@
-"""Several runs of one system, and one system at several points of its training (CheckDST, sections 3 and 4)."""
+"""Several runs of a system, several systems, and one system at several points of its training (CheckDST, 3 and 4).
+
+The average slack of table 3 is between systems: the mean distance from the best system over the columns of table 2.
+Slack over the checkpoints of one system is ours; the paper does not speak of it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from troth import stats
 from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.names import Path, path_of
 from troth.core.score import Score
-from troth.storage.runs import Run
+from troth.robustness.metrics import JGA, SLACK, table_2
+from troth.storage.result import Result
+from troth.storage.result import open as opened
 
 
 class Median(msgspec.Struct, frozen=True):
@@ -19,82 +28,124 @@ class Median(msgspec.Struct, frozen=True):
     system: str
     metric: str
     median: float
-    error: float | None  # standard error; None for a single run
+    error: float | None  # of the median; None for a single run
     runs: int
+
+
+@dataclass(frozen=True)
+class MedianTable:
+    """The medians of some systems, and which of them are best and worst."""
+
+    medians: list[Median]  # with two systems or more, the average slack of each comes last
+    columns: list[Metric]  # those of table 2 that all systems have, then the slack; of other runs, all metrics
+    best: set[Median]  # with those that do not differ from the best beyond their errors; none if all are alike
+    worst: set[Median]
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
     name: str
     step: int | None
     values: dict[str, float]
-    slack: float  # mean distance from the best checkpoint over all metrics
+    slack: float  # mean distance from the best checkpoint over the columns of table 2
 
 
 class Picked(msgspec.Struct, frozen=True):
-    """What figure 2, figure 3 and table 3 are about: training on helps JGA and hurts the rest."""
+    """What figures 2 and 3 are about: training on helps JGA and hurts the rest."""
 
     checkpoints: list[Checkpoint]
     least_slack: str
     best_jga: str
     gains: dict[str, float]  # the best by JGA minus the first checkpoint, per metric
+    columns: list[str]  # of table 2, which the slack is over
 
 
-def medians(runs: Sequence[Run]) -> list[Median]:
-    """Median and standard error per system and metric; runs with the same system's name belong together."""
-    _alike(runs)
-    found: dict[tuple[str, str], list[float]] = {}
-    for run in runs:
-        for score in _whole(run):
-            found.setdefault((score.system, score.metric), []).append(score.value or 0.0)
-    made = []
-    for (system, metric), values in found.items():
-        median, error = stats.median_and_error(values)
-        made.append(Median(system, metric, median, error, len(values)))
-    return made
+def medians(runs: Iterable[Result | Path]) -> MedianTable:
+    """Medians over runs with their errors, per system and metric, and the average slack between systems.
+
+    `runs`: results or run folders; runs with the same system's name belong together.
+    """
+    results = [_result(run) for run in runs]
+    values: dict[str, dict[str, list[float]]] = {}
+    for score in _whole(results):
+        values.setdefault(score.system, {}).setdefault(score.metric, []).append(score.value or 0.0)
+    found = [
+        Median(system, metric, *stats.median_and_error(several), len(several))
+        for system, by_metric in values.items()
+        for metric, several in by_metric.items()
+    ]
+    columns = table_2(_shared(results, values))
+    if len(values) > 1 and columns:
+        centres = {system: {m.metric: m.median for m in found if m.system == system} for system in values}
+        found += [Median(system, SLACK.name, slack, None, 0) for system, slack in _slack(centres, columns).items()]
+        columns.append(SLACK)
+    columns = columns or _shared(results, values)
+    best, worst = set[Median](), set[Median]()
+    for column in columns:
+        cells = [median for median in found if median.metric == column.name]
+        order = sorted(cells, key=lambda cell: cell.median, reverse=column.better == "higher")
+        best.update(cell for cell in cells if _overlap(cell, order[0]))
+        worst.update(cell for cell in cells if _overlap(cell, order[-1]))
+    return MedianTable(found, columns, best - worst, worst - best)
 
 
-def pick(named: Sequence[tuple[str, Run]]) -> Picked:
-    """Checkpoints in the order given, with the slack of each, the one with the least and the one with the best JGA."""
-    _alike([run for _, run in named])
-    values = [(name, {score.metric: score.value or 0.0 for score in _whole(run)}) for name, run in named]
+def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:
+    """The checkpoint with the least average slack, and the one with the best JGA, of runs in the order of training.
+
+    `runs`: results or run folders by name, or run folders, whose paths are then the names.
+    """
+    named = runs if isinstance(runs, Mapping) else {path_of(run): run for run in runs}
+    results = {name: _result(run) for name, run in named.items()}
+    values = {name: {s.metric: s.value or 0.0 for s in _whole([result])} for name, result in results.items()}
     if len(values) < 2:
         raise UserError("picking takes two checkpoints or more", hint="name another run")
-    shared = [metric for metric in values[0][1] if all(metric in found for _, found in values)]
-    counted = [metric for metric in shared if in_table_2(metric)]
-    if "jga" not in counted or len(counted) < 2:
+    shared = _shared(list(results.values()), values)
+    columns = table_2(shared)
+    if not any(column.name == JGA.name for column in columns) or len(columns) < 2:
         raise UserError("these runs share no CheckDST metrics", hint="make them with troth robust checkdst … --out RUN")
-    best = {metric: max(found[metric] for _, found in values) for metric in counted}
-    checkpoints = [
-        Checkpoint(name, _step(name), found, sum(best[m] - found[m] for m in counted) / len(counted))
-        for name, found in values
-    ]
+    slack = _slack(values, columns)
+    checkpoints = [Checkpoint(name, _step(name), scored, slack[name]) for name, scored in values.items()]
     least = min(checkpoints, key=lambda point: point.slack)
-    top = max(checkpoints, key=lambda point: point.values["jga"])
-    gains = {metric: top.values[metric] - checkpoints[0].values[metric] for metric in shared}
-    return Picked(checkpoints, least.name, top.name, gains)
+    top = max(checkpoints, key=lambda point: point.values[JGA.name])
+    gains = {metric.name: top.values[metric.name] - checkpoints[0].values[metric.name] for metric in shared}
+    return Picked(checkpoints, least.name, top.name, gains, [column.name for column in columns])
 
 
-def _alike(runs: Sequence[Run]) -> None:
-    """Numbers by different recipes are not put together."""
+def _slack(values: Mapping[str, Mapping[str, float]], columns: Sequence[Metric]) -> dict[str, float]:
+    """The mean distance of each from the best one over the columns."""
+    totals = dict.fromkeys(values, 0.0)
+    for column in columns:
+        mine = {name: one[column.name] for name, one in values.items()}
+        best = max(mine.values()) if column.better == "higher" else min(mine.values())
+        totals = {name: total + abs(best - mine[name]) for name, total in totals.items()}
+    return {name: total / len(columns) for name, total in totals.items()}
+
+
+def _overlap(one: Median, other: Median) -> bool:
+    """Whether two medians are no further apart than their errors."""
+    return abs(one.median - other.median) <= (one.error or 0.0) + (other.error or 0.0)
+
+
+def _result(run: Result | Path) -> Result:
+    return run if isinstance(run, Result) else opened(run)
+
+
+def _shared(results: Sequence[Result], values: Mapping[str, Mapping[str, object]]) -> list[Metric]:
+    """The metrics that all systems or checkpoints have; numbers by different recipes are not put together."""
     recipes: dict[str, str] = {}
-    for run in runs:
-        for score in _whole(run):
-            other = recipes.setdefault(score.metric, score.recipe)
-            if other != score.recipe:
-                what = f"{score.metric} is scored by different recipes: {other} and {score.recipe}"
-                raise UserError(what, hint="make the runs with the same options")
+    for score in _whole(results):
+        other = recipes.setdefault(score.metric, score.recipe)
+        if other != score.recipe:
+            what = f"{score.metric} is scored by different recipes: {other} and {score.recipe}"
+            raise UserError(what, hint="make the runs with the same options")
+    known = {metric.name: metric for result in results for metric in result.metrics}
+    return [known[name] for name in recipes if all(name in one for one in values.values())]
 
 
-def in_table_2(metric: str) -> bool:
-    """Whether a metric is one of the paper's columns."""
-    return metric in ("jga", "coref_jga", "nohf", "nohf:NED") or metric.startswith("cjga:")
-
-
-def _whole(run: Run) -> list[Score]:
-    return [score for score in run.scores if score.group == "all" and score.value is not None]
+def _whole(results: Iterable[Result]) -> list[Score]:
+    return [score for one in results for score in one.scores if score.group == "all" and score.value is not None]
 
 
 def _step(name: str) -> int | None:
     """The last number in a checkpoint's name, which is how trainers name them."""
-    found = re.findall(r"\d+", name.rstrip("/").rpartition("/")[2])
-    return int(found[-1]) if found else None
+    numbers = re.findall(r"\d+", name.rstrip("/").rpartition("/")[2])
+    return int(numbers[-1]) if numbers else None

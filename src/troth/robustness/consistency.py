@@ -11,19 +11,17 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from troth.core import normalize
+from troth.core.parts import Parts
 from troth.core.records import Dialogue, Turn
-from troth.tracking.metrics import Parts
-
-NohfRule = Literal["default", "code"]
-CorefRule = Literal["annotated", "patterns"]
+from troth.tracking.frames import Frames
+from troth.tracking.metrics import metric
 
 # Appendix B.1: "simple regular expressions for pronouns and frequently used terms such as 'same X as'". Pronouns alone
 # ("it", "that") stand in most turns without pointing at another slot's value; these are the uses that do.
@@ -36,112 +34,115 @@ COREFERENCE = re.compile(
     r"|\b(?:that|those|the\s+same)\s+(?:day|date|time|area|part\s+of\s+town|price|price\s*range|number|group|place|city|location)\b",
     re.IGNORECASE,
 )
+NOHF_RULES = ("default", "code")
+COREF_RULES = ("annotated", "patterns")
 
 
-class Pairs(NamedTuple):
-    """Two sets of units, matched by what they are called: dialogue, turn and service."""
+@dataclass(frozen=True)
+class CheckdstRecipe:
+    """The rules of CheckDST's metrics besides those of the profile."""
 
-    first: NDArray[np.int64]  # positions in the one, and in the same order in the other
-    second: NDArray[np.int64]
-    only_first: int
-    only_second: int
-
-
-def paired(first: list[tuple[str, int, str]], second: list[tuple[str, int, str]]) -> Pairs:
-    where = {key: position for position, key in enumerate(second)}
-    found = [(position, where[key]) for position, key in enumerate(first) if key in where]
-    ours, theirs = np.array(found, dtype=np.int64).reshape(-1, 2).T
-    return Pairs(ours, theirs, len(first) - len(found), len(second) - len(found))
+    right: str = field(default="exact", metadata={"always": True})  # a unit is right iff its joint score is 1
+    nohf: str = field(default="default", metadata={"always": True})  # whether `dontcare` counts as invented: see above
+    coref: str = field(default="annotated", metadata={"always": True})  # which turns need coreference
+    slots: frozenset[str] | None = None  # "slot" or "service.slot" with named entities; None: those of MultiWOZ and SGD
 
 
-def conditional(right: NDArray[np.bool_], twin: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """cJGA's parts per pair: both right, at least one right."""
-    return (right & twin).astype(np.float64), (right | twin).astype(np.float64)
+class UserTurn(NamedTuple):
+    """What CheckDST needs of a user turn besides its score."""
+
+    dialogue: str
+    number: int
+    text: str
+    supported: int  # predicted named-entity values that stand in what was said,
+    named: int  # of so many
+    coref: bool | None  # whether the state needs coreference; None: not annotated
 
 
-class Notes:
-    """What CheckDST needs of a turn besides its score: the named entities in it, coreference, the words."""
+class UserTurns:
+    """Gathers user turns beside a scorer."""
 
-    def __init__(
-        self, *, nohf: NohfRule = "default", coref: CorefRule = "annotated", slots: frozenset[str] | None = None
-    ) -> None:
-        """`slots`: "slot" or "service.slot" names that hold named entities; None: MultiWOZ's and SGD's usual ones."""
-        self.nohf, self.coref, self.slots = nohf, coref, slots
+    def __init__(self, recipe: CheckdstRecipe) -> None:
+        self.recipe = recipe
         self.dialogues: list[str] = []
-        self.texts: list[str] = []  # what the user says, a row each
-        self._rows = array("d")  # dialogue, turn, supported, predicted, coreference (NaN: not annotated)
+        self.turns: list[UserTurn] = []
 
     def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
-        index = len(self.dialogues)
         self.dialogues.append(gold.id)
         predicted = {} if pred is None else dict(pred.user_turns())
         said: list[str] = []
-        numbered = gold.user_turns()
+        numbers = iter([number for number, _ in gold.user_turns()])
         pointed = False
         for turn in gold.turns:
             said.append(turn.text)
             if turn.speaker != "USER":
                 continue
-            number, _ = next(numbered)
-            supported, count = self._entities(predicted.get(number), turn, said)
-            needs: float = np.nan if turn.coref is None else float(turn.coref)
-            if self.coref == "patterns":
+            number = next(numbers)
+            coref = turn.coref
+            if self.recipe.coref == "patterns":
                 # A state is cumulative: once it rests on a reference, it does so in the turns after.
-                pointed = pointed or bool(COREFERENCE.search(turn.text))
-                needs = float(pointed)
-            self._rows.extend((index, number, supported, count, needs))
-            self.texts.append(turn.text)
+                coref = pointed = pointed or bool(COREFERENCE.search(turn.text))
+            entities = self._entities(predicted.get(number), turn, said)
+            self.turns.append(UserTurn(gold.id, number, turn.text, *entities, coref))
 
-    def merge(self, other: Notes) -> None:
-        rows = np.array(other._rows, dtype=np.float64).reshape(-1, 5)
-        rows[:, 0] += len(self.dialogues)
-        self._rows.frombytes(rows.tobytes())
+    def merge(self, other: UserTurns) -> None:
         self.dialogues += other.dialogues
-        self.texts += other.texts
+        self.turns += other.turns
+
+    def texts(self) -> Mapping[tuple[str, int], str]:
+        """What the user says, by dialogue and turn."""
+        return {(turn.dialogue, turn.number): turn.text for turn in self.turns}
 
     def _entities(self, pred: Turn | None, gold: Turn, said: list[str]) -> tuple[int, int]:
         """How many predicted named-entity values stand in what was said, and how many there are."""
-        supported = count = 0
-        context: str | None = None
-        for frame in pred.frames if pred is not None else ():
-            for slot, values in (frame.state.slot_values if frame.state is not None else {}).items():
-                if not self.named(frame.service, slot):
-                    continue
-                for value in values:
-                    if self.nohf == "default" and (value == "dontcare" or normalize.is_empty(value)):
-                        continue
-                    if context is None:
-                        context = " ".join(said) if gold.context is None else gold.context
-                        context = context if self.nohf == "code" else " ".join(context.lower().split())
-                    count += 1
-                    supported += self._stands(value, context)
-        return supported, count
+        found = [
+            value
+            for frame in (pred.frames if pred is not None else ())
+            for slot, values in (frame.state.slot_values if frame.state is not None else {}).items()
+            if normalize.is_named_entity(frame.service, slot, self.recipe.slots)
+            for value in values
+        ]
+        if not found:
+            return 0, 0
+        context = " ".join(said) if gold.context is None else gold.context
+        if self.recipe.nohf == "code":
+            mapped = [normalize.checkdst_value(value) or value for value in found if value != "dontcare"]
+            return sum(value in context for value in mapped), len(found)
+        context = _plain(context)
+        found = [_plain(value) for value in found if value != "dontcare" and not normalize.is_empty(value)]
+        return sum(value in context for value in found), len(found)
 
-    def _stands(self, value: str, context: str) -> bool:
-        if self.nohf == "code":
-            return value != "dontcare" and (normalize.checkdst_value(value) or value) in context
-        return " ".join(value.lower().split()) in context
 
-    def named(self, service: str, slot: str) -> bool:
-        return normalize.is_named_entity(service, slot, self.slots)
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
 
-    def table(self) -> NDArray[np.float64]:
-        return np.array(self._rows, dtype=np.float64).reshape(-1, 5)
 
-    def said(self) -> dict[tuple[int, int], str]:
-        """What the user says, by dialogue and turn."""
-        keys = self.table()[:, :2].astype(np.int64).tolist()
-        return {(dialogue, turn): text for (dialogue, turn), text in zip(keys, self.texts, strict=True)}
+# -- parts -------------------------------------------------------------------------------------------------------------
 
-    def hallucination(self) -> Parts:
-        """NoHF's parts per turn."""
-        rows = self.table()
-        keys = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), np.full(len(rows), -1)
-        return Parts(rows[:, 2].copy(), rows[:, 3].copy(), *keys)
 
-    def pointing(self) -> Mapping[tuple[int, int], bool] | None:
-        """Which turns need coreference, by dialogue and turn; None if nothing says so."""
-        rows = self.table()
-        if np.isnan(rows[:, 4]).all():
-            return None
-        return {(int(d), int(t)): c == 1.0 for d, t, c in rows[:, [0, 1, 4]].tolist()}
+def right(frames: Frames) -> Parts:
+    """JGA's parts with every unit right or wrong: under fuzzy matching, right is a joint score of 1."""
+    parts: Parts = metric("jga").compute(frames)
+    return parts.with_values((parts.num == 1.0).astype(np.float64), parts.den)
+
+
+def conditional(original: Parts, twins: Parts) -> Parts:
+    """cJGA's parts: both right, at least one right. The units of both sides are the same, in the same order."""
+    return original.with_values(original.num * twins.num, np.maximum(original.num, twins.num))
+
+
+def over_all_pairs(original: Parts, twins: Parts) -> Parts:
+    """The parts of "both right / all pairs"."""
+    return original.with_values(original.num * twins.num, np.ones(len(original.num)))
+
+
+def hallucination(turns: UserTurns) -> Parts:
+    """NoHF's parts per turn: named entities that stand in what was said, and named entities predicted."""
+    shares = [(turn.supported, turn.named) for turn in turns.turns]
+    return Parts.of(shares, [(turn.dialogue, turn.number, "") for turn in turns.turns])
+
+
+def coreferent(parts: Parts, turns: UserTurns) -> Parts:
+    """The units of the turns whose state needs coreference."""
+    pointing = {(turn.dialogue, turn.number) for turn in turns.turns if turn.coref}
+    return parts.take(np.array([key[:2] in pointing for key in parts.units.keys()], dtype=bool))  # noqa: SIM118

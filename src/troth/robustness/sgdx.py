@@ -1,41 +1,49 @@
-"""SGD-X over files: one system's predictions under several wordings of the schema, and how much they waver."""
+"""SGD-X over files: one system's predictions under several wordings of the schema, and how much they vary.
+
+Units are joined by dialogue, turn and service. Every score is over the units that all variants have: those that one
+lacks (under `missing:skip`) are taken out of all, and counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import NamedTuple, Unpack
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from troth import readers, stats
+from troth import readers
 from troth.core.errors import UserError
-from troth.core.records import Dialogue, Schema
-from troth.core.score import Score
-from troth.core.version import __version__
-from troth.perturb.schemas.files import load
-from troth.perturb.schemas.renaming import Renaming, renamed
-from troth.robustness import sensitivity
-from troth.tracking import metrics as aggregate
-from troth.tracking.frames import Scorer
-from troth.tracking.metrics import Frames, Parts
-from troth.tracking.pool import Gathers, feed
-from troth.tracking.profiles import Profile
+from troth.core.groups import chosen as chosen_groups
+from troth.core.groups import fingerprint
+from troth.core.metric import Metric
+from troth.core.names import Path, path_of
+from troth.core.options import one_of, resolve
+from troth.core.parts import Parts, join
+from troth.perturb.schemas.files import SchemaSource, load, published
+from troth.perturb.schemas.renaming import renamed
+from troth.robustness.metrics import of_variants
+from troth.robustness.sensitivity import RULES, all_wrong, values, variation
+from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
+from troth.stats.estimates import Cell
+from troth.storage.explorer import Archive, Header
+from troth.storage.result import Result, check_out
+from troth.tracking import metrics as measures
+from troth.tracking.cells import Grouping, TrackedSystem, groups, reason, recipe
+from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
+from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.frames import Frames
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.scores import System, by_dialogue, groups, part_rows, ratios, system
+from troth.tracking.scorer import Scorer
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from troth.tracking.dialogues import Keeper
-
-Floats = NDArray[np.float64]
+ORIGINAL = "orig"  # the name of predictions under the original schema
+GROUPS = ("seen", "service", "domain")
+ALL_ZERO = "the score under the original schema is 0"
 
 
-class Wavering(msgspec.Struct, frozen=True):
+class VaryingUnit(msgspec.Struct, frozen=True):
     """A unit whose score depends on the wording of the schema."""
 
     dialogue: str
@@ -45,230 +53,165 @@ class Wavering(msgspec.Struct, frozen=True):
     variation: float
 
 
+class SgdxOptions(RobustnessOptions, total=False):
+    """Keywords of `sgdx`; what they mean and their defaults: `SgdxSettings`."""
+
+    schemas: Path | None
+    train_schema: Path | None
+    metrics: str | Iterable[str]
+    by: str | Iterable[str]
+    ss: str
+
+
 @dataclass(frozen=True)
-class Sensitivity:
-    scores: list[Score]
-    wavering: list[Wavering]  # most first
-    systems: dict[str, System]
-    cells: dict[str, Parts]  # the scores over everything, as parts of a ratio
-    keepers: dict[str, Keeper] = field(default_factory=dict)  # by variant: the dialogues, where they were to be kept
-    seen: frozenset[str] | None = None  # the training services
+class SgdxSettings(RobustnessSettings):
+    """`profile` is "sgd" where none is named; `schema` may be a file of tools (function definitions)."""
 
-    def rows(self) -> pl.DataFrame:
-        """One row a unit and metric, under the names that the scores have: their sums are the scores."""
-        import polars as pl
-
-        one = next(iter(self.systems.values()))
-        return pl.concat(
-            part_rows(one.name, metric, parts, one.dialogues, one.services) for metric, parts in self.cells.items()
-        )
-
-    def dialogues(self) -> Iterator[bytes]:
-        """The lines of `dialogues.jsonl.gz`: each wording of the schema is a system of its own."""
-        from troth.storage.explorer import Header, lines
-        from troth.tracking.dialogues import Scored, kept
-
-        found = [
-            Scored(self.keepers[label], one, f"{one.name}:{label}")
-            for label, one in self.systems.items()
-            if label in self.keepers
-        ]
-        header = Header(seen=None if self.seen is None else tuple(sorted(self.seen)))
-        return lines(header, kept(found) if found else ())
+    schemas: Path | None = None  # folder of the variants' schemas; None: predictions have the original names
+    train_schema: Path | None = None  # tells seen services from unseen ones
+    metrics: str | Iterable[str] = "jga"  # any tracking metrics with a value per unit
+    by: str | Iterable[str] = ()  # groups: service, domain
+    ss: str = "zero"  # how SS counts units that are wrong under every variant: "zero", or not at all ("skip")
 
 
-def sgdx(
-    gold: str,
-    variants: Mapping[str, str],
-    *,
-    original_pred: str | None = None,
-    schemas: str | None = None,
-    schema: str | None = None,
-    name: str = "system",
-    profile: str | Profile = "sgd",
-    metrics: Sequence[str] = ("jga",),
-    train_schema: str | None = None,
-    by: Sequence[str] = (),
-    rule: sensitivity.SsRule = "zero",
-    resamples: int = 1000,
-    seed: int = 0,
-    workers: int = 1,
-    keep: bool = False,
-) -> Sensitivity:
-    """Score predictions made under variant schemas against gold under the original one.
+@dataclass(frozen=True)
+class SgdxRecipe:
+    """The rules of SGD-X's metrics besides those of the profile."""
 
-    `variants` maps a variant's name (v1, …) to predictions. `schemas`: a folder of the variants' schemas, by which
-    names are mapped back; without it the predictions must have the original names already. `schema`: gold's, or a file
-    of tools (function definitions), where none lies beside gold. `keep`: the dialogues stay at hand for `dialogues`.
+    variants: int = field(metadata={"always": True})
+    ss: str = field(metadata={"always": True})
+
+
+class _Common(NamedTuple):
+    """A metric under each variant over the units that all of them have, and the original schema's over the same."""
+
+    variants: dict[str, Parts]
+    original: Parts | None
+    unpaired: dict[str, int]  # units of each that are left out
+
+
+def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Unpack[SgdxOptions]) -> Result:
+    """Scores a tracker's predictions under variants of the schema: the mean over the variants, and how much units vary.
+
+    `variants` is a mapping of names (v1, v2, …) to predictions, or a list of `NAME=PATH`; `orig` stands for predictions
+    under the original schema. The options are those of `SgdxSettings`. `Result.details` has the units that vary.
+
+    >>> from troth import demo
+    >>> variants = {"v1": demo.path("hasty"), "v2": demo.path("sturdy")}
+    >>> result = sgdx(demo.path("gold"), variants, by="service", resamples=50)
+    >>> f"{result['jga_v1-2'].value:.3f} {result['ss_jga'].value:.3f}"
+    '0.576 0.257'
     """
-    if len(variants) < 2:
+    settings = resolve(SgdxSettings, options)
+    paths = {label: path_of(path) for label, path in by_name(variants).items()}
+    if len(paths.keys() - {ORIGINAL}) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
-    known = _schema(schema) if schema else readers.schema_beside(gold)
-    if known is None:
-        raise UserError("no schema.json beside it", file=gold, hint="give gold's schema or tools with --schema")
-    chosen = find_profile(profile) if isinstance(profile, str) else profile
-    scored: dict[str, System] = {}
-    keepers: dict[str, Keeper] = {}
-    for label, path in {**variants, **({"orig": original_pred} if original_pred else {})}.items():
-        back = _mapping_back(known, schemas, label) if schemas and label != "orig" else None
-        scorer, *rest = feed(lambda: _gatherers(chosen, known, keep), gold, path, workers=workers, translate=back)
-        scored[label] = system(name, cast(Scorer, scorer), known)
-        if rest:
-            keepers[label] = cast("Keeper", rest[0])
-    seen = frozenset(readers.schema(train_schema)) if train_schema else None
-    scores = [
-        score
-        for metric in metrics
-        for group, frames in _by_group(scored, by, seen)
-        for score in _scores(name, metric, group, frames, scored, rule, resamples=resamples, seed=seed)
-    ]
-    cells: dict[str, Parts] = {}
-    for metric in metrics:
-        cells |= _cells(metric, {label: aggregate.metric(metric)(one.frames) for label, one in scored.items()}, rule)
-    return Sensitivity(scores, _wavering(scored, metrics[0], rule), scored, cells, keepers, seen)
-
-
-def _gatherers(profile: Profile, schema: Schema, keep: bool) -> list[Gathers]:
-    if not keep:
-        return [Scorer(profile, schema)]
-    from troth.tracking.dialogues import Keeper
-
-    return [Scorer(profile, schema), Keeper(profile, schema)]
-
-
-def _mapping_back(schema: Schema, folder: str, variant: str) -> Callable[[Dialogue], Dialogue]:
-    """A function from a prediction under a variant's names to one under the original's."""
-    found = find_schema(folder, variant, schema)
-    back = Renaming.between(schema, found).back()
-    return lambda dialogue: renamed(dialogue, back)
-
-
-def _schema(path: str) -> Schema:
-    """A schema, or a file of tools."""
-    return load(path).schema
-
-
-def find_schema(folder: str, variant: str, like: Schema) -> Schema:
-    """The variant's schema that fits the original's services, wherever SGD-X's layout puts it."""
-    places = [Path(folder) / part / variant for part in ("", "data", "sgd_x/data")]
-    names = [f"{inner}{name}" for name in ("schema.json", "tools.json") for inner in ("", "*/")]
-    files = [file for place in places for name in names for file in place.glob(name)]
-    for file in sorted(files):
-        found = _schema(str(file))
-        if _aligned(like, found):
-            return found
-    raise UserError(
-        f"no schema of variant '{variant}' fits gold's services",
-        file=folder,
-        hint="give the variants' folder with --from",
+    one_of("ss", settings.ss, RULES)
+    metrics = measures.chosen(settings.metrics)
+    if settings.out is not None:
+        check_out(settings.out)
+    train = settings.train_schema
+    by = chosen_groups(settings.by, GROUPS, train_schema=train)
+    source = load(path_of(gold if settings.schema is None else settings.schema))
+    grouping = Grouping(by, None if train is None else frozenset(readers.schema(path_of(train))), source.schema)
+    systems, dialogues = _scored(path_of(gold), paths, settings, source)
+    first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
+    cells = [cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)]
+    return settings.finished(
+        "robust sgdx",
+        cells,
+        next(iter(systems.values())).frames.dialogues,
+        counts={label: {**one.counts, "unpaired": first.unpaired[label]} for label, one in systems.items()},
+        notes=_notes(first),
+        details=_varying(first),
+        arguments={"gold": path_of(gold), "variants": [f"{label}={path}" for label, path in paths.items()]},
+        make_explorer=(lambda: _archive(systems, dialogues, grouping)) if settings.explorer else None,
     )
 
 
-def _aligned(like: Schema, found: Schema) -> bool:
-    """As many services, each with as many slots and intents, in the same order."""
-    shapes = [[(len(s.slots), len(s.intents)) for s in schema.values()] for schema in (like, found)]
-    return shapes[0] == shapes[1]
+def _scored(
+    gold: str, paths: Mapping[str, str], settings: SgdxSettings, source: SchemaSource
+) -> tuple[dict[str, TrackedSystem], list[DialogueGatherer]]:
+    """Each variant's predictions under the original names, scored; gold is read once. And the dialogues, if kept."""
+    profile = find_profile(settings.profile or "sgd").with_rules(**settings.rules)
+    renamings = {}
+    if settings.schemas is not None:
+        labels = [label for label in paths if label != ORIGINAL]
+        renamings = {one.name: one.renaming.back() for one in published(source, path_of(settings.schemas), labels)}
+
+    def make() -> list[Gatherer]:
+        scorer = Scorer(profile, source.schema)
+        return [scorer, DialogueGatherer(profile, source.schema)] if settings.explorer else [scorer]
+
+    predictions = [
+        Predictions(path, make, partial(renamed, renaming=renamings[label]) if label in renamings else None)
+        for label, path in paths.items()
+    ]
+    gathered = feed(Corpus(gold), predictions, workers=settings.workers)
+    systems = [TrackedSystem.of(settings.name, scorer) for scorer, *_ in gathered]
+    return dict(zip(paths, systems, strict=True)), [dialogues for _, *rest in gathered for dialogues in rest]
 
 
-def _by_group(
-    scored: Mapping[str, System], by: Sequence[str], seen: frozenset[str] | None
-) -> Iterator[tuple[str, dict[str, Frames]]]:
-    """Each group with every variant's frames of it."""
-    parts = {label: dict(groups(one, by, seen)) for label, one in scored.items()}
-    first = next(iter(parts.values()))
-    for group in first:
-        yield group, {label: found[group] for label, found in parts.items()}
+def _common(metric: Metric, frames: Mapping[str, Frames]) -> _Common:
+    parts: dict[str, Parts] = {label: metric.compute(one) for label, one in frames.items()}
+    original = parts.pop(ORIGINAL, None)
+    joined = join(parts)
+    if original is None:
+        return _Common(joined.parts, None, joined.unpaired)
+    pair = join({"": next(iter(joined.parts.values())), ORIGINAL: original})
+    return _Common(joined.parts, pair.parts[ORIGINAL], {**joined.unpaired, ORIGINAL: pair.unpaired[ORIGINAL]})
 
 
-def _scores(
-    name: str,
-    metric: str,
-    group: str,
-    frames: Mapping[str, Frames],
-    scored: Mapping[str, System],
-    rule: sensitivity.SsRule,
-    *,
-    resamples: int,
-    seed: int,
-) -> Iterator[Score]:
-    parts = {label: aggregate.metric(metric)(one) for label, one in frames.items()}
-    cells = _cells(metric, parts, rule)
-    count = len(parts) - ("orig" in parts)
-    system = next(iter(scored.values()))
-    recipe = system.frames.profile.signature() + f"|variants:{count}" + (f"|group:{group}" if group != "all" else "")
-    found = ratios(list(cells.values()), system.dialogues, resamples=resamples, seed=seed)
-    mean = average(metric, [label for label in parts if label != "orig"])
-    for label, ratio in zip(cells, found, strict=True):
-        n = ratio.n // count if label == mean else ratio.n
-        convention = f"|ss:{rule}" if label.startswith("ss_") else ""
-        signature = f"{label.upper()}|{recipe}{convention}|n:{n}|v:{__version__}"
-        reason = None if ratio.value is not None else "no unit to score"
-        yield Score(name, label, group, ratio.value, ratio.low, ratio.high, n, signature, reason)
-    if "orig" in parts:
-        pair = [cells[f"{metric}_orig"], cells[mean]]
-        yield _drop(name, metric, group, pair, system, recipe, resamples=resamples, seed=seed)
+def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Grouping, rule: str) -> Iterator[Cell]:
+    """What SGD-X derives from a metric, for all units and for each group that all variants have units of."""
+    labels = [label for label in systems if label != ORIGINAL]
+    derived = of_variants(metric, labels, rule)
+    by_group: dict[str, dict[str, Frames]] = {}
+    for label, system in systems.items():
+        for group, frames in groups(system.frames, grouping):
+            by_group.setdefault(group, {})[label] = frames
+    for group, mine in by_group.items():
+        if not mine.keys() >= set(labels):
+            continue
+        variants, original, _ = _common(metric, mine)
+        frames, sets = mine[labels[0]], list(variants.values())
+        train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
+        rules = (*recipe(metric, frames), SgdxRecipe(len(sets), rule), train)
+        make = partial(Cell, recipe=rules, group=group, reason=reason(metric, frames.profile, grouping.schema))
+        if original is not None:
+            yield make(derived.original, original)
+        yield make(derived.average, derived.average.compute(sets), shared=len(sets))
+        yield from (make(one, one.compute(sets)) for one in (derived.sensitivity, derived.all_wrong))
+        yield from (make(derived.variants[label], parts) for label, parts in variants.items())
+        if original is not None:
+            change = derived.drop.compute(original, sets)
+            yield Cell(derived.drop, change, rules, group, ALL_ZERO, n=int(original.den.sum()))
 
 
-def average(metric: str, labels: Sequence[str]) -> str:
-    """`jga_v1-5` for v1 to v5; other variants are named one by one."""
-    whole = [f"v{number}" for number in range(1, len(labels) + 1)]
-    return f"{metric}_v1-{len(labels)}" if list(labels) == whole else f"{metric}_{'+'.join(labels)}"
-
-
-def _cells(metric: str, parts: Mapping[str, Parts], rule: sensitivity.SsRule) -> dict[str, Parts]:
-    """Every score of a group as parts of a ratio. The original schema takes no part in the average and in SS."""
-    labels = [label for label in parts if label != "orig"]
-    scored = np.all([parts[label].den > 0 for label in labels], axis=0)
-    at = parts[labels[0]].take(scored)
-    values = np.stack([parts[label].num for label in labels])[:, scored]
-    units = np.ones(values.shape[1])
-    wavering = sensitivity.variation(values, rule)
-    return {
-        **({f"{metric}_orig": parts["orig"]} if "orig" in parts else {}),
-        average(metric, labels): at._replace(num=values.sum(axis=0), den=units * len(labels)),
-        f"ss_{metric}": at._replace(num=np.nan_to_num(wavering), den=(~np.isnan(wavering)).astype(np.float64)),
-        f"all_wrong_{metric}": at._replace(num=(values.sum(axis=0) == 0).astype(np.float64), den=units),
-        **{f"{metric}:{label}": parts[label] for label in labels},
-    }
-
-
-def _drop(
-    name: str,
-    metric: str,
-    group: str,
-    pair: Sequence[Parts],
-    system: System,
-    recipe: str,
-    *,
-    resamples: int,
-    seed: int,
-) -> Score:
-    """Diff_rel of table 2: how much of the original's score is lost, as a fraction of it."""
-    num, den = by_dialogue(pair, system.dialogues)
-    value = stats.ratio(num, den)
-    drawn = stats.bootstrap(num, den, resamples=resamples, seed=seed)
-    signature = f"{metric.upper()}_DROP|{recipe}|n:{int(den[:, 0].sum())}|v:{__version__}"
-    n = int(den[:, 0].sum())
-    if not value[0] > 0:
-        return Score(name, f"{metric}_drop", group, None, None, None, n, signature, "the original's score is 0")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = stats.interval(np.where(drawn[:, 0] > 0, (drawn[:, 1] - drawn[:, 0]) / drawn[:, 0], np.nan))
-    change = float((value[1] - value[0]) / value[0])
-    return Score(name, f"{metric}_drop", group, change, float(low[0]), float(high[0]), n, signature)
-
-
-def _wavering(scored: Mapping[str, System], metric: str, rule: sensitivity.SsRule) -> list[Wavering]:
-    """Every unit that wavers, most first."""
-    labels = [label for label in scored if label != "orig"]
-    parts = [aggregate.metric(metric)(scored[label].frames) for label in labels]
-    variation = sensitivity.variation(np.stack([one.num for one in parts]), rule)
-    one = scored[labels[0]]
-    services = [*one.services, None]
+def _varying(common: _Common) -> list[VaryingUnit]:
+    """The units whose scores differ between variants, those that vary most first."""
+    table, scored = values(list(common.variants.values()))
+    spread = np.where(scored, variation(table), 0.0)
+    at = np.flatnonzero(spread > 0)
+    keys = next(iter(common.variants.values())).units.take(at).keys()
     found = [
-        Wavering(
-            one.dialogues[parts[0].dialogue[i]], int(parts[0].turn[i]), services[parts[0].service[i]],
-            {label: float(part.num[i]) for label, part in zip(labels, parts, strict=True)}, float(variation[i]),
-        )
-        for i in np.flatnonzero(variation > 0)
-    ]  # fmt: skip
+        VaryingUnit(dialogue, turn, service or None, dict(zip(common.variants, each, strict=True)), size)
+        for (dialogue, turn, service), each, size in zip(keys, table.T[at].tolist(), spread[at].tolist(), strict=True)
+    ]
     return sorted(found, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))
+
+
+def _notes(common: _Common) -> list[str]:
+    wrong = all_wrong(list(common.variants.values()))
+    lines = [f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"]
+    left_out = {label: count for label, count in common.unpaired.items() if count}
+    return lines + [f"{label}: {n} units are left out: not all variants have them" for label, n in left_out.items()]
+
+
+def _archive(
+    systems: Mapping[str, TrackedSystem], dialogues: Sequence[DialogueGatherer], grouping: Grouping
+) -> Archive:
+    """Each wording of the schema is a system of its own."""
+    labelled = zip(dialogues, systems.items(), strict=True)
+    sets = [ScoredDialogues(gathered, one.frames, f"{one.name}:{label}") for gathered, (label, one) in labelled]
+    return Archive(Header(seen=None if grouping.seen is None else tuple(sorted(grouping.seen))), views(sets))

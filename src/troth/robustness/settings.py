@@ -1,0 +1,85 @@
+"""Options that CheckDST and SGD-X share, and what both do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, TypeVar
+
+from troth.core.errors import UserError
+from troth.core.names import Path, named
+from troth.core.options import recorded
+from troth.stats.estimates import Cell, Resampling, scores
+from troth.storage.result import Result
+from troth.tracking.profiles import Profile
+
+T = TypeVar("T")
+
+
+class RobustnessOptions(TypedDict, total=False):
+    """Keywords of `checkdst` and `sgdx`; what they mean and their defaults: `RobustnessSettings`."""
+
+    name: str
+    profile: str | Profile | None
+    unit: str | None
+    missing: str | None
+    schema: Path | None
+    resamples: int
+    seed: int
+    workers: int
+    explorer: bool
+    out: Path | None
+
+
+@dataclass(frozen=True)
+class RobustnessSettings:
+    name: str = "system"  # what the system is called
+    profile: str | Profile | None = None  # scoring recipe; None: the task's own default
+    unit: str | None = None  # rules to change on top of the profile: "frame" or "turn",
+    missing: str | None = None  # "zero" or "skip"
+    schema: Path | None = None  # None: the schema.json beside gold
+    resamples: int = 1000
+    seed: int = 0
+    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    explorer: bool = True  # keep the dialogues, for the explorer of the page
+    out: Path | None = None  # save the run to this folder
+
+    @property
+    def rules(self) -> dict[str, str | None]:
+        """The changed rules; averages over slots go by the same unit as the joint scores."""
+        return {"unit": self.unit, "average": self.unit, "missing": self.missing}
+
+    def finished(self, task: str, cells: Sequence[Cell], dialogues: Sequence[str], **further: Any) -> Result:
+        """The result of a task, saved where `out` says so. Its rows are the units of ratios over everything."""
+        result = Result(
+            task,
+            list(scores(self.name, cells, dialogues, Resampling(self.resamples, self.seed))),
+            list(dict.fromkeys(cell.metric for cell in cells)),
+            arguments=recorded(self, **further.pop("arguments")),
+            make_rows=lambda: _rows(self.name, [cell for cell in cells if cell.group == "all" and cell.n is None]),
+            **further,
+        )
+        if self.out is not None:
+            result.save(self.out)
+        return result
+
+
+def _rows(system: str, cells: Sequence[Cell]) -> Any:
+    import polars as pl
+
+    return pl.concat(cell.parts.frame(system, cell.metric.name) for cell in cells)
+
+
+def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:
+    """Sets of predictions by name, from a mapping or from `NAME=PATH` each."""
+    if isinstance(sets, Mapping):
+        return dict(sets)
+    found: dict[str, T | str] = {}
+    for item in [sets] if isinstance(sets, str) else sets:
+        name, path = named(item)
+        if not name or not path:
+            raise UserError(f"'{item}' has no name", hint="write it as NAME=PATH")
+        if name in found:
+            raise UserError(f"'{name}' is named twice", hint="name each set once")
+        found[name] = path
+    return found
