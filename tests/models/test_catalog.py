@@ -181,7 +181,7 @@ def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
 def test_a_changed_file_is_found(model: Model) -> None:
     folder = catalog.fetch(model)
     (folder / "weights.bin").write_bytes(b"\x02" * 50_000)
-    assert catalog.verified("tiny") == f"{folder / 'weights.bin'}: its SHA-256 is not what it was"
+    assert catalog.verified("tiny") == f"{folder / 'weights.bin'}: is not the file that was released: its SHA-256 differs"
     (folder / "weights.bin").unlink()
     assert "cannot be read" in (catalog.verified("tiny") or "")
     (folder / MANIFEST).write_bytes(b"torn")

@@ -13,7 +13,7 @@ import pytest
 from tests.models.build import WORDS, onnx_folder, weights
 from troth.core.errors import UserError
 from troth.models import Entailment, TextPair
-from troth.models.embedded import FOLDER, EmbeddedNli, card, fitted, verify
+from troth.models.embedded import FOLDER, EmbeddedNli, card, fault, fitted
 
 LIMIT = 80
 
@@ -113,7 +113,10 @@ def test_any_text_has_an_answer(folder: Path, text: str) -> None:
 
 
 def test_lengths(folder: Path) -> None:
-    assert EmbeddedNli(folder).lengths([("a room", "nice"), ("", ""), ("a " * 500, "nice")]) == [6, 3, LIMIT]
+    rows = EmbeddedNli(folder).encoded([("a room", "nice"), ("", ""), ("a " * 500, "nice")])
+    assert [len(row["input_ids"]) for row in rows.values()] == [6, 3, LIMIT]
+    batches = EmbeddedNli(folder).plan(list(rows))
+    assert [(batch.places, batch.units) for batch in batches] == [([2, 0, 1], LIMIT + 9)], "the longest first"
 
 
 def test_nothing_asked(folder: Path) -> None:
@@ -149,7 +152,7 @@ def test_what_to_install(folder: Path, package: str, monkeypatch: pytest.MonkeyP
 
 def test_the_package_holds_what_was_released() -> None:
     found = card()
-    verify(FOLDER, found)
+    assert fault(FOLDER, found.sha256) is None
     assert found.name == "troth-nli"
     assert set(found.labels) == set(Entailment._fields)
     assert set(found.sha256) == {"model.onnx", "tokenizer.json"}

@@ -113,7 +113,7 @@ def test_long_pairs_are_cut(nli_at: Path) -> None:
     found = model.probabilities([(long, "a table"), (kept, "a table"), ("", long), ("a", "b")])
     assert found[0] == pytest.approx(found[1], abs=1e-5), "the end of the premise is what counts"
     assert model.cut == 2
-    assert model.lengths([(long, "a table"), ("a room", "nice")]) == [NLI_TOKENS, 6]
+    assert [batch.units for batch in model.plan([(long, "a table"), ("a room", "nice")])] == [NLI_TOKENS + 6]
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "\x00", "é😀" * 30])
@@ -129,7 +129,7 @@ def test_a_long_hypothesis_is_cut_between_characters(bytes_nli: HfNli, premise: 
     """Where a character is several tokens, a cut between two of them would make other tokens of it."""
     pair = (premise, "x" * before + "😀" * 40)
     tokenizer, _, _, limit = bytes_nli._model
-    ids = bytes_nli.encoded([pair])[pair].columns["input_ids"]
+    ids = bytes_nli.encoded([pair])[pair]["input_ids"]
     assert limit - 4 < len(ids) <= limit
     assert tokenizer.decode(ids, skip_special_tokens=True).startswith(premise + "x" * before + "😀")
     assert "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode(ids)

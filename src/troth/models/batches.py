@@ -26,7 +26,7 @@ class Room(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Rows of tokens as two arrays of the same shape: the tokens, and 1 where a token stands, 0 where padding does."""
+    """Rows of tokens of one length, and a mask of the same shape: 1 where a token stands, 0 where padding does."""
 
     ids: NDArray[np.int64]
     mask: NDArray[np.int64]
@@ -40,18 +40,8 @@ class Batch(NamedTuple):
 
 
 @runtime_checkable
-class Measured(Protocol):
-    """A backend that knows beforehand how long items are, in tokens, so that others can make its batches."""
-
-    @property
-    def room(self) -> Room: ...
-
-    def lengths(self, items: Sequence[Any]) -> list[int]: ...
-
-
-@runtime_checkable
 class Planning(Protocol):
-    """A backend that makes batches by more than length: items that begin alike together."""
+    """A backend that puts items into batches itself, by their length in tokens or by what they have in common."""
 
     def plan(self, items: Sequence[Any]) -> list[Batch]: ...
 
@@ -108,7 +98,7 @@ def answered(
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -> Padded:
-    """Rows of tokens padded to the longest with the token `pad`, on the right, or on the left for generation."""
+    """Pads rows of tokens to the longest with the token `pad`, on the right, or on the left for generation."""
     shape = (len(rows), max(map(len, rows), default=0))
     ids, mask = np.full(shape, pad, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for number, row in enumerate(rows):

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from troth.core.progress import bar
-from troth.models.batches import Batch, Cutting, Measured, Planning, Room, answered, by_length
+from troth.models.batches import Batch, Cutting, Planning, Room, answered, by_length
 from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
 from troth.storage.cache import Store, key
 
@@ -111,11 +111,9 @@ def _stored(
         return [None] * len(asked)
 
     def plan(items: Sequence[K]) -> list[Batch]:
-        if isinstance(inner, Planning):
-            return inner.plan(items)
-        if isinstance(inner, Measured):
-            return by_length(inner.lengths(items), inner.room)
-        return by_length([_characters(item) for item in items], ROOM)
+        return (
+            inner.plan(items) if isinstance(inner, Planning) else by_length([_characters(item) for item in items], ROOM)
+        )
 
     if missing:
         with bar(inner.name) as progress:

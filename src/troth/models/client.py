@@ -11,12 +11,14 @@ import asyncio
 import os
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from troth.core.errors import UserError
 
 if TYPE_CHECKING:
     import ssl
+
+    import httpx
 
 RETRIES = 3
 PAUSE = 0.5  # seconds before the first retry, doubled each time
@@ -35,12 +37,6 @@ class Refused(Exception):  # noqa: N818
 
 class Silent(Exception):  # noqa: N818
     """No answer: "timeout" or "no connection"."""
-
-
-class _Answer(NamedTuple):
-    status: int
-    wait: str  # seconds after which to try again, if the server says so
-    data: bytes
 
 
 class Client:
@@ -69,7 +65,8 @@ class Client:
         for attempt in range(RETRIES + 1):
             wait = ""
             try:
-                status, wait, data = asyncio.run(self._posted(path, body, most))
+                answer, data = asyncio.run(self._posted(path, body, most))
+                status, wait = answer.status_code, answer.headers.get("Retry-After", "")
                 if status < 300:
                     return data
                 if status in (401, 403):
@@ -88,7 +85,7 @@ class Client:
                 time.sleep(min(float(wait), LONGEST) if wait.isdecimal() else PAUSE * 2**attempt)
         raise failed
 
-    async def _posted(self, path: str, body: bytes, most: int) -> _Answer:
+    async def _posted(self, path: str, body: bytes, most: int) -> tuple[httpx.Response, bytes]:
         """One attempt. A deadline for everything (connection, headers, content) needs a task that can be cancelled."""
         import httpx
 
@@ -111,7 +108,7 @@ class Client:
                 if len(data) > most:
                     raise UserError(f"{self.url}{path} answers with more than {most} bytes")
         self.reached = True
-        return _Answer(answer.status_code, answer.headers.get("Retry-After", ""), data)
+        return answer, data
 
     @cached_property
     def _certificates(self) -> ssl.SSLContext:

@@ -8,22 +8,64 @@ the files.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from troth.core.errors import UserError
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Room, columns, encodable
-from troth.models.cross_encoder import CrossEncoder, EncodedPair, entailments
+from troth.models.batches import Batch, Cutting, Room, answered, by_length, columns, encodable
 from troth.models.protocols import Entailment, Lm, TextPair
 
 FOLDER = Path(__file__).parent / "entailment"
 LM = "smollm2-135m-instruct"
 AGAIN = "install troth again"
+
+Row = dict[str, list[int]]  # a pair in tokens: `input_ids`, and whatever else its model takes
+
+
+class CrossEncoder(Cutting[TextPair]):
+    """An entailment model: a pair becomes one row of tokens, a row becomes three probabilities.
+
+    A pair longer than the model reads loses the beginning of its premise: the utterance in question is at the end,
+    after what was said before. The hypothesis stays whole unless it leaves the premise less than a quarter of what the
+    model reads; then it loses its end.
+    """
+
+    room: Room
+
+    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
+        """Each distinct pair in tokens; adds to `shortened`."""
+        raise NotImplementedError
+
+    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
+        """The model's answers for one batch."""
+        raise NotImplementedError
+
+    def plan(self, items: Sequence[TextPair]) -> list[Batch]:
+        return self._by_length(self.encoded(items), items)
+
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
+        rows = self.encoded(pairs)
+        return answered(
+            pairs,
+            lambda asked: self.classified([rows[pair] for pair in asked]),
+            lambda asked: self._by_length(rows, asked),
+        )
+
+    def _by_length(self, rows: Mapping[TextPair, Row], items: Sequence[TextPair]) -> list[Batch]:
+        return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
+
+
+def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
+    """Softmax in double precision; `order` gives the columns of entailment, neutral and contradiction."""
+    values = np.asarray(logits, dtype=np.float64)[:, list(order)]
+    exponents = np.exp(values - values.max(axis=1, keepdims=True))
+    return [Entailment(*row) for row in (exponents / exponents.sum(axis=1, keepdims=True)).tolist()]
 
 
 class ModelCard(msgspec.Struct, frozen=True):
@@ -57,25 +99,24 @@ class EmbeddedNli(CrossEncoder):
     def name(self) -> str:
         return f"{self.card.name}@{self.card.revision}-{self.card.sha256.get('model.onnx', '')[:8]}"
 
-    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, EncodedPair]:
+    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         """Each distinct text is tokenised once: many pairs share a premise."""
         model = self._model
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         encodings = model.tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
-        ids = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
-        return {pair: self._row(ids[pair[0]], ids[pair[1]]) for pair in dict.fromkeys(pairs)}
+        tokens = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
+        rows = {}
+        for pair in dict.fromkeys(pairs):
+            premise, hypothesis = fitted(tokens[pair[0]], tokens[pair[1]], self.card.max_tokens)
+            if len(premise) + len(hypothesis) < len(tokens[pair[0]]) + len(tokens[pair[1]]):
+                self.shortened.add(pair)
+            ids = [model.first, *premise, model.between, *hypothesis, model.between]
+            kinds = [0] * (len(premise) + 2) + [1] * (len(hypothesis) + 1)
+            rows[pair] = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
+        return rows
 
-    def _row(self, premise: list[int], hypothesis: list[int]) -> EncodedPair:
-        model = self._model
-        one, two = fitted(premise, hypothesis, self.card.max_tokens)
-        ids = [model.first, *one, model.between, *two, model.between]
-        kinds = [0] * (len(one) + 2) + [1] * (len(two) + 1)
-        row = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
-        return EncodedPair(row, len(one) + len(two) < len(premise) + len(hypothesis))
-
-    def classified(self, batch: Sequence[EncodedPair]) -> list[Entailment]:
-        model = self._model
-        (logits,) = model.session.run(["logits"], columns([one.columns for one in batch], model.padding))
+    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
+        (logits,) = self._model.session.run(["logits"], columns(rows, self._model.padding))
         return entailments(logits, [self.card.labels.index(label) for label in Entailment._fields])
 
     @cached_property
@@ -86,12 +127,12 @@ class EmbeddedNli(CrossEncoder):
         except ImportError as error:
             what = f"the embedded entailment model needs {error.name}"
             raise UserError(what, hint="pip install 'troth[nli]'") from error
-        verify(self.folder, self.card)
+        if wrong := fault(self.folder, self.card.sha256):
+            raise UserError(wrong, hint=AGAIN)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors only
-        session = onnxruntime.InferenceSession(
-            str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        file = str(self.folder / "model.onnx")
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -118,17 +159,16 @@ def card(folder: Path = FOLDER) -> ModelCard:
         raise UserError(what, file=str(file), hint=AGAIN) from error
 
 
-def verify(folder: Path, card: ModelCard) -> None:
-    """Checks that the files are those that were released."""
-    for name, expected in card.sha256.items():
-        file = folder / name
+def fault(folder: Path, sha256: Mapping[str, str]) -> str | None:
+    """What is wrong with files of known SHA-256; None where nothing is."""
+    for file, expected in ((folder / name, digest) for name, digest in sha256.items()):
         try:
             with file.open("rb") as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                if hashlib.file_digest(opened, "sha256").hexdigest() != expected:
+                    return f"{file}: is not the file that was released: its SHA-256 differs"
         except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", file=str(file), hint=AGAIN) from error
-        if digest != expected:
-            raise UserError("is not the file that was released: its SHA-256 differs", file=str(file), hint=AGAIN)
+            return f"{file}: cannot be read: {error.strerror}"
+    return None
 
 
 def _lm(_: str, *, int8: bool = False) -> Lm:

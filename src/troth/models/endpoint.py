@@ -29,7 +29,9 @@ Scores = tuple[list[str], list[float | None]]  # the prompt's tokens and their l
 KEY = "OPENAI_API_KEY"
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 LOWEST = -9999.0  # what servers write for a probability of 0
-TOO_LONG = (400, 413)  # what servers answer to such a text, once it is known that they take others
+TOO_LONG = (400, 413)  # what servers answer to a text that is too long, once it is known that they take others
+UNABLE = (400, 404, 422, 500, 501)  # what servers answer that give no log-probabilities of a prompt
+ABSENT = (404, 405)  # what servers answer that have no such path
 WAYS: tuple[dict[str, Any], ...] = (  # to ask for a prompt's log-probabilities, in the order in which they are tried
     {"echo": True, "logprobs": 1, "max_tokens": 1},  # 0 some refuse, and llama-cpp-python takes it for no limit
     {"prompt_logprobs": 1, "max_tokens": 1},
@@ -69,9 +71,9 @@ class EndpointLm:
     ) -> list[str]:
         """By `/completions`; where the server has none, by `/chat/completions`, the prompt as the user's message."""
         options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        return self._each(lambda prompt: self._made(prompt, options), list(prompts), known=self._chat is not None)
+        return self._each(lambda prompt: self._generated(prompt, options), prompts, known=self._chat is not None)
 
-    def _each(self, work: Callable[[K], V], items: list[K], *, known: bool) -> list[V]:
+    def _each(self, work: Callable[[K], V], items: Sequence[K], *, known: bool) -> list[V]:
         """Several at a time; the first alone where it is not known what the server can do. Equal ones once."""
         distinct = list(dict.fromkeys(items))
         if not distinct:
@@ -84,69 +86,65 @@ class EndpointLm:
     def _scored(self, asked: Request) -> Continuation:
         if not asked.continuation:
             return Continuation((), ())
-        prompt = "".join(asked.context) + asked.continuation
-        refusals = []
+        prompt, known = "".join(asked.context) + asked.continuation, self._way is not None
+        why = ""
         for way in WAYS if self._way is None else (self._way,):
-            body = {"model": self.model, "prompt": prompt, "temperature": 0.0, "add_special_tokens": asked.bos, **way}
+            body = {"prompt": prompt, "temperature": 0.0, "add_special_tokens": asked.bos, **way}
             try:
-                found = scores(self._answer("/completions", body), prompt)
+                found = scores(self._answer("/completions", body, TOO_LONG if known else UNABLE), prompt)
             except Refused as error:
-                if self._way is not None and error.status in TOO_LONG:
+                if known:
                     return self._unscored(asked)
-                if self._way is not None or error.status not in (400, 404, 422, 500, 501):
-                    raise self._refusal(error) from error
-                refusals.append(str(error) + (f": {error.said}" if error.said else ""))
+                why = f" ({error}: {error.said})" if error.said else f" ({error})"
                 continue
             if found is not None:
                 self._way = way
                 return aligned(*found, prompt, asked.continuation, self.name)
-        why = f" ({refusals[-1]})" if refusals else ""
         raise UserError(
             f"{self.name} gives no log-probabilities of a prompt{why}",
-            hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use --lm embedded, hf:ORG/MODEL, a folder",
+            hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use embedded, hf:ORG/MODEL, a folder",
         )
 
     def _unscored(self, asked: Request) -> Continuation:
-        """Too long: its tokens without log-probabilities. They are those that it has without the document."""
+        """The tokens of a text that is too long, without log-probabilities: those that it has without the document."""
         rest = asked.context[: asked.shorten] + asked.context[asked.shorten + 1 :]
         if len(rest) == len(asked.context):
             return Continuation((asked.continuation,), (None,))
         tokens = self._scored(asked._replace(context=rest)).tokens
         return Continuation(tokens, (None,) * len(tokens))
 
-    def _made(self, prompt: str, options: Mapping[str, Any]) -> str:
+    def _generated(self, prompt: str, options: Mapping[str, Any]) -> str:
         if not self._chat:
             try:
-                answer = self._answer("/completions", {"model": self.model, "prompt": prompt, **options})
+                answer = self._answer("/completions", {"prompt": prompt, **options}, ABSENT)
                 self._chat = False
-                return _text(answer, self.name)
-            except Refused as error:
-                if error.status not in (404, 405):
-                    raise self._refusal(error) from error
+            except Refused:
                 self._chat = True
-        messages = [{"role": "user", "content": prompt}]
+        if self._chat:
+            answer = self._answer("/chat/completions", {"messages": [{"role": "user", "content": prompt}], **options})
         try:
-            answer = self._answer("/chat/completions", {"model": self.model, "messages": messages, **options})
-        except Refused as error:
-            raise self._refusal(error) from error
-        return _text(answer, self.name)
+            choice = answer["choices"][0]
+            text = choice["message"]["content"] if "message" in choice else choice["text"]
+        except (KeyError, IndexError, TypeError):
+            text = None
+        if not isinstance(text, str):  # such as a model that only thinks, or calls a tool
+            raise UserError(f"{self.name} answers without a text")
+        return text
 
-    def _answer(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _answer(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> Any:
+        """The server's answer; raises Refused for a status that is expected, else UserError."""
         try:
-            said = self.client.post(path, json.dumps(body).encode())
+            return json.loads(self.client.post(path, json.dumps({"model": self.model, **body}).encode()))
+        except Refused as error:
+            if error.status in expected:
+                raise
+            what = f"{self.name} answers {error.status}: {error.said or 'nothing more'}"
+            raise UserError(what, hint="is the model's name right?") from error
         except Silent as error:
-            raise UserError(
-                f"{self.name} does not answer: {error}", hint="answers so far are kept; try again"
-            ) from error
-        try:
-            return json.loads(said)
+            hint = "answers so far are kept; try again"
+            raise UserError(f"{self.name} does not answer: {error}", hint=hint) from error
         except ValueError as error:
             raise UserError(f"{self.name} answers what is not JSON") from error
-
-    def _refusal(self, error: Refused) -> UserError:
-        return UserError(
-            f"{self.name} answers {error.status}: {error.said or 'nothing more'}", hint="is the model's name right?"
-        )
 
 
 def scores(answer: Any, prompt: str) -> Scores | None:
@@ -154,31 +152,20 @@ def scores(answer: Any, prompt: str) -> Scores | None:
     try:
         choice = answer["choices"][0]
         if listed := choice.get("prompt_logprobs"):
-            return _of_prompt(listed)
+            # vLLM lists for each place the token that stands there, then likelier ones; nothing for the first place.
+            places = [
+                next(iter(place.values())) if place else {"decoded_token": "", "logprob": None} for place in listed
+            ]
+            return [str(one["decoded_token"]) for one in places], [_number(one["logprob"]) for one in places]
         given = choice["logprobs"]
         tokens, values = [str(token) for token in given["tokens"]], [_number(v) for v in given["token_logprobs"]]
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
         return None
-    # What the server made up after the prompt is at the end, a token at most; its text may be empty.
+    # What the server generated after the prompt is at the end, a token at most; its text may be empty.
     for count in (len(tokens) - 1, len(tokens)):
         if any(tokens[:count]) and len(tokens) == len(values) and spans(tokens[:count], prompt):
             return tokens[:count], values[:count]
     return None
-
-
-def _of_prompt(listed: Sequence[Mapping[str, Mapping[str, Any]] | None]) -> Scores:
-    """vLLM lists for each place the token that stands there, then likelier ones; nothing for the first place."""
-    tokens: list[str] = []
-    values: list[float | None] = []
-    for place in listed:
-        if place is None:
-            tokens.append("")
-            values.append(None)
-            continue
-        entry = next(iter(place.values()))
-        tokens.append(str(entry["decoded_token"]))
-        values.append(_number(entry["logprob"]))
-    return tokens, values
 
 
 def aligned(
@@ -195,11 +182,11 @@ def aligned(
 
 
 def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
-    """Where each token stands in the prompt, from the last to the first; None if they are not the prompt's.
+    """Where each token stands in the prompt; None if they are not the prompt's tokens.
 
     Offsets that servers give are not used: some count special tokens, some say -1. Of a character that is split into
-    several tokens, which servers show as U+FFFD, the first has it all and the others nothing. A first token that is not
-    in the text marks its beginning, or has no text given: it gets what is left.
+    several tokens, which servers show as U+FFFD, the first token has it all and the others nothing. A first token that
+    is not in the text marks its beginning, or has no text: it gets what is left. The search goes from last to first.
     """
     found: list[tuple[int, int]] = []
     at, index = len(prompt), len(tokens) - 1
@@ -227,17 +214,6 @@ def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
 
 def _number(value: Any) -> float | None:
     return None if value is None else max(LOWEST, float(value))
-
-
-def _text(answer: Any, name: str) -> str:
-    try:
-        choice = answer["choices"][0]
-        text = choice["message"]["content"] if "message" in choice else choice["text"]
-    except (KeyError, IndexError, TypeError) as error:
-        raise UserError(f"{name} answers without a text") from error
-    if not isinstance(text, str):  # a model that only thinks, or calls a tool
-        raise UserError(f"{name} answers without a text")
-    return text
 
 
 BACKEND = Backend(

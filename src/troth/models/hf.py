@@ -17,7 +17,7 @@ from troth.core.errors import UserError
 from troth.models import hub
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Room, answered, by_length, encodable, padded, tensors
-from troth.models.cross_encoder import CrossEncoder, EncodedPair, entailments
+from troth.models.embedded import CrossEncoder, Row, entailments
 from troth.models.hub import ModelFiles, load, loading
 from troth.models.protocols import Continuation, Entailment, Request, TextPair
 
@@ -51,26 +51,27 @@ class HfNli(CrossEncoder):
     def name(self) -> str:
         return self.source.name
 
-    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, EncodedPair]:
+    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         tokenizer, _, _, limit = self._model
         distinct = list(dict.fromkeys(pairs))
         clean = [(encodable(premise), encodable(hypothesis)) for premise, hypothesis in distinct]
-        rows = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
-        encoded = {}
+        found = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
+        rows = {}
         for index, pair in enumerate(distinct):
-            columns = {name: rows[name][index] for name in rows}
-            cut = len(columns["input_ids"]) > limit
-            encoded[pair] = EncodedPair(_shortened(tokenizer, clean[index], limit) if cut else columns, cut)
-        return encoded
+            rows[pair] = {name: found[name][index] for name in found}
+            if len(rows[pair]["input_ids"]) > limit:
+                self.shortened.add(pair)
+                rows[pair] = _shortened(tokenizer, clean[index], limit)
+        return rows
 
-    def classified(self, batch: Sequence[EncodedPair]) -> list[Entailment]:
+    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
         import torch
 
         tokenizer, model, order, _ = self._model
-        if tokenizer.pad_token_id is None and len(batch) > 1:
-            return [answer for one in batch for answer in self.classified([one])]
+        if tokenizer.pad_token_id is None and len(rows) > 1:
+            return [answer for row in rows for answer in self.classified([row])]
         with torch.inference_mode():
-            logits = model(**tensors([one.columns for one in batch], tokenizer.pad_token_id)).logits
+            logits = model(**tensors(rows, tokenizer.pad_token_id)).logits
         return entailments(logits.float().numpy(), order)
 
     @cached_property
@@ -106,8 +107,8 @@ def reach(tokenizer: Any, config: Any, otherwise: int) -> int:
     return min(said, default=otherwise)
 
 
-def _shortened(tokenizer: Any, pair: TextPair, limit: int) -> dict[str, list[int]]:
-    """The columns of a pair that is too long, cut to the limit."""
+def _shortened(tokenizer: Any, pair: TextPair, limit: int) -> Row:
+    """A pair that is too long, cut to the limit."""
     premise, hypothesis = pair
 
     def tokens(text: str) -> int:
@@ -119,11 +120,6 @@ def _shortened(tokenizer: Any, pair: TextPair, limit: int) -> dict[str, list[int
         hypothesis = hypothesis[: max(0, most)]
     row = tokenizer(premise, hypothesis, truncation="only_first", max_length=limit)
     return {name: row[name] for name in row}
-
-
-class _Tokens(NamedTuple):
-    ids: list[int]
-    texts: tuple[str, ...]
 
 
 class _Row(NamedTuple):
@@ -174,8 +170,8 @@ class HfLm:
         requests = [item for item in items if isinstance(item, Request)]
         rows, prompts = self._rows(requests), self._tokens([item for item in items if isinstance(item, str)])
         if self._model.reader is None or prompts:
-            lengths = [len(prompts[item].ids if isinstance(item, str) else rows[item].ids) for item in items]
-            return by_length(lengths, self.room)
+            ids = [prompts[item][0] if isinstance(item, str) else rows[item].ids for item in items]
+            return by_length([len(row) for row in ids], self.room)
         from troth.models import packed
 
         read = [rows[one].read for one in requests]
@@ -215,19 +211,19 @@ class HfLm:
         tokens = self._tokens([piece for asked in requests for piece in (*asked.context, asked.continuation)])
         rows = {}
         for asked in dict.fromkeys(requests):
-            own = tokens[asked.continuation]
-            context = [tokens[piece].ids for piece in asked.context]
-            before, dropped = fitted(context, limit - len(own.ids) - asked.bos, asked.shorten)
+            own, parts = tokens[asked.continuation]
+            context = [tokens[piece][0] for piece in asked.context]
+            before, dropped = fitted(context, limit - len(own) - asked.bos, asked.shorten)
             if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
-                rows[asked] = _Row([], 0, own.texts, dropped)  # nothing is left of the piece: not what was asked
+                rows[asked] = _Row([], 0, parts, dropped)  # nothing is left of the piece: not what was asked
                 continue
             if asked.bos:
-                before = [self._bos(), *before]
-            rows[asked] = _Row(before + own.ids[: limit - len(before)], len(before), own.texts, dropped)
+                before = [self._bos, *before]
+            rows[asked] = _Row(before + own[: limit - len(before)], len(before), parts, dropped)
         return rows
 
-    def _tokens(self, pieces: Sequence[str]) -> dict[str, _Tokens]:
-        """Each distinct piece in tokens, without special tokens."""
+    def _tokens(self, pieces: Sequence[str]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
+        """The tokens of each distinct piece, without special ones, as numbers and as text."""
         tokenizer = self._model.tokenizer
         distinct = list(dict.fromkeys(pieces))
         if not distinct:
@@ -238,8 +234,9 @@ class HfLm:
             parts = [texts(piece, offsets) for piece, offsets in zip(distinct, rows["offset_mapping"], strict=True)]
         else:
             parts = [tuple(tokenizer.decode([token]) for token in ids) for ids in rows["input_ids"]]
-        return {piece: _Tokens(*one) for piece, *one in zip(distinct, rows["input_ids"], parts, strict=True)}
+        return dict(zip(distinct, zip(rows["input_ids"], parts, strict=True), strict=True))
 
+    @property
     def _bos(self) -> int:
         number = self._model.tokenizer.bos_token_id
         if number is None:
@@ -277,7 +274,7 @@ class HfLm:
     ) -> list[str]:
         """Continues each prompt. Drawn tokens depend on seed and prompt alone, not on the rest of the batch."""
         limit = self._model.limit
-        ids = {prompt: tokens.ids or [self._bos()] for prompt, tokens in self._tokens(prompts).items()}
+        ids = {prompt: tokens or [self._bos] for prompt, (tokens, _) in self._tokens(prompts).items()}
         longest = max(map(len, ids.values()), default=0)
         if longest + max_tokens > limit:
             what = f"a prompt of {longest} tokens and {max_tokens} more are too long for '{self.name}'"
