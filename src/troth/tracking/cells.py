@@ -11,7 +11,7 @@ import numpy as np
 
 from troth.core.groups import domain, fingerprint
 from troth.core.metric import Metric
-from troth.core.parts import Floats, Ints, Parts
+from troth.core.parts import NONE, Floats, Ints, Parts
 from troth.core.records import Schema
 from troth.stats.estimates import NOTHING, Cell
 from troth.tracking.frames import SLOT_COLUMN, Frames
@@ -20,6 +20,8 @@ from troth.tracking.scorer import Scorer
 
 GROUPS = ("seen", "service", "domain", "slot", "turn")
 NO_VALUES = "the file says right or wrong per slot and holds no values"
+NO_GOLD = "gold holds no states"
+NO_STATES = "the predictions hold no states"
 REASONS = {
     "schema": "it is not known which slots are categorical; give the schema",
     "ontology": "the number of slots is not known; give the schema",
@@ -33,6 +35,7 @@ class TrackedSystem:
     name: str
     frames: Frames
     counts: Mapping[str, int]
+    unscorable: str = ""  # why nothing can be scored at all
     missing: Sequence[str] = ()  # dialogues without a prediction
     near_misses: Counter[tuple[str, str]] = field(default_factory=Counter)  # by slot and difference in writing
     slots: Sequence[str] = ()  # names of slots, where scores by slot are asked for,
@@ -42,8 +45,13 @@ class TrackedSystem:
     def of(cls, name: str, scorer: Scorer) -> TrackedSystem:
         counts = asdict(scorer.counts())
         slots = scorer.slot_table() if scorer.by_slot else None
+        unscorable = "" if scorer.states_seen[0] else NO_GOLD
+        if not unscorable and not scorer.states_seen[1] and len(scorer.missing) < len(scorer.dialogues):
+            unscorable = NO_STATES
+        frames = scorer.frames()
+        frames = frames.take(np.zeros(len(frames.table), dtype=bool)) if unscorable else frames
         lists = (scorer.missing, scorer.near_misses, list(scorer.slots))
-        return cls(name, scorer.frames(), counts, *lists, slots)
+        return cls(name, frames, counts, unscorable, *lists, slots)
 
     def parts(self, metric: Metric) -> Parts:
         """A metric over all units."""
@@ -67,7 +75,8 @@ def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) 
         train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
         for metric in metrics:
             parts: Parts = metric.compute(frames)
-            yield Cell(metric, parts, (*recipe(metric, frames), train), group, reason(metric, frames.profile, schema))
+            why = system.unscorable or reason(metric, frames.profile, schema)
+            yield Cell(metric, parts, (*recipe(metric, frames), train), group, why)
     if "turn" in by:
         # Cut after the metric is made: FGA looks back at turns that are not in the group.
         whole = [(metric, recipe(metric, system.frames), system.parts(metric)) for metric in metrics]
@@ -101,9 +110,15 @@ def reason(metric: Metric, profile: Profile, schema: Schema | None) -> str:
 
 
 def groups(frames: Frames, grouping: Grouping) -> Iterator[tuple[str, Frames]]:
-    """All frames, and those of each group that is asked for."""
+    """All frames, and those of each group that is asked for.
+
+    Gold decides what belongs to a service: where whole states are compared, a turn counts for the services that gold
+    has values of, whatever is predicted, so that all systems have the same denominators.
+    """
     yield "all", frames
     service = frames.column("service").astype(np.int64)
+    if frames.profile.scope == "state" and frames.profile.match != "given":
+        service = np.where(frames.column("active") > 0, service, NONE)
     names = [*frames.services, ""]  # the last one, at -1, is for units that have no service
     if grouping.seen is not None:
         known = np.array([name in grouping.seen for name in names])[service]

@@ -27,7 +27,7 @@ ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
 class FindingPlace(msgspec.Struct, frozen=True):
     file: str
     dialogue: str
-    turn: int | None  # index into the dialogue's turns, or the number that the file gives the turn
+    turn: int | None  # the user turn, counted from 0, or the number that the file gives it
     what: str
 
 
@@ -119,8 +119,11 @@ def _oddities(dialogue: Dialogue, schema: Schema | None, *, complete: bool) -> I
     before: str | None = None
     worded = any(turn.text for turn in dialogue.turns)  # files of states alone have no texts and no system turns
     answered = any(turn.speaker == "SYSTEM" for turn in dialogue.turns)
-    for index, turn in enumerate(dialogue.turns):
-        place = index if turn.number is None else turn.number
+    place = -1  # the user turn that a finding belongs to: its own, or the one before a system turn
+    for turn in dialogue.turns:
+        if turn.speaker == "USER":
+            place = place + 1 if turn.number is None else turn.number
+        place = max(place, 0)
         if worded and not turn.text.strip():
             yield "empty turn", place, f"{turn.speaker} says nothing"
         if answered and turn.speaker == before:

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple, Protocol
 
 from troth import readers
 from troth.core.errors import PredictionError, UserError
+from troth.core.progress import note
 from troth.core.records import Dialogue, Pair
 from troth.engine.processes import mapped, usable
 from troth.readers import source
 from troth.tracking.join import Join, JoinedPair, together
+from troth.tracking.scorer import Scorer
 
 WORTH_IT = 4_000_000  # bytes below which another process costs more than it saves
 
@@ -89,6 +91,8 @@ def _joined(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> lis
     for number, predictions in enumerate(systems):
         mine, join = gathered[number]
         _add(mine, join.rest(predictions.path or "", common=corpus.common))
+    if gathered[0][1].gold_predictions:
+        note(f"{corpus.gold} holds predictions of its own, which are not scored")
     return [gathered[number][0] for number in range(len(systems))]
 
 
@@ -133,6 +137,8 @@ def _add(gatherers: Sequence[Gatherer], pairs: Iterable[JoinedPair]) -> None:
         try:
             for gatherer in gatherers:
                 gatherer.add(pair.gold, pair.pred)
+                if pair.other_gold is not None and isinstance(gatherer, Scorer):
+                    gatherer.compare_gold(pair.gold, pair.other_gold)
         except PredictionError as error:
             raise error.at(file=pair.pred_file) from error
         except UserError as error:

@@ -23,6 +23,7 @@ class JoinedPair(NamedTuple):
     pred: Dialogue | None
     gold_file: str
     pred_file: str  # where the prediction is, or was looked for
+    other_gold: Dialogue | None = None  # gold that came with the prediction, where its file holds both
 
 
 class Join:
@@ -31,6 +32,8 @@ class Join:
     def __init__(self) -> None:
         self.golds: dict[str, tuple[Dialogue, str]] = {}  # by key: waiting for a prediction
         self.preds: dict[str, tuple[Dialogue, str]] = {}  # waiting for gold
+        self.other_golds: dict[str, Dialogue] = {}  # gold that came with predictions
+        self.gold_predictions = 0  # predictions that came with gold, which are not scored
         self.gold_files: dict[str, str] = {}  # key to file, of all dialogues that came
         self.pred_files: dict[str, str] = {}
 
@@ -38,12 +41,13 @@ class Join:
         """Takes gold dialogues; yields the pairs that they complete."""
         for item in items:
             dialogue = item.gold if isinstance(item, Pair) else item
+            self.gold_predictions += isinstance(item, Pair) and item.pred is not None
             key = _new_key(dialogue.id, self.gold_files, file)
             waiting = self.preds.pop(key, None)
             if waiting is None:
                 self.golds[key] = (dialogue, file)
             else:
-                yield _aligned(JoinedPair(dialogue, waiting[0], file, waiting[1]))
+                yield _aligned(JoinedPair(dialogue, waiting[0], file, waiting[1], self.other_golds.pop(key, None)))
 
     def add_pred(self, file: str, items: Items) -> Iterator[JoinedPair]:
         """Takes predicted dialogues; yields the pairs that they complete."""
@@ -53,10 +57,12 @@ class Join:
                 continue
             key = _new_key(guess.id, self.pred_files, file)
             waiting = self.golds.pop(key, None)
+            other = item.gold if isinstance(item, Pair) else None
             if waiting is None:
                 self.preds[key] = (guess, file)
+                self.other_golds |= {} if other is None else {key: other}
             else:
-                yield _aligned(JoinedPair(waiting[0], guess, waiting[1], file))
+                yield _aligned(JoinedPair(waiting[0], guess, waiting[1], file, other))
 
     def merge(self, other: Join) -> Iterator[JoinedPair]:
         """Takes in another share, and yields the pairs whose sides came in different shares."""
@@ -66,9 +72,11 @@ class Join:
             mine.update(theirs)
         self.golds.update(other.golds)
         self.preds.update(other.preds)
+        self.other_golds.update(other.other_golds)
+        self.gold_predictions += other.gold_predictions
         for key in list(self.golds.keys() & self.preds.keys()):
             (dialogue, gold_file), (guess, pred_file) = self.golds.pop(key), self.preds.pop(key)
-            yield _aligned(JoinedPair(dialogue, guess, gold_file, pred_file))
+            yield _aligned(JoinedPair(dialogue, guess, gold_file, pred_file, self.other_golds.pop(key, None)))
 
     def rest(self, pred_path: str, *, common: bool = False) -> Iterator[JoinedPair]:
         """Gold without a prediction. A prediction without gold is an error, unless only `common` ones are wanted."""

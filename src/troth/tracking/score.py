@@ -10,10 +10,11 @@ from troth import readers
 from troth.core.errors import UserError
 from troth.core.groups import chosen as chosen_groups
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, path_of, stem
+from troth.core.names import Path, labelled, listed, named, path_of, stem
 from troth.core.options import one_of, resolve
 from troth.core.records import Schema
 from troth.core.score import Score
+from troth.readers.source import first
 from troth.stats.estimates import Resampling, scores
 from troth.storage.explorer import Archive, Header
 from troth.storage.result import Result, check_out
@@ -27,6 +28,7 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 
 ProfileLike = str | Profile
+ACTS = b'"actions"'  # what SGD's gold has and predictions do not
 
 
 class TrackingOptions(TypedDict, total=False):
@@ -105,6 +107,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
     one_of("unknown", settings.unknown, ("error", "ignore"))
     if settings.out is not None:
         check_out(settings.out)
+    _check_sides(source, [path_of(pred) for pred in preds])
     jobs = [
         _Job(label, path, _profiles(settings, source, path, grouping.schema))
         for label, path in _systems(source, [path_of(pred) for pred in preds])
@@ -121,7 +124,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
         _scores(systems, metrics, grouping, Resampling(settings.resamples, settings.seed)),
         metrics,
         counts={system.name: system.counts for system in systems},
-        notes=[f"{system.name}: {line}" for system in systems for line in near_misses.lines(system.near_misses)],
+        notes=_notes(jobs, gathered, systems),
         arguments=_arguments(source, preds, settings),
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,
@@ -146,6 +149,19 @@ class _Job:
     def systems(self, gathered: Sequence[Any]) -> list[TrackedSystem]:
         scorers = gathered[: len(self.profiles)]
         return [TrackedSystem.of(name, scorer) for name, scorer in zip(self.names, scorers, strict=True)]
+
+
+def _notes(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], systems: Sequence[TrackedSystem]) -> list[str]:
+    """What a reader should know besides the scores."""
+    notes = []
+    if len({tuple(p.name for p in job.profiles) for job in jobs}) > 1:
+        named = ", ".join(f"{job.label} by {'+'.join(p.name for p in job.profiles)}" for job in jobs)
+        notes.append(f"WARNING: systems are scored by different profiles and do not compare: {named}; name one profile")
+    for job, made in zip(jobs, gathered, strict=True):
+        if made[0].other_gold:
+            turns = f"{made[0].other_gold} turns"
+            notes.append(f"{job.label}: the gold in its own file differs from the gold scored against in {turns}")
+    return notes + [f"{one.name}: {line}" for one in systems for line in near_misses.lines(one.near_misses)]
 
 
 def _maker(job: _Job, settings: TrackingSettings, grouping: Grouping) -> Callable[[], list[Gatherer]]:
@@ -207,6 +223,18 @@ def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
     if "-" in preds and gold == "-":
         raise UserError("standard input is gold or prediction, not both", hint="name a file for one of them")
     return list(labelled(preds, "prediction"))
+
+
+def _check_sides(gold: str, preds: Sequence[str]) -> None:
+    """Refuses gold and predictions that were given in the wrong order: only gold has the acts of both speakers."""
+    for pred in (named(one)[1] for one in preds):
+        if "-" in (gold, pred) or ACTS in first(gold).data:
+            return
+        if ACTS in first(pred).data:
+            hint = "gold comes first"
+            raise UserError(
+                "holds acts, as gold does, and gold holds none: were the two swapped?", file=pred, hint=hint
+            )
 
 
 def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:

@@ -55,6 +55,8 @@ class Scorer:
         self.services: dict[str, int] = {}
         self.slots: dict[str, int] = {}
         self.gold_services: set[str] = set()
+        self.states_seen = [False, False]  # whether any user turn of gold, and of the predictions, holds a state
+        self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
         self._counts = Counts()
         self._rows = array("d")
@@ -70,8 +72,12 @@ class Scorer:
             self.missing.append(gold.id)
         predicted = {} if pred is None else dict(_numbered(pred, PredictionError))
         if self.profile.match == "given":
+            self.states_seen = [True, True]
             self._add_correctness(index, gold, predicted)
             return
+        for side, dialogue in enumerate((gold, pred)):
+            if not self.states_seen[side] and dialogue is not None:
+                self.states_seen[side] = any(f.state is not None for turn in dialogue.turns for f in turn.frames)
         if any(turn.correct is not None for turn in predicted.values()):
             # Without values both states would be empty, and everything right.
             raise PredictionError(
@@ -85,10 +91,18 @@ class Scorer:
             try:
                 before = self._add_turn(index, number, turn, guess, before)
             except UserError as error:
-                raise error.at(dialogue=gold.id, turn=_place(gold, turn)) from error
+                raise error.at(dialogue=gold.id, turn=number) from error
         if predicted:
             hint = "do gold and prediction belong together?"
             raise PredictionError("gold has no such turn", dialogue=gold.id, turn=min(predicted), hint=hint)
+
+    def compare_gold(self, gold: Dialogue, other: Dialogue) -> None:
+        """Counts the turns in which gold that came with the predictions differs from the gold scored against."""
+        theirs = dict(other.user_turns())
+        for number, turn in gold.user_turns():
+            sides = [self.comparer.sides(one) for one in (turn, theirs.get(number, turn))]
+            states = [{service: side[0] for service, side in one.items() if side[0]} for one in sides]
+            self.other_gold += states[0] != states[1]
 
     def merge(self, other: Scorer) -> None:
         """Take in what another scorer of the same profile has gathered from other dialogues."""
@@ -107,6 +121,8 @@ class Scorer:
         self.missing += other.missing
         self.gold_services |= other.gold_services
         self.near_misses += other.near_misses
+        self.states_seen = [mine or theirs for mine, theirs in zip(self.states_seen, other.states_seen, strict=True)]
+        self.other_gold += other.other_gold
         self._spans_seen |= other._spans_seen
         self._intents_seen |= other._intents_seen
         self._requests_seen |= other._requests_seen
@@ -352,13 +368,6 @@ def _annotated(side: Side) -> bool:
 def _tagged(span: Span, kinds: Kinds) -> bool:
     """Spans of non-categorical slots that stand in the text count."""
     return kinds.categorical.get(span.slot) is False and span.start >= 0
-
-
-def _place(dialogue: Dialogue, turn: Turn) -> int:
-    """What a turn is called in errors: its number where the file gives one, else its index among all turns."""
-    if turn.number is not None:
-        return turn.number
-    return next(index for index, one in enumerate(dialogue.turns) if one is turn)
 
 
 def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:
