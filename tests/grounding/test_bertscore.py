@@ -9,10 +9,10 @@ import pytest
 
 from tests.models.build import NLI_TOKENS, WORDS, nli_folder
 from troth.core.records import Grounded
-from troth.grounding import bertscore
-from troth.grounding import metrics as grounded
-from troth.grounding.bertscore import BertScore, HfEncoder, Match, Vectors, match
-from troth.models.hub import source
+from troth.core.signature import identity
+from troth.grounding.bertscore import BERTSCORE, BertScore, HfEncoder, Match, Vectors, encoder, match
+from troth.grounding.metrics import NO_RESPONSE, Models, Unscored, grade
+from troth.models.hub import ModelFiles, source
 from troth.storage.cache import Store
 
 torch = pytest.importorskip("torch")
@@ -93,12 +93,12 @@ def test_a_long_document_is_read_in_windows(folder: Path) -> None:
     end = "the train is booked for three people on tuesday"
     long = Grounded("1", " ".join(["paris"] * 2 * NLI_TOKENS) + " " + end, end)
     metric = BertScore(HfEncoder(source(str(folder))), Store(":memory:"))
-    encoder = metric.encoder.vectors([long.document])[0]
-    assert len(encoder) > 2
-    assert sum(len(one.tokens) for one in encoder) > 2 * NLI_TOKENS
+    windows = metric.encoder.vectors([long.document])[0]
+    assert len(windows) > 2
+    assert sum(len(one.tokens) for one in windows) > 2 * NLI_TOKENS
     (best,) = metric.matches([long])
     said = metric.encoder.vectors([end])[0][0]
-    assert best.f1 == pytest.approx(max(match(said, one).f1 for one in encoder))
+    assert best.f1 == pytest.approx(max(match(said, one).f1 for one in windows))
     assert metric.remarks == []
     metric.score([Grounded("2", "the room", " ".join(WORDS * 3))])
     assert metric.remarks == ["1 responses were longer than the encoder reads, and lost their end"]
@@ -117,17 +117,13 @@ def test_what_was_computed_is_kept(folder: Path, tmp_path: Path) -> None:
 
 
 def test_known_models_have_their_best_layer() -> None:
-    from troth.models.hub import Source
-
-    known = HfEncoder(Source("hf:microsoft/deberta-xlarge-mnli@" + "0" * 40, Path))
+    known = HfEncoder(ModelFiles("hf:microsoft/deberta-xlarge-mnli@" + "0" * 40, Path))
     assert (known.layer, known.name[-3:]) == (40, "#40")
-    assert HfEncoder(Source("other@1", Path)).name == "other@1#last"
+    assert HfEncoder(ModelFiles("other@1", Path)).name == "other@1#last"
 
 
 def test_the_metric_by_name(folder: Path) -> None:
-    metric = grounded.metric("bertscore", grounded.Models(encoder=str(folder), cache=None))
-    assert grounded.signature(metric).startswith("BERTSCORE|encoder:tiny-encoder@")
-    assert grounded.scored(metric, [*ITEMS, Grounded("4", "the room", " ")])[3] == grounded.Unscored(
-        grounded.NO_RESPONSE
-    )
-    assert bertscore.encoder("embedded").name == "minilm-l6@b9a0018d#last"
+    grader = BERTSCORE.compute(Models(encoder=str(folder), cache=None))
+    assert identity(BERTSCORE, grader.recipe).startswith("BERTSCORE|encoder:tiny-encoder@")
+    assert grade(grader, [*ITEMS, Grounded("4", "the room", " ")])[3] == Unscored(NO_RESPONSE)
+    assert encoder("embedded").name == "minilm-l6@b9a0018d#last"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from troth.core.errors import UserError
 from troth.grounding import calibration
-from troth.grounding.calibration import Best, Calibration, Data, Fitted, best_f1, fit, isotonic
+from troth.grounding.calibration import Best, Calibration, DataFile, Fitted, best_f1, fit, isotonic
 
 PAIRS = st.lists(st.tuples(st.integers(-4, 4).map(lambda n: n / 4), st.integers(0, 1)), min_size=1, max_size=20)
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_fitted() -> None:
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
     path = str(tmp_path / "c.json")
-    made = Calibration((Data("dev.tsv", 4, "ab" * 32),), (fitted(),))
+    made = Calibration((DataFile("dev.tsv", 4, "ab" * 32),), (fitted(),))
     calibration.save(made, path)
     assert calibration.load(path) == made
     assert json.loads(Path(path).read_text())["data"] == [{"file": "dev.tsv", "rows": 4, "sha256": "ab" * 32}]

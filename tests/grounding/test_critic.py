@@ -9,9 +9,10 @@ import pytest
 from tests.models.build import NLI_TOKENS, WORDS, nli_folder
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.grounding import metrics as grounded
-from troth.grounding.critic import Critic, HfClassifier, Judged, faithful
-from troth.models import Pair
+from troth.core.signature import identity
+from troth.grounding.critic import FAITHCRITIC, FAITHCRITIC_SOFT, Critic, CriticVerdict, HfClassifier, faithful_label
+from troth.grounding.metrics import Models
+from troth.models import TextPair
 from troth.models.hub import source
 from troth.storage.cache import Store
 
@@ -37,14 +38,14 @@ def by_hand(folder: Path, item: Grounded) -> tuple[int, float]:
 
 
 def test_the_same_as_by_hand(folder: Path) -> None:
-    models = grounded.Models(critic=str(folder), cache=None)
-    hard, soft = (grounded.metric(name, models) for name in ("faithcritic", "faithcritic_soft"))
+    models = Models(critic=str(folder), cache=None)
+    hard, soft = (metric.compute(models) for metric in (FAITHCRITIC, FAITHCRITIC_SOFT))
     expected = [by_hand(folder, item) for item in ITEMS]
     assert hard.score(ITEMS) == [label for label, _ in expected]
     assert soft.score(ITEMS) == pytest.approx([chance for _, chance in expected], abs=1e-5)
     assert len({label for label, _ in expected}) == 2
-    assert grounded.signature(soft).startswith("FAITHCRITIC_SOFT|critic:tiny-critic@")
-    assert grounded.signature(soft).endswith("|of:probability|window:best")
+    assert identity(soft.metric, soft.recipe).startswith("FAITHCRITIC_SOFT|critic:tiny-critic@")
+    assert identity(soft.metric, soft.recipe).endswith("|of:probability|window:best")
 
 
 @pytest.mark.parametrize(
@@ -58,13 +59,13 @@ def test_the_same_as_by_hand(folder: Path) -> None:
     ],
 )
 def test_which_label_means_faithful(labels: dict[int, str], expected: int) -> None:
-    assert faithful(labels, "m") == expected
+    assert faithful_label(labels, "m") == expected
 
 
 @pytest.mark.parametrize("labels", [{0: "bad", 1: "good"}, {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}])
 def test_a_model_that_does_not_say(labels: dict[int, str]) -> None:
     with pytest.raises(UserError, match=f"which label of 'm' means faithful\\? It has {', '.join(labels.values())}"):
-        faithful(labels, "m")
+        faithful_label(labels, "m")
 
 
 def test_the_best_window_of_a_long_document(folder: Path) -> None:
@@ -74,7 +75,7 @@ def test_the_best_window_of_a_long_document(folder: Path) -> None:
     assert not cut
     assert len(windows) > 2
     assert all(len(window["input_ids"]) <= NLI_TOKENS for window in windows)
-    (found,) = critic.judged([(document, "the train is cheap")])
+    (found,) = critic.verdicts([(document, "the train is cheap")])
     assert found.probability == pytest.approx(max(chance for chance, _ in critic._read(windows)))
 
 
@@ -90,9 +91,9 @@ def test_what_was_computed_is_kept(tmp_path: Path) -> None:
         name = "counting@1"
         asked = 0
 
-        def judged(self, pairs: list[Pair]) -> list[Judged]:
+        def verdicts(self, pairs: list[TextPair]) -> list[CriticVerdict]:
             self.asked += len(pairs)
-            return [Judged(0.25, False, False) for _ in pairs]
+            return [CriticVerdict(0.25, False, False) for _ in pairs]
 
     for expected in (12, 0):
         classifier = Counting()

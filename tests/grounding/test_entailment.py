@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from troth.core.progress import within
 from troth.core.records import Grounded
-from troth.grounding import entailment as entailed
-from troth.grounding.entailment import Entailed
+from troth.core.signature import recipe_text
+from troth.grounding import entailment
+from troth.grounding.entailment import SentenceEntailment
 from troth.grounding.sentences import sentences, windows
-from troth.models import Verdict
+from troth.models import Entailment
 from troth.models.fake import FakeNli
 
 
@@ -51,10 +53,10 @@ def test_windows() -> None:
     assert windows(["a", "b"], 1) == ["a", "b"]
 
 
-def rule(premise: str, hypothesis: str) -> Verdict:
+def rule(premise: str, hypothesis: str) -> Entailment:
     """Certain of what stands in the premise; half sure of "Maybe."; else nearly sure that it is not so."""
     sure = 0.9 if hypothesis in premise else 0.5 if hypothesis == "Maybe." else 0.1
-    return Verdict(sure, 1 - sure, 0.0)
+    return Entailment(sure, 1 - sure, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -72,40 +74,41 @@ def test_the_best_window_and_the_worst_sentence(response: str, least: float, mea
     document = "AA. BB. CC. DD."
     said = response.replace("A.", "AA.").replace("B.", "BB.").replace("Z.", "ZZ.")
     item = Grounded("x", document, said)
-    assert Entailed(FakeNli(rule)).score([item]) == [pytest.approx(least)]
-    assert Entailed(FakeNli(rule), over="mean").score([item]) == [pytest.approx(mean)]
+    assert SentenceEntailment(FakeNli(rule)).score([item]) == [pytest.approx(least)]
+    assert SentenceEntailment(FakeNli(rule), over="mean").score([item]) == [pytest.approx(mean)]
 
 
 def test_what_is_asked() -> None:
     model = FakeNli(rule)
-    Entailed(model).score([Grounded("x", "AA. BB. CC. DD.", "EE. FF.")])
+    SentenceEntailment(model).score([Grounded("x", "AA. BB. CC. DD.", "EE. FF.")])
     premises = ["AA.", "BB.", "CC.", "DD.", "AA. BB. CC.", "BB. CC. DD."]
     assert model.asked == [(premise, said) for said in ("EE.", "FF.") for premise in premises]
     model = FakeNli(rule)
-    Entailed(model).score([Grounded("x", "AA.", "EE.")])
+    SentenceEntailment(model).score([Grounded("x", "AA.", "EE.")])
     assert model.asked == [("AA.", "EE.")], "the same window is asked once"
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [Grounded(str(n), f"Word{n} is. Other{n % 3} was. Third.", f"Word{n % 4} is. Third.") for n in range(20)]
-    whole = Entailed(FakeNli()).score(items)
+    whole = SentenceEntailment(FakeNli()).score(items)
     for size in (1, 7, 50):
-        monkeypatch.setattr(entailed, "PAIRS", size)
-        seen: list[tuple[int, int]] = []
-        assert Entailed(FakeNli()).score(items, progress=lambda *step, seen=seen: seen.append(step)) == whole
-        assert [done for done, _ in seen] == sorted({done for done, _ in seen})
-        assert seen[-1][0] == seen[-1][1]
+        monkeypatch.setattr(entailment, "PAIRS", size)
+        seen: list[tuple[str, int, int]] = []
+        with within(lambda *step, seen=seen: seen.append(step)):  # type: ignore[misc]
+            assert SentenceEntailment(FakeNli()).score(items) == whole
+        assert [done for _, done, _ in seen] == sorted({done for _, done, _ in seen})
+        assert seen[-1][1] == seen[-1][2]
 
 
 def test_recipe_names_everything_that_moves_it() -> None:
-    one, other = Entailed(FakeNli()), Entailed(FakeNli(), sizes=(2,), over="mean")
-    assert one.recipe == "nli:fake-nli@1|windows:1+3|sentences:min|best:window"
-    assert other.recipe == "nli:fake-nli@1|windows:2|sentences:mean|best:window"
+    one, other = SentenceEntailment(FakeNli()), SentenceEntailment(FakeNli(), sizes=(2,), over="mean")
+    assert recipe_text(one.recipe) == "nli:fake-nli@1|windows:1+3|sentences:min|best:window"
+    assert recipe_text(other.recipe) == "nli:fake-nli@1|windows:2|sentences:mean|best:window"
 
 
 def test_cut_windows_are_told() -> None:
     model = FakeNli()
-    metric = Entailed(model)
+    metric = SentenceEntailment(model)
     assert metric.remarks == []
     model.shortened.add(("a", "b"))
     assert metric.remarks == ["1 windows were longer than the model reads, and were cut"]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.models.build import LM_TOKENS, lm_folder
 from troth.core.errors import UserError
+from troth.core.progress import within
 from troth.core.records import Grounded
 from troth.models.hub import source
 from troth.storage.cache import Store
@@ -17,7 +18,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from troth.grounding.generator import Responder  # noqa: E402
-from troth.grounding.pmi_decode import Setting  # noqa: E402
+from troth.grounding.settings import Setting  # noqa: E402
 
 ITEM = Grounded("1", "a nice room", "", ("is it", "yes", "how"))
 CHAT = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}<assistant>"
@@ -83,7 +84,7 @@ def responder(folder: Path, **options: Any) -> Responder:
 
 
 def texts(made: Responder, item: Grounded, max_tokens: int = 6) -> tuple[str, str]:
-    tokenizer, _, _ = made._model()
+    tokenizer, _, _ = made.loaded
     context = made.context(item, max_tokens)
     return tokenizer.decode(context.prompt.given), tokenizer.decode(context.prompt.alone)
 
@@ -117,7 +118,7 @@ def test_a_long_document_gives_way_in_a_conversation(chatting: Path) -> None:
     context = made.context(long, 20)
     assert context.dropped > 0
     assert len(context.prompt.given) <= 280
-    tokenizer, _, _ = made._model()
+    tokenizer, _, _ = made.loaded
     assert tokenizer.decode(context.prompt.given).endswith("</><user>how</><assistant>")
 
 
@@ -144,7 +145,7 @@ TASK = "Answer in one or two sentences, with what this document says.\n\nDocumen
 )
 def test_templates_that_refuse_a_role(chatting: Path, template: str, history: tuple[str, ...], expected: str) -> None:
     made = responder(chatting, style="chat")
-    made._model()[0].chat_template = template
+    made.loaded[0].chat_template = template
     given, alone = texts(made, Grounded("1", "a nice room", "", history))
     assert given == expected
     assert alone == expected.replace(", with what this document says.\n\nDocument: a nice room", ".")
@@ -162,10 +163,10 @@ def test_templates_that_refuse_a_role(chatting: Path, template: str, history: tu
 )
 def test_templates_that_take_nothing(chatting: Path, template: str, said: str) -> None:
     made = responder(chatting, style="chat")
-    made._model()[0].chat_template = template
+    made.loaded[0].chat_template = template
     with pytest.raises(UserError, match=said) as told:
         made.responses([ITEM], Setting(max_tokens=3))
-    assert told.value.hint == "--prompt plain"
+    assert told.value.hint == "use the plain prompt"
 
 
 @pytest.mark.parametrize("mode", ["greedy", "beam", "sample", "beam-sample"])
@@ -182,8 +183,8 @@ def test_an_encoder_decoder_responds(encoder_decoder: Path, mode: Any, alpha: fl
 
 def test_a_plain_response_is_one_line(decoder: Path) -> None:
     made = responder(decoder)
-    tokenizer, _, _ = made._model()
-    ends, _ = made._marked_tokens()
+    tokenizer, _, _ = made.loaded
+    ends, _ = made.marked_tokens
     assert bool(ends[tokenizer("\n")["input_ids"][0]])
     assert not bool(ends[tokenizer("a")["input_ids"][0]])
     items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(6)]
@@ -196,10 +197,10 @@ def test_a_plain_response_is_one_line(decoder: Path) -> None:
 def test_a_response_begins_with_a_word(decoder: Path, mode: Any, alpha: float) -> None:
     """Whatever the model would rather: here it would end at once, or begin with an empty line."""
     made = responder(decoder)
-    tokenizer, model, _ = made._model()
+    tokenizer, model, _ = made.loaded
     with torch.no_grad():
         model.lm_head.weight[[tokenizer.eos_token_id, tokenizer("\n")["input_ids"][0]]] *= 50
-    ends, silent = made._marked_tokens()
+    ends, silent = made.marked_tokens
     assert bool(silent[tokenizer.eos_token_id])
     assert bool((silent | ~ends).all())
     items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(4)]
@@ -211,10 +212,12 @@ def test_progress_is_in_tokens_and_comes_to_its_end(decoder: Path) -> None:
     steps: list[tuple[int, int]] = []
     items = [Grounded(str(n), f"the room {n}", "", ("how",)) for n in range(10)]
     made = responder(decoder)
-    made.responses(items, Setting(max_tokens=3), progress=lambda done, total: steps.append((done, total)))
+    with within(lambda _, done, total: steps.append((done, total))):
+        made.responses(items, Setting(max_tokens=3))
     assert steps[-1][0] == steps[-1][1] == sum(len(made.context(item, 3).prompt.given) + 3 for item in items)
     steps.clear()
-    made.responses(items, Setting(max_tokens=3), progress=lambda done, total: steps.append((done, total)))
+    with within(lambda _, done, total: steps.append((done, total))):
+        made.responses(items, Setting(max_tokens=3))
     assert steps == []
 
 
@@ -227,7 +230,7 @@ def test_what_does_not_fit(decoder: Path) -> None:
 def test_what_a_decoder_beside_an_encoder_does_not_write(bart: Path, alpha: float) -> None:
     (one,) = responder(bart).responses([ITEM], Setting(alpha=alpha, max_tokens=40))
     assert one.tokens == 40
-    with pytest.raises(UserError, match=r"41 tokens are more than 'tiny-bart@.* \(--max-tokens 40 at most\)"):
+    with pytest.raises(UserError, match=r"41 tokens are more than 'tiny-bart@.* \(generate 40 at most\)"):
         responder(bart).responses([ITEM], Setting(alpha=alpha, max_tokens=41))
 
 
@@ -238,7 +241,8 @@ def test_a_sweep_knows_all_that_is_to_do(decoder: Path) -> None:
     half, whole, plain = (Setting(alpha=alpha, max_tokens=3) for alpha in (0.5, 1.0, 0.0))
     expected = [made.responses(items[:4], half), made.responses(items, plain)]
     steps: list[tuple[int, int]] = []
-    found = made.sweep(items, [plain, half, whole], progress=lambda done, total: steps.append((done, total)))
+    with within(lambda _, done, total: steps.append((done, total))):
+        found = made.sweep(items, [plain, half, whole])
     assert [found[half][:4], found[plain]] == expected
     lengths = [len(made.context(item, 3).prompt.given) + 3 for item in items]
     assert {total for _, total in steps} == {sum(lengths[4:]) + sum(lengths)}

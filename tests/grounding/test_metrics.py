@@ -10,23 +10,28 @@ from importlib import metadata
 import pytest
 
 from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.progress import within
 from troth.core.records import Grounded
-from troth.grounding import metrics as grounded
-from troth.grounding.metrics import METRICS, Models, Progress, Unscored, Value
+from troth.core.signature import identity
+from troth.grounding.metrics import METRICS, Models, Unscored, Value, grade, graders
 from troth.models.fake import FakeLm, FakeNli
 
 
 @dataclass(frozen=True)
-class Given:
-    """Gives what it is told to, in order, and remembers nothing."""
+class Fixed:
+    """A grader that gives these values, in order."""
 
     values: tuple[Value, ...]
-    name: str = "given"
-    recipe: str = ""
+    name: str = "fixed"
+    recipe: tuple[()] = ()
     remarks: tuple[str, ...] = ()
 
-    def score(self, items: Sequence[Grounded], *, progress: Progress | None = None) -> list[Value]:
-        assert progress is None
+    @property
+    def metric(self) -> Metric:
+        return Metric(self.name, self.name)
+
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
         assert all(item.document.strip() and item.response.strip() for item in items)
         return list(self.values)
 
@@ -37,7 +42,7 @@ def item(document: str = "Skis are long.", response: str = "They are.") -> Groun
 
 def test_what_cannot_be_scored_has_a_reason() -> None:
     items = [item(), item(document=" \n"), item(response=""), item(), item()]
-    values = grounded.scored(Given((0.25, math.nan, Unscored("no words"))), items)
+    values = grade(Fixed((0.25, math.nan, Unscored("no words"))), items)
     assert values == [
         0.25,
         Unscored("the document is empty"),
@@ -48,43 +53,60 @@ def test_what_cannot_be_scored_has_a_reason() -> None:
 
 
 def test_a_metric_is_not_asked_about_nothing() -> None:
-    assert grounded.scored(Given((1.0,)), [item(document="")]) == [Unscored("the document is empty")]
-    assert grounded.scored(Given((1.0,)), []) == []
+    assert grade(Fixed((1.0,)), [item(document="")]) == [Unscored("the document is empty")]
+    assert grade(Fixed((1.0,)), []) == []
 
 
 def test_too_few_values_are_a_fault_of_the_metric() -> None:
     with pytest.raises(ValueError, match="1 values for 2 responses"):
-        grounded.scored(Given((1.0,)), [item(), item()])
+        grade(Fixed((1.0,)), [item(), item()])
 
 
 def test_what_holds_for_every_metric() -> None:
     names = ["u_f1", "bleu", "rouge_l", "coverage", "nli", "pmi_faith", "blend"]
-    made = grounded.metrics(names, Models(nli=FakeNli(), lm=FakeLm()))
-    assert [metric.name for metric in made] == names
-    assert all(grounded.signature(metric).startswith(metric.name.upper() + "|") for metric in made)
+    made = graders(names, Models(nli=FakeNli(), lm=FakeLm()))
+    assert [grader.metric.name for grader in made] == names
     items = [item(), item(response="Crayons!")]
-    for metric in made:
-        seen: list[tuple[int, int]] = []
-        values = grounded.scored(metric, items, progress=lambda done, total, seen=seen: seen.append((done, total)))  # type: ignore[misc]
+    for grader in made:
+        assert grader.metric == METRICS.load(grader.metric.name)
+        assert identity(grader.metric, grader.recipe).startswith(grader.metric.name.upper() + "|")
+        seen: list[tuple[str, int, int]] = []
+        with within(lambda *step, seen=seen: seen.append(step)):  # type: ignore[misc]
+            values = grade(grader, items)
         assert all(isinstance(value, float) for value in values)
-        assert seen[-1][0] == seen[-1][1] > 0
-        assert values == [grounded.scored(metric, [one])[0] for one in items], "alone or together"
-        assert (METRICS.load(metric.name).__doc__ or "").strip(), "docs say what it is"
+        assert seen[-1][1] == seen[-1][2] > 0
+        assert values == [grade(grader, [one])[0] for one in items], "alone or together"
+
+
+@pytest.mark.parametrize("name", list(METRICS))
+def test_what_a_metric_says_of_itself(name: str) -> None:
+    metric = METRICS.load(name)
+    assert metric.name == name
+    assert metric.title
+    assert metric.about
+    assert (metric.scale, metric.better, metric.unit) == ("number", "higher", "response")
+    assert callable(metric.compute)
 
 
 def test_names() -> None:
     with pytest.raises(UserError, match="did you mean 'rouge_l'"):
-        grounded.metrics(["rougel"], Models())
+        graders(["rougel"], Models())
     with pytest.raises(UserError, match="no metric is named"):
-        grounded.metrics([""], Models())
-    assert [metric.name for metric in grounded.metrics(["bleu", " u_f1", "bleu"], Models())] == ["bleu", "u_f1"]
+        graders([""], Models())
+    for names in (["bleu", " u_f1", "bleu"], "bleu, u_f1,bleu"):
+        assert [grader.metric.name for grader in graders(names, Models())] == ["bleu", "u_f1"]
 
 
 def test_models_are_opened_once_and_on_use() -> None:
     models = Models(nli="fake", lm="fake", cache=None)
-    assert models.nli is models.nli
-    assert models.lm.name == "fake-lm@1"
+    assert models.entailment_model is models.entailment_model
+    assert models.language_model.name == "fake-lm@1"
     Models(nli="no such model", cache=None)  # nobody asks it
+
+
+def test_names_of_models_for_a_run() -> None:
+    assert Models().names() == {"nli": "embedded", "lm": "embedded"}
+    assert Models(nli=FakeNli(), critic="hf:a/b").names() == {"nli": "fake-nli@1", "lm": "embedded", "critic": "hf:a/b"}
 
 
 @pytest.mark.parametrize("name", ["u_f1", "bleu", "rouge_l", "coverage"])
@@ -94,4 +116,4 @@ def test_a_missing_package_is_told_before_any_work(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("troth.grounding.overlap.version", missing)
     with pytest.raises(UserError, match=r"is not installed \(pip install \"troth\[text\]\"\)"):
-        grounded.metrics([name], Models())
+        graders([name], Models())

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth import models as backends
+from troth.core.progress import within
 from troth.core.records import Grounded
-from troth.grounding import metrics as grounded
+from troth.core.signature import identity
 from troth.grounding import pmi
-from troth.grounding.metrics import Models, Unscored
+from troth.grounding.metrics import Models, Unscored, grade, graders
 from troth.grounding.pmi import PmiFaith, Token, measure, windows
+from troth.grounding.words import Word, words
 from troth.models import Continuation, Request
 from troth.models import catalog as models
 from troth.models.fake import FakeLm
@@ -25,7 +27,7 @@ from troth.readers import grounded as readers
 CRAYONS = Grounded("1", "Crayola makes crayons and chalk.", "they make chalk", ("Hi there", "What do they make"))
 
 
-class Told(FakeLm):
+class Answering(FakeLm):
     """A language model that says what it is told to, by the number of pieces in the context."""
 
     def __init__(self, *answers: tuple[float | None, ...], dropped: int = 0) -> None:
@@ -100,7 +102,7 @@ def test_windows_cover_the_text(parts: list[str], words: int) -> None:
 
 
 def test_the_mean_and_the_sum_by_hand() -> None:
-    lm = Told((), ALONE, GIVEN)
+    lm = Answering((), ALONE, GIVEN)
     (mean,) = measure([CRAYONS], lm)
     assert (mean.given, mean.alone, mean.value) == (-1.5, -3.0, 1.5)
     (total,) = measure([CRAYONS], lm, norm="sum")
@@ -110,7 +112,7 @@ def test_the_mean_and_the_sum_by_hand() -> None:
 
 
 def test_without_a_context_the_first_token_is_not_scored() -> None:
-    (made,) = measure([CRAYONS], Told((None, *ALONE[1:]), GIVEN), conditional=False)
+    (made,) = measure([CRAYONS], Answering((None, *ALONE[1:]), GIVEN), conditional=False)
     assert (made.given, made.alone) == (-1.5, -13 / 4)
     assert made.tokens[0] == Token("Agent", -1.0, None)
     assert made.tokens[0].ratio is None
@@ -128,7 +130,7 @@ def test_without_a_context_the_first_token_is_not_scored() -> None:
     ],
 )
 def test_a_text_beyond_the_models_reach_has_a_reason(given: tuple[float], alone: tuple[float], reason: str) -> None:
-    (made,) = measure([CRAYONS], Told((), alone, given))
+    (made,) = measure([CRAYONS], Answering((), alone, given))
     assert (made.value, made.reason) == (None, reason)
 
 
@@ -142,15 +144,15 @@ def test_a_server_may_cut_the_same_text_into_other_tokens() -> None:
 
 
 def test_what_is_no_number_has_a_reason() -> None:
-    metric = PmiFaith(Told((), (-math.inf, *ALONE[1:]), (-math.inf, *GIVEN[1:])))
-    assert grounded.scored(metric, [CRAYONS]) == [Unscored(pmi.NO_NUMBER)]
+    metric = PmiFaith(Answering((), (-math.inf, *ALONE[1:]), (-math.inf, *GIVEN[1:])))
+    assert grade(metric, [CRAYONS]) == [Unscored(pmi.NO_NUMBER)]
 
 
 def test_shortened_documents_are_counted() -> None:
-    metric = PmiFaith(Told((), ALONE, GIVEN, dropped=7))
+    metric = PmiFaith(Answering((), ALONE, GIVEN, dropped=7))
     assert metric.score([CRAYONS]) == [1.5]
     assert metric.remarks == ["1 documents were longer than the language model reads, and lost their end"]
-    assert PmiFaith(Told((), ALONE, GIVEN)).remarks == []
+    assert PmiFaith(Answering((), ALONE, GIVEN)).remarks == []
 
 
 def test_the_best_window_wins() -> None:
@@ -169,13 +171,14 @@ def test_items_of_one_document_are_asked_together(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pmi, "CHUNK", 2)
     items = [Grounded(str(n), f"document {n % 2}", f"response {n}", ("h",)) for n in range(6)]
     lm = FakeLm()
-    steps: list[tuple[int, int]] = []
-    made = measure(items, lm, progress=lambda done, total: steps.append((done, total)))
+    steps: list[tuple[str, int, int]] = []
+    with within(lambda *step: steps.append(step)):
+        made = measure(items, lm)
     documents = [one.context[0] for one in lm.asked if len(one.context) == 2]
     assert documents == ["Document: document 0\n\n"] * 3 + ["Document: document 1\n\n"] * 3
     assert [one.value for one in made] == [measure([item], FakeLm())[0].value for item in items]
     assert len(steps) == 2
-    assert steps[0][0] < steps[1][0] == steps[1][1]
+    assert steps[0][1] < steps[1][1] == steps[1][2]
 
 
 @given(st.permutations(range(8)))
@@ -193,7 +196,7 @@ def faith(*tokens: tuple[str, float | None, float | None]) -> pmi.Faith:
 
 
 def test_words_are_tokens_put_together() -> None:
-    made = pmi.words(
+    made = words(
         "the cray ola.",
         faith(
             ("Agent", -1.0, -1.0), (":", -1.0, -1.0), (" the", -0.1, -0.1), (" cr", -1.0, -5.0), ("ay", -1.0, -2.0),
@@ -209,7 +212,7 @@ def test_words_are_tokens_put_together() -> None:
 
 def test_a_character_of_several_tokens_is_counted_whole() -> None:
     tokens = (("Agent:", 0.0, 0.0), (" \N{ROCKET}", -1.0, -2.0), ("", -2.0, -4.0), (" a", 0.0, 0.0), (".", 0.0, 0.0))
-    rocket, _ = pmi.words("\N{ROCKET} a", faith(*tokens))
+    rocket, _ = words("\N{ROCKET} a", faith(*tokens))
     assert (rocket.given, rocket.ratio) == (-3.0, 3.0)
 
 
@@ -224,20 +227,20 @@ def test_a_character_of_several_tokens_is_counted_whole() -> None:
     ],
 )
 def test_support(given: float, alone: float, support: str) -> None:
-    (word,) = pmi.words("x", faith(("Agent:", 0.0, 0.0), (" x", given, alone), (".", 0.0, 0.0)))
+    (word,) = words("x", faith(("Agent:", 0.0, 0.0), (" x", given, alone), (".", 0.0, 0.0)))
     assert word.support == support
 
 
 def test_a_word_without_a_number_is_free() -> None:
-    (word,) = pmi.words("x", faith(("Agent: x.", -9.0, None)))
-    assert word == pmi.Word("x", None, None, "free")
+    (word,) = words("x", faith(("Agent: x.", -9.0, None)))
+    assert word == Word("x", None, None, "free")
 
 
 @given(st.text(max_size=40))
 def test_words_of_any_response(response: str) -> None:
     item = Grounded("1", "a document", response, ("h",))
     (made,) = measure([item], FakeLm())
-    assert [word.text for word in pmi.words(response, made)] == response.split()
+    assert [word.text for word in words(response, made)] == response.split()
 
 
 # -- the registry ------------------------------------------------------------------------------------------------------
@@ -246,7 +249,7 @@ def test_words_of_any_response(response: str) -> None:
 def test_recipes() -> None:
     opened = Models(lm=FakeLm(), cache=None)
     names = ("pmi_faith", "pmi_faith_sum", "pmi_faith_windows", "upmi_faith")
-    assert [grounded.signature(grounded.metric(name, opened)) for name in names] == [
+    assert [identity(grader.metric, grader.recipe) for grader in graders(names, opened)] == [
         "PMI_FAITH|lm:fake-lm@1|prompt:authors|norm:mean|window:none",
         "PMI_FAITH_SUM|lm:fake-lm@1|prompt:authors|norm:sum|window:none",
         "PMI_FAITH_WINDOWS|lm:fake-lm@1|prompt:authors|norm:mean|window:128-words-best",

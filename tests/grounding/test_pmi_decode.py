@@ -11,18 +11,18 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from troth.core.signature import recipe_text  # noqa: E402
 from troth.grounding import pmi_decode  # noqa: E402
 from troth.grounding.pmi_decode import (  # noqa: E402
-    Mode,
     Paired,
     PmiDecode,
     Prompt,
-    Setting,
     Without,
     combined,
     decode,
-    padded,
+    padded_tensors,
 )
+from troth.grounding.settings import MODES, Mode, Setting  # noqa: E402
 
 VOCABULARY, END, PAD = 61, 1, 0
 PROMPTS = [
@@ -97,7 +97,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 def generated(model: Any, processors: list[Any], *, seed: int = 3, **options: Any) -> list[list[int]]:
     """What `generate` of transformers makes of the contexts with their documents."""
-    ids, mask = padded([one.given for one in PROMPTS], PAD, left=not model.config.is_encoder_decoder)
+    ids, mask = padded_tensors([one.given for one in PROMPTS], PAD, left=not model.config.is_encoder_decoder)
     torch.manual_seed(seed)
     with torch.no_grad():
         made = model.generate(
@@ -111,7 +111,7 @@ def generated(model: Any, processors: list[Any], *, seed: int = 3, **options: An
 
 
 def processor(model: Any, alpha: float = 0.5, top_p: float = 0.9) -> PmiDecode:
-    ids, mask = padded([one.alone for one in PROMPTS], PAD, left=not model.config.is_encoder_decoder)
+    ids, mask = padded_tensors([one.alone for one in PROMPTS], PAD, left=not model.config.is_encoder_decoder)
     return PmiDecode(model, ids, mask, alpha=alpha, top_p=top_p)
 
 
@@ -232,7 +232,7 @@ def test_decode_without_alpha_is_plain_decoding(any_model: Any, mode: Mode, sile
 def rows(model: Any, prompts: list[Prompt], mode: Mode, silent: Any) -> list[list[int]]:
     """What `generate` of transformers makes, seeded as `decode` does, to the end of each response."""
     left = not model.config.is_encoder_decoder
-    ids, mask = padded([one.given for one in prompts], PAD, left=left)
+    ids, mask = padded_tensors([one.given for one in prompts], PAD, left=left)
     options = dict(OPTIONS[mode]) | (
         {} if silent is None else {"begin_suppress_tokens": silent.nonzero()[:, 0].tolist()}
     )
@@ -338,11 +338,11 @@ def test_nothing_to_do(model: Any) -> None:
 
 
 def test_the_recipe_names_what_moves_a_response() -> None:
-    assert Setting().recipe == "decode:greedy|alpha:0.25|p:0.6|max:64"
-    assert Setting(mode="beam-sample", alpha=0.0).recipe == (
+    assert recipe_text(Setting().recipe) == "decode:greedy|alpha:0.25|p:0.6|max:64"
+    assert recipe_text(Setting(mode="beam-sample", alpha=0.0).recipe) == (
         "decode:beam-sample|alpha:0|beams:4|temperature:1|seed:0|max:64"
     )
 
 
 def test_the_modes_are_all_tested() -> None:
-    assert set(OPTIONS) == set(pmi_decode.MODES)
+    assert set(OPTIONS) == set(MODES)

@@ -12,15 +12,26 @@ from hypothesis import strategies as st
 
 from tests.models.build import NLI_TOKENS, WORDS, words
 from troth.core.records import Grounded
-from troth.grounding import metrics as grounded
-from troth.grounding.q2 import Q2, Asked, HfAnswerer, HfQuestioner, candidates, clean, personal, token_f1
-from troth.models import Pair, Verdict
+from troth.core.signature import identity
+from troth.grounding.metrics import Models, grade
+from troth.grounding.q2 import (
+    Q2,
+    AnsweredQuestion,
+    HfAnswerer,
+    HfQuestioner,
+    QuestionAnswering,
+    candidates,
+    clean,
+    personal,
+    token_f1,
+)
+from troth.models import Entailment, TextPair
 from troth.models.fake import FakeNli
 from troth.models.hub import source
 from troth.storage.cache import Store
 
 DOCUMENT, RESPONSE = "Home Alone is a comedy from 1990.", "It is a comedy."
-YES, NO, UNSURE = Verdict(0.8, 0.1, 0.1), Verdict(0.1, 0.1, 0.8), Verdict(0.1, 0.8, 0.1)
+YES, NO, UNSURE = Entailment(0.8, 0.1, 0.1), Entailment(0.1, 0.1, 0.8), Entailment(0.1, 0.8, 0.1)
 
 
 class Asks:
@@ -28,9 +39,9 @@ class Asks:
 
     def __init__(self, said: Mapping[str, list[str]]) -> None:
         self.said = said
-        self.asked: list[Pair] = []
+        self.asked: list[TextPair] = []
 
-    def questions(self, asked: Sequence[Pair]) -> list[list[str]]:
+    def questions(self, asked: Sequence[TextPair]) -> list[list[str]]:
         self.asked += asked
         return [self.said.get(answer, []) for answer, _ in asked]
 
@@ -38,25 +49,25 @@ class Asks:
 class Answers:
     name = "answers@1"
 
-    def __init__(self, said: Mapping[Pair, str]) -> None:
+    def __init__(self, said: Mapping[TextPair, str]) -> None:
         self.said = said
 
-    def answers(self, asked: Sequence[Pair]) -> list[str]:
+    def answers(self, asked: Sequence[TextPair]) -> list[str]:
         return [self.said.get(pair, "") for pair in asked]
 
 
 def metric(
-    questions: Mapping[str, list[str]], answers: Mapping[Pair, str], verdict: Verdict = UNSURE
-) -> tuple[Q2, FakeNli]:
+    questions: Mapping[str, list[str]], answers: Mapping[TextPair, str], verdict: Entailment = UNSURE
+) -> tuple[QuestionAnswering, FakeNli]:
     nli = FakeNli(lambda *_: verdict)
-    return Q2(Asks(questions), Answers(answers), nli, Store(":memory:")), nli
+    return QuestionAnswering(Asks(questions), Answers(answers), nli, Store(":memory:")), nli
 
 
 ITEM = Grounded("1", DOCUMENT, RESPONSE)
 ASKED = {"comedy": ["What is it?"]}
 VALID = {("What is it?", RESPONSE): "a comedy"}
 
-CASES: dict[str, tuple[dict[str, list[str]], dict[Pair, str], Verdict, float]] = {
+CASES: dict[str, tuple[dict[str, list[str]], dict[TextPair, str], Entailment, float]] = {
     "the same answer": (ASKED, {**VALID, ("What is it?", DOCUMENT): "the comedy"}, NO, 1.0),
     "no answer in the document": (ASKED, VALID, YES, 0.0),
     "another answer, entailed": (ASKED, {**VALID, ("What is it?", DOCUMENT): "Home Alone"}, YES, 1.0),
@@ -88,7 +99,7 @@ def test_what_is_compared() -> None:
     made, nli = metric(ASKED, {**VALID, ("What is it?", DOCUMENT): "Home Alone"}, YES)
     made.score([ITEM])
     assert nli.asked == [("What is it? Home Alone.", "What is it? comedy.")]
-    assert made.asked([(DOCUMENT, RESPONSE)]) == [[Asked("What is it?", "comedy", "Home Alone", 1.0)]]
+    assert made.questions([(DOCUMENT, RESPONSE)]) == [[AnsweredQuestion("What is it?", "comedy", "Home Alone", 1.0)]]
 
 
 def test_without_questions_the_document_is_the_premise() -> None:
@@ -213,12 +224,12 @@ def test_questions_are_the_same_in_any_batch(questioner: HfQuestioner) -> None:
 
 
 def test_the_whole_pipeline_with_small_models(questioner: HfQuestioner, answerer: HfAnswerer) -> None:
-    models = grounded.Models(
-        questions=str(questioner.source.folder()), answers=str(answerer.source.folder()), nli=FakeNli(), cache=None
+    models = Models(
+        questions=str(questioner.files.folder()), answers=str(answerer.files.folder()), nli=FakeNli(), cache=None
     )
-    made = grounded.metric("q2", models)
+    made = Q2.compute(models)
     items = [Grounded(str(n), " ".join(WORDS[n : n + 9]), " ".join(WORDS[n + 2 : n + 6])) for n in range(5)]
-    values = grounded.scored(made, items)
+    values = grade(made, items)
     assert all(isinstance(value, float) and 0 <= value <= 1 for value in values)
-    assert grounded.scored(made, items[::-1]) == values[::-1]
-    assert grounded.signature(made).startswith("Q2|ask:tiny-questions@")
+    assert grade(made, items[::-1]) == values[::-1]
+    assert identity(made.metric, made.recipe).startswith("Q2|ask:tiny-questions@")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Any
 import polars as pl
 import pytest
 
-import troth
 from troth.core.errors import UserError
-from troth.core.records import Grounded
-from troth.grounding import calibration
+from troth.core.progress import within
+from troth.core.version import __version__
+from troth.grounding import calibration, score
 from troth.grounding.calibration import Calibration
+from troth.grounding.explorer import write_rows
 from troth.grounding.metrics import Models
-from troth.grounding.score import ground, write_responses
+from troth.grounding.score import ground
 from troth.meta.evaluate import fit
-from troth.models.fake import FakeNli
-from troth.report import compare
-from troth.storage import runs as store
+from troth.models.fake import FakeLm, FakeNli
+from troth.report.compare import compare
+from troth.storage.explorer import ResponseView
+from troth.storage.result import Result
+from troth.storage.result import open as open_run
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "document": "red wine", "response": "red wine", "label": 1, "source": "x"},
@@ -41,6 +45,10 @@ def data(tmp_path: Path) -> str:
     return write(tmp_path / "data.jsonl")
 
 
+def views(result: Result) -> list[ResponseView]:
+    return list(result.explorer().responses)
+
+
 def test_means_and_groups(data: str) -> None:
     result = ground(data, metrics=["u_f1", "rouge_l"], resamples=200)
     found = {(score.metric, score.group): (score.value, score.n) for score in result.scores}
@@ -57,20 +65,18 @@ def test_means_and_groups(data: str) -> None:
     }
     assert result["u_f1"].system == "data"
     assert result["u_f1"].signature.startswith("U_F1|tok:spacy-en|")
-    assert result["u_f1"].signature.endswith(f"|n:3|v:{troth.__version__}")
+    assert result["u_f1"].signature.endswith(f"|n:3|v:{__version__}")
     assert "|group:label:1|" in result.score("u_f1", "label:1").signature
 
 
 def test_what_has_no_number_is_counted(data: str) -> None:
     result = ground(data, metrics=["u_f1"], resamples=10)
-    assert result.systems[0].counts() == {
+    assert result.counts["data"] == {
         "responses": 5, "documents": 2, "u_f1: the document is empty": 1, "u_f1: the response is empty": 1,
     }  # fmt: skip
     assert "data: u_f1: 1 of 5 not scored: the document is empty" in result.notes
-    rows = list(result.responses())
-    assert [row["u_f1"] for row in rows] == [1.0, 0.5, 0.0, None, None]
-    assert rows[3]["reasons"] == {"u_f1": "the document is empty"}
-    assert "NaN" not in json.dumps(rows)
+    assert [view.values.get("u_f1") for view in views(result)] == [1.0, 0.5, 0.0, None, None]
+    assert views(result)[3].reasons == {"u_f1": "the document is empty"}
 
 
 def test_nothing_can_be_scored(tmp_path: Path) -> None:
@@ -104,24 +110,19 @@ def test_several_systems(tmp_path: Path) -> None:
     better = [row | {"response": row["document"] or "red wine"} for row in ROWS]
     paths = [write(tmp_path / "one.jsonl"), write(tmp_path / "two.jsonl", better)]
     result = ground(*paths, metrics=["u_f1"], resamples=50)
-    assert [system.name for system in result.systems] == ["one", "two"]
+    assert result.systems == ["one", "two"]
     assert result.score("u_f1", system="two").value == 1.0
     alone = ground(paths[1], metrics=["u_f1"], resamples=50)
     assert alone.score("u_f1") == result.score("u_f1", system="two"), "others change nothing"
-    with pytest.raises(UserError, match="named twice"):
+    with pytest.raises(UserError, match="given twice"):
         ground(paths[0], paths[0])
 
 
 def test_runs_compare(tmp_path: Path) -> None:
     better = [row | {"response": row["document"] or "red wine"} for row in ROWS[:3]]
     for name, rows in (("one", ROWS[:3]), ("two", better)):
-        result = ground(write(tmp_path / f"{name}.jsonl", rows), metrics=["u_f1"], resamples=10)
-        store.save(
-            str(tmp_path / name), command="ground", arguments={}, scores=result.scores, rows=result.rows(),
-            counts={name: result.systems[0].counts()},
-        )  # fmt: skip
-    sides = compare.sides([str(tmp_path / "one"), str(tmp_path / "two")], ["u_f1"])
-    (found,) = compare.compare(sides, ["u_f1"], resamples=100)
+        ground(write(tmp_path / f"{name}.jsonl", rows), metrics=["u_f1"], resamples=10, out=tmp_path / name)
+    (found,) = compare(tmp_path / "one", tmp_path / "two", metrics=["u_f1"], resamples=100)
     assert found.difference == pytest.approx(0.5)
     assert found.dialogues == 2, "documents"
 
@@ -136,10 +137,23 @@ def test_rows(data: str) -> None:
 
 def test_a_model_s_metric(data: str) -> None:
     model = FakeNli()
-    result = ground(data, metrics=["nli"], models=Models(nli=model), resamples=10)
+    result = ground(data, metrics=["nli"], nli=model, resamples=10)
     assert result["nli"].value is not None
     assert "|nli:fake-nli@1|" in result["nli"].signature
     assert all(premise in ("red wine", "long skis") for premise, _ in model.asked)
+
+
+def test_models_by_keyword_and_together(data: str) -> None:
+    """`nli`, `lm` and `cache` come before those of `models`, which has the rest."""
+    models = Models(nli=FakeNli(), lm=FakeLm(), critic="hf:a/b", cache=None)
+    plain, named = score.ScoringSettings(models=models), score.ScoringSettings(nli="fake", models=models)
+    for settings, nli in ((plain, models.nli), (named, "fake")):
+        assert (settings.all_models.nli, settings.all_models.lm) == (nli, models.lm)
+        assert (settings.all_models.critic, settings.all_models.cache) == ("hf:a/b", None)
+    assert score.ScoringSettings(models=models).all_models is models, "models stay open"
+    assert ground(data, metrics="nli", models=models, resamples=5).arguments["models"]["critic"] == "hf:a/b"
+    with pytest.raises(UserError, match=r"there is no option 'metric' \(did you mean 'metrics'\?\)"):
+        ground(data, metric="nli")  # type: ignore[call-arg]
 
 
 def test_calibrated(tmp_path: Path, data: str) -> None:
@@ -151,13 +165,15 @@ def test_calibrated(tmp_path: Path, data: str) -> None:
     share = result["faithful:u_f1"]
     assert share.value == pytest.approx(1 / 3)
     assert share.n == 3
-    assert share.signature.startswith("FAITHFUL|U_F1|")
+    assert share.signature.startswith("FAITHFUL:U_F1|")
+    assert (share.scale, result["u_f1"].scale) == ("share", "number")
+    assert (result.metric("faithful:u_f1").of, result.metric("faithful:u_f1").variant) == ("faithful", "u_f1")
     assert "|threshold:1|" in share.signature
     assert "no verdict: the calibration has no rouge_l" in result.notes
-    rows = list(result.responses())
-    assert [row.get("faithful") for row in rows] == [{"u_f1": True}, {"u_f1": False}, {"u_f1": False}, None, None]
-    assert rows[0]["probability"] == {"u_f1": 1.0}
+    assert [view.faithful for view in views(result)] == [{"u_f1": True}, {"u_f1": False}, {"u_f1": False}, {}, {}]
+    assert views(result)[0].probability == {"u_f1": 1.0}
     assert set(result.rows()["metric"].unique()) == {"u_f1", "rouge_l", "faithful:u_f1"}
+    assert ground(data, metrics=["u_f1"], calibration=made, resamples=50)["faithful:u_f1"] == share
 
 
 def test_another_recipe_is_refused(tmp_path: Path, data: str) -> None:
@@ -176,15 +192,22 @@ def test_another_recipe_is_refused(tmp_path: Path, data: str) -> None:
 
 def test_written_rows(tmp_path: Path, data: str) -> None:
     out = tmp_path / "rows.jsonl"
-    write_responses(ground(data, metrics=["u_f1", "bleu"], resamples=10), str(out))
+    result = ground(data, metrics=["u_f1", "bleu"], resamples=10)
+    write_rows(result, str(out))
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["a", "b", "c", "d", "e"]
     assert rows[0] == {"system": "data", "id": "a", "source": "x", "label": 1, "u_f1": 1.0, "bleu": rows[0]["bleu"]}
+    assert rows[3]["u_f1"] is None
+    assert rows[3]["reasons"] == {"u_f1": "the document is empty", "bleu": "the document is empty"}
+    result.save(tmp_path / "run")
+    write_rows(open_run(tmp_path / "run"), str(tmp_path / "again.jsonl"))
+    assert (tmp_path / "again.jsonl").read_text() == out.read_text(), "a saved run has them, too"
 
 
 def test_steps(data: str) -> None:
     seen: list[tuple[str, int, int]] = []
-    ground(data, metrics=["u_f1", "bleu"], resamples=10, steps=lambda *step: seen.append(step))
+    with within(lambda *step: seen.append(step)):
+        ground(data, metrics=["u_f1", "bleu"], resamples=10)
     assert seen == [("u_f1", 3, 3), ("bleu", 3, 3)]
 
 
@@ -197,7 +220,11 @@ def test_wrong_use(tmp_path: Path) -> None:
         ground(str(path))
 
 
-def test_from_python(data: str) -> None:
-    assert troth.ground(data, resamples=10).frame().columns[0] == "system"
-    assert troth.meta_eval(data, metrics=["u_f1"], resamples=10)["auroc:u_f1"].value == 1.0
-    assert isinstance(Grounded("x", "d", "r"), Grounded)
+def test_the_example_in_the_docstring() -> None:
+    assert doctest.testmod(score).failed == 0
+    assert doctest.testmod(score).attempted > 0
+
+
+def test_lists_and_commas_texts_and_paths(data: str) -> None:
+    expected = ground(data, metrics=["u_f1", "bleu"], resamples=10).scores
+    assert ground(Path(data), metrics="u_f1, bleu", resamples=10).scores == expected

@@ -6,7 +6,8 @@ import pytest
 
 from troth.core.errors import UserError
 from troth.grounding import sweep
-from troth.grounding.sweep import Bounds, Cell
+from troth.grounding.metrics import METRICS
+from troth.grounding.sweep import Bounds, SettingMeans
 
 
 def test_the_grid_is_by_p() -> None:
@@ -15,17 +16,17 @@ def test_the_grid_is_by_p() -> None:
 
 def test_pick_takes_the_highest_sum() -> None:
     cells = [
-        Cell(0.0, 1.0, {"f": 0.5, "r": 0.4}, {}),
-        Cell(0.5, 1.0, {"f": 0.6, "r": 0.4}, {}),
-        Cell(1.0, 1.0, {"f": 0.9, "r": None}, {}),
+        SettingMeans(0.0, 1.0, {"f": 0.5, "r": 0.4}, {}),
+        SettingMeans(0.5, 1.0, {"f": 0.6, "r": 0.4}, {}),
+        SettingMeans(1.0, 1.0, {"f": 0.9, "r": None}, {}),
     ]
     assert sweep.pick(cells, ("f", "r")) == cells[1]
     assert sweep.pick(cells[2:], ("f", "r")) is None
 
 
 def test_means_leave_out_what_has_no_value() -> None:
-    made = sweep.cell(0.5, 0.6, {"f": [1.0, None, 2.0], "r": [None]})
-    assert made == Cell(0.5, 0.6, {"f": 1.5, "r": None}, {"f": 2, "r": 0})
+    made = sweep.means((0.5, 0.6), {"f": [1.0, None, 2.0], "r": [None]})
+    assert made == SettingMeans(0.5, 0.6, {"f": 1.5, "r": None}, {"f": 2, "r": 0})
 
 
 @pytest.mark.parametrize(("alphas", "ps"), [([], [1.0]), ([0.5], []), ([-1.0], [1.0]), ([0.5], [0.0])])
@@ -60,4 +61,4 @@ def test_without_bounds_nothing_is_normal() -> None:
     [(["nli", "pmi_faith"], "pmi_faith"), (["u_f1", "nli"], "u_f1"), ([], None)],
 )
 def test_the_paper_s_metric_judges_wherever_it_stands(names: list[str], expected: str | None) -> None:
-    assert sweep.judge(names) == expected
+    assert sweep.judge([METRICS.load(name) for name in names]) == expected

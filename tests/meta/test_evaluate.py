@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
 import random
@@ -9,12 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.meta.evaluate import SLICES, Evaluation, fit, meta_eval, slices, weak
+from troth.grounding import calibration
+from troth.meta import evaluate as module
+from troth.meta.evaluate import SLICES, evaluate, fit, slices
+from troth.meta.labelled import RANKING
+from troth.meta.measures import JUDGED
+from troth.storage.result import Result
+from troth.storage.result import open as open_run
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
@@ -42,13 +50,15 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return write(tmp_path / "test.jsonl", made(200, 1)), write(tmp_path / "dev.jsonl", made(120, 2))
 
 
+def u_f1(result: Result) -> pl.DataFrame:
+    """The rows of U-F1: a value and a label for each response."""
+    return result.rows().filter(pl.col("metric") == "u_f1")
+
+
 def test_the_protocol(files: tuple[str, str]) -> None:
     test, dev = files
-    result = meta_eval(test, dev=[dev], metrics=["u_f1", "rouge_l"], resamples=200)
-    values, labels = zip(
-        *((value, item.label) for value, item in zip(result.system.values["u_f1"], result.system.items, strict=True)),
-        strict=True,
-    )
+    result = evaluate(test, dev=[dev], metrics=["u_f1", "rouge_l"], resamples=200)
+    values, labels = (u_f1(result)[column].to_list() for column in ("num", "label"))
     assert result["auroc:u_f1"].value == stats.auroc(values, labels)
     assert result["spearman:u_f1"].value == stats.spearman(values, labels)
     assert result["pearson:u_f1"].value == stats.pearson(values, labels)
@@ -68,28 +78,28 @@ def test_the_protocol(files: tuple[str, str]) -> None:
     for score in result.scores:
         if score.low is not None and score.high is not None and score.value is not None:
             assert score.low - 1e-9 <= score.value <= score.high + 1e-9, score
-    assert result["f1:u_f1"].signature.startswith("F1|U_F1|")
+    assert result["f1:u_f1"].signature.startswith("F1:U_F1|")
     assert "|threshold:" in result["f1:u_f1"].signature
     assert "|threshold:" not in result["auroc:u_f1"].signature
 
 
 def test_dev_decides_on_itself_as_fitted(files: tuple[str, str]) -> None:
     _, dev = files
-    result = meta_eval(dev, dev=[dev], metrics=["u_f1"], resamples=10)
+    result = evaluate(dev, dev=[dev], metrics=["u_f1"], resamples=10)
     assert result["f1:u_f1"].value == pytest.approx(fit(dev, metrics=["u_f1"]).metrics[0].f1)
 
 
 def test_without_dev_there_is_a_reason(files: tuple[str, str]) -> None:
-    result = meta_eval(files[0], metrics=["u_f1"], resamples=10)
+    result = evaluate(files[0], metrics=["u_f1"], resamples=10)
     for name in ("precision", "recall", "f1", "accuracy"):
         assert result[f"{name}:u_f1"].value is None
-        assert "--dev" in (result[f"{name}:u_f1"].reason or "")
+        assert result[f"{name}:u_f1"].reason == "needs labelled dev data to take the threshold from"
     assert not any(score.group == "dev" or score.metric.startswith("expected") for score in result.scores)
     assert result["auroc:u_f1"].value is not None
 
 
 def test_groups(files: tuple[str, str]) -> None:
-    result = meta_eval(*files, metrics=["u_f1"], resamples=10)
+    result = evaluate(*files, metrics=["u_f1"], resamples=10)
     sizes = {score.group: score.n for score in result.scores if score.metric == "auroc:u_f1"}
     assert sizes["source:one"] + sizes["source:two"] == sizes["all"] == 320
     assert {group for group in sizes if group.startswith("slice:")} <= {f"slice:{name}" for name in SLICES}
@@ -114,11 +124,11 @@ def test_slices(document: str, response: str, found: tuple[str, str, str]) -> No
 
 def test_paired_comparison(files: tuple[str, str]) -> None:
     test, dev = files
-    result = meta_eval(test, dev=[dev], metrics=["u_f1", "rouge_l", "bleu"], resamples=300)
-    assert [(d.measure, d.base, d.metric) for d in result.differences] == [
+    result = evaluate(test, dev=[dev], metrics=["u_f1", "rouge_l", "bleu"], resamples=300)
+    assert [(d.measure, d.base, d.metric) for d in result.details] == [
         ("auroc", "u_f1", "rouge_l"), ("f1", "u_f1", "rouge_l"), ("auroc", "u_f1", "bleu"), ("f1", "u_f1", "bleu"),
     ]  # fmt: skip
-    for one in result.differences:
+    for one in result.details:
         values = [result[f"{one.measure}:{name}"].value or 0.0 for name in (one.metric, one.base)]
         assert one.difference == pytest.approx(values[0] - values[1])
         assert one.low is not None
@@ -128,8 +138,8 @@ def test_paired_comparison(files: tuple[str, str]) -> None:
         assert (one.p_randomization is None) == (one.measure == "auroc")
         assert result[f"{one.measure}:{one.metric}-{one.base}"].value == one.difference
         assert result[f"p:{one.measure}:{one.metric}-{one.base}"].value == one.p_holm
-    same = meta_eval(test, metrics=["u_f1"], resamples=10)
-    assert same.differences == []
+    same = evaluate(test, metrics=["u_f1"], resamples=10)
+    assert list(same.details) == []
 
 
 def test_a_difference_that_is_there_is_found(tmp_path: Path) -> None:
@@ -141,8 +151,8 @@ def test_a_difference_that_is_there_is_found(tmp_path: Path) -> None:
         label = number % 2
         said = words if label else words[::-1]
         rows.append({"id": str(number), "document": " ".join(words), "response": " ".join(said), "label": label})
-    result = meta_eval(write(tmp_path / "x.jsonl", rows), metrics=["u_f1", "rouge_l"], resamples=200)
-    (one,) = result.differences
+    result = evaluate(write(tmp_path / "x.jsonl", rows), metrics=["u_f1", "rouge_l"], resamples=200)
+    (one,) = result.details
     assert (result["auroc:u_f1"].value, result["auroc:rouge_l"].value) == (0.5, 1.0)
     assert one.difference == 0.5
     assert one.low is not None
@@ -158,7 +168,7 @@ def test_what_one_metric_cannot_score_is_left_out_of_both(tmp_path: Path) -> Non
         {"id": "e", "document": "", "response": "x", "label": 1},
         {"id": "n", "document": "d", "response": "x"},
     ]
-    result = meta_eval(write(tmp_path / "x.jsonl", rows), metrics=["u_f1"], resamples=10)
+    result = evaluate(write(tmp_path / "x.jsonl", rows), metrics=["u_f1"], resamples=10)
     assert result["auroc:u_f1"].n == 40
     assert "1 responses have no label and are left out" in result.notes
     assert "u_f1: 1 of 41 not scored: the document is empty" in result.notes
@@ -166,7 +176,7 @@ def test_what_one_metric_cannot_score_is_left_out_of_both(tmp_path: Path) -> Non
 
 def test_reliability(files: tuple[str, str]) -> None:
     test, dev = files
-    result = meta_eval(test, dev=[dev], metrics=["u_f1"], resamples=100)
+    result = evaluate(test, dev=[dev], metrics=["u_f1"], resamples=100)
     curve = {
         side: [s for s in result.scores if s.metric == f"{side}:u_f1"] for side in ("mean", "positive", "expected")
     }
@@ -176,13 +186,13 @@ def test_reliability(files: tuple[str, str]) -> None:
     expected = [score.value or 0.0 for score in curve["expected"]]
     assert expected == sorted(expected)
     positives = sum((score.value or 0) * score.n for score in curve["positive"])
-    assert positives == pytest.approx(sum(item.label or 0 for item in result.system.items))
+    assert positives == pytest.approx(u_f1(result)["label"].sum())
 
 
 def test_one_label_only(tmp_path: Path) -> None:
     rows = [row | {"label": 0} for row in made(20, 4)]
     path = write(tmp_path / "x.jsonl", rows)
-    result = meta_eval(path, dev=[path], metrics=["u_f1"], resamples=10)
+    result = evaluate(path, dev=[path], metrics=["u_f1"], resamples=10)
     assert result["auroc:u_f1"].reason == "all responses have one label"
     assert result["f1:u_f1"].reason == "the labelled data has only one label"
     with pytest.raises(UserError, match="'u_f1' cannot be fitted: the labelled data has only one label"):
@@ -191,7 +201,7 @@ def test_one_label_only(tmp_path: Path) -> None:
 
 def test_no_labels(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", [{"id": "a", "document": "d", "response": "r"}])
-    for call in (meta_eval, fit):
+    for call in (evaluate, fit):
         with pytest.raises(UserError, match=r"x\.jsonl: no response has a label"):
             call(path)
         with pytest.raises(UserError, match="no data is named"):
@@ -200,14 +210,14 @@ def test_no_labels(tmp_path: Path) -> None:
 
 def test_order_and_files_change_nothing(tmp_path: Path) -> None:
     rows = made(80, 5)
-    whole = meta_eval(f"{write(tmp_path / 'a.jsonl', rows)}", metrics=["u_f1"], resamples=50)
+    whole = evaluate(f"{write(tmp_path / 'a.jsonl', rows)}", metrics=["u_f1"], resamples=50)
     mixed = [write(tmp_path / "b.jsonl", rows[:30][::-1]), write(tmp_path / "c.jsonl", rows[30:])]
-    parts = meta_eval(*mixed, metrics=["u_f1"], resamples=50)
+    parts = evaluate(*mixed, metrics=["u_f1"], resamples=50)
     one, two = ({(s.metric, s.group): (s.value, s.low, s.high, s.n) for s in r.scores} for r in (whole, parts))
     assert one.keys() == two.keys()
     for key, values in one.items():
         assert values == pytest.approx(two[key], abs=1e-9), key
-    assert parts.system.name == "b+c"
+    assert parts.systems == ["b+c"]
 
 
 def test_calibration_names_its_data(files: tuple[str, str]) -> None:
@@ -234,7 +244,7 @@ def test_calibration_names_its_data(files: tuple[str, str]) -> None:
 )  # fmt: skip
 def test_real_data(shared: Path, file: str, expected: tuple[str, ...]) -> None:
     """AUROC, Spearman, Pearson of each metric, as first seen and, for U-F1 and BLEU, as the authors' functions give."""
-    result = meta_eval(str(shared / "data/begin" / file), metrics=["u_f1", "bleu", "rouge_l", "coverage"], resamples=20)
+    result = evaluate(str(shared / "data/begin" / file), metrics=["u_f1", "bleu", "rouge_l", "coverage"], resamples=20)
     for line in expected:
         name, *values = line.split()
         found = [result[f"{measure}:{name}"].value for measure in ("auroc", "spearman", "pearson")]
@@ -245,8 +255,8 @@ def test_real_data(shared: Path, file: str, expected: tuple[str, ...]) -> None:
 def test_weak_slices_of_real_data(shared: Path) -> None:
     """Words in order mean little where a short response is held against a long document."""
     files = [str(shared / "data/begin" / name) for name in ("wow/begin_dev_wow.tsv", "cmu-dog/begin_dev_cmu.tsv")]
-    result = meta_eval(*files, metrics=["bleu"], resamples=100)
-    assert "long document" in {part for _, part, _, _ in weak(result.scores)}
+    result = evaluate(*files, metrics=["bleu"], resamples=100)
+    assert any(note.startswith("auroc:bleu: weak on long document: ") for note in result.notes)
 
 
 @pytest.mark.shared
@@ -261,7 +271,7 @@ def test_table_9_of_the_paper_comes_out(shared: Path) -> None:
 # -- what cannot be scored ---------------------------------------------------------------------------------------------
 
 
-def figures(found: Evaluation, metric: str, group: str) -> dict[str, tuple[float | None, ...]]:
+def figures(found: Result, metric: str, group: str) -> dict[str, tuple[float | None, ...]]:
     """Every measure of a metric on a group, with its interval."""
     mine = [score for score in found.scores if score.group == group and score.metric.endswith(f":{metric}")]
     return {score.metric: (score.value, score.low, score.high, score.n) for score in mine}
@@ -272,18 +282,18 @@ def test_a_group_that_cannot_be_scored_moves_no_other(tmp_path: Path) -> None:
     lost = [row | {"id": f"lost{row['id']}", "document": "", "source": "empty"} for row in made(6, 8)]
     rows, metrics = made(80, 9), ["u_f1", "bleu", "rouge_l"]
     dev = write(tmp_path / "dev.jsonl", made(60, 10))
-    whole = meta_eval(write(tmp_path / "x.jsonl", [*lost, *rows]), dev=[dev], metrics=metrics, resamples=50)
+    whole = evaluate(write(tmp_path / "x.jsonl", [*lost, *rows]), dev=[dev], metrics=metrics, resamples=50)
     groups = {score.group for score in whole.scores if score.metric == "f1:u_f1"}
     assert {"all", "source:one", "source:two", "slice:short_document", "slice:short_response"} <= groups
     assert "source:empty" not in groups
     some = write(tmp_path / "some.jsonl", rows)
     for metric in metrics:
-        alone = meta_eval(some, dev=[dev], metrics=[metric], resamples=50)
+        alone = evaluate(some, dev=[dev], metrics=[metric], resamples=50)
         for group in groups:
             assert figures(whole, metric, group) == figures(alone, metric, group)
         for source in ("one", "two"):
             mine = write(tmp_path / f"{metric}-{source}.jsonl", [row for row in rows if row["source"] == source])
-            subset = meta_eval(mine, dev=[dev], metrics=[metric], resamples=5)
+            subset = evaluate(mine, dev=[dev], metrics=[metric], resamples=5)
             for measure in ("precision", "recall", "f1", "accuracy", "auroc"):
                 value = whole.score(f"{measure}:{metric}", f"source:{source}").value
                 assert value == pytest.approx(subset[f"{measure}:{metric}"].value)
@@ -297,14 +307,14 @@ def test_an_interval_that_does_not_exist_is_none(tmp_path: Path) -> None:
     ])  # fmt: skip
     seen = set()
     for seed in range(8):
-        result = meta_eval(path, dev=[path], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
-        for one in result.differences:
+        result = evaluate(path, dev=[path], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
+        for one in result.details:
             assert (one.low is None) == (one.high is None)
             assert one.low is None or not math.isnan(one.low)
             seen.add((one.measure, one.low is None))
         for score in result.scores:
             assert not any(number is not None and math.isnan(number) for number in (score.value, score.low, score.high))
-    assert {("auroc", True), ("auroc", False), ("f1", True), ("f1", False)} <= seen
+    assert {("auroc", True), ("auroc", False), ("f1", False)} <= seen
 
 
 def test_what_dev_loses_is_told(tmp_path: Path) -> None:
@@ -312,7 +322,7 @@ def test_what_dev_loses_is_told(tmp_path: Path) -> None:
     rows += [{"id": f"n{number}", "document": "d", "response": "x"} for number in range(2)]
     path = write(tmp_path / "x.jsonl", rows)
     lost = ["2 responses have no label and are left out", "u_f1: 1 of 41 not scored: the document is empty"]
-    result = meta_eval(path, dev=[path], metrics=["u_f1"], resamples=5)
+    result = evaluate(path, dev=[path], metrics=["u_f1"], resamples=5)
     assert [note for note in result.notes if note.startswith("dev: ")] == [f"dev: {note}" for note in lost]
     found = fit(path, metrics=["u_f1"])
     assert found.notes() == lost
@@ -332,9 +342,59 @@ def test_nothing_scored_is_not_one_label(tmp_path: Path) -> None:
     empty = write(tmp_path / "x.jsonl", [row | {"document": ""} for row in made(20, 4)])
     with pytest.raises(UserError, match=f"'u_f1' cannot be fitted: {nothing}"):
         fit(empty, metrics=["u_f1"])
-    result = meta_eval(write(tmp_path / "y.jsonl", made(20, 5)), dev=[empty], metrics=["u_f1"], resamples=5)
+    result = evaluate(write(tmp_path / "y.jsonl", made(20, 5)), dev=[empty], metrics=["u_f1"], resamples=5)
     assert result["f1:u_f1"].reason == nothing
     assert "dev: u_f1: 20 of 20 not scored: the document is empty" in result.notes
     half = write(tmp_path / "z.jsonl", [row | ({"document": ""} if row["label"] else {}) for row in made(20, 4)])
     with pytest.raises(UserError, match="cannot be fitted: the labelled responses that could be scored have only one"):
         fit(half, metrics=["u_f1"])
+
+
+# -- what metrics say of themselves, and options -----------------------------------------------------------------------
+
+
+def test_every_score_has_its_metric(files: tuple[str, str]) -> None:
+    test, dev = files
+    result = evaluate(test, dev=dev, metrics="u_f1,bleu", resamples=5)
+    metrics = {metric.name: metric for metric in result.metrics}
+    for score in result.scores:
+        assert (score.scale, score.better) == (metrics[score.metric].scale, metrics[score.metric].better)
+        assert score.signature.split("|")[0] == score.metric.upper()
+    for measure in (*RANKING, *JUDGED):
+        assert {one.variant for one in result.metrics if one.of == measure.name} == {"u_f1", "bleu"}
+    assert (metrics["auroc:bleu-u_f1"].of, metrics["auroc:bleu-u_f1"].variant) == ("auroc:bleu", "u_f1")
+    assert metrics["p:auroc:bleu-u_f1"].scale == "p"
+    assert metrics["u_f1"].scale == "number", "the rows' own metrics are known, too"
+    assert metrics["faithful:u_f1"].scale == "share"
+
+
+def test_the_recipe_of_a_difference_has_both_sides(files: tuple[str, str]) -> None:
+    test, dev = files
+    first, other = (evaluate(test, dev=some, metrics="u_f1,bleu", resamples=5) for some in (dev, test))
+    for name in ("f1:bleu-u_f1", "p:f1:bleu-u_f1"):
+        assert "|against:U_F1/tok:spacy-en/" in first[name].signature
+        assert first[name].recipe != other[name].recipe, "the thresholds are others"
+    assert first["auroc:bleu-u_f1"].recipe == other["auroc:bleu-u_f1"].recipe
+
+
+def test_saved_and_opened(files: tuple[str, str], tmp_path: Path) -> None:
+    result = evaluate(files[0], dev=files[1], metrics=["u_f1", "bleu"], resamples=5, out=tmp_path / "run")
+    again = open_run(tmp_path / "run")
+    assert again.scores == result.scores
+    assert again.rows().equals(result.rows())
+    assert again.details[0]["measure"] == "auroc"
+    assert again.counts["test"]["positive"] == u_f1(result)["label"].sum()
+    with pytest.raises(UserError, match="there is no option 'devs'"):
+        evaluate(files[0], devs=[])  # type: ignore[call-arg]
+
+
+def test_a_calibration_is_written(files: tuple[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    assert fit(files[1], metrics="u_f1", out=out) == calibration.load(str(out))
+    with pytest.raises(UserError, match="exists already"):
+        fit(files[1], metrics="u_f1", out=out)
+
+
+def test_the_examples_in_the_docstrings() -> None:
+    assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(module).attempted > 3

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth import stats
-from troth.meta.labelled import MEASURES, Labelled, bins, draws, resampled
+from troth.meta.labelled import RANKING, Labelled, bins, resampled
+from troth.stats.estimates import Resampling
 
 ROW = st.tuples(st.integers(-3, 3).map(lambda n: n / 2), st.integers(0, 1), st.integers(0, 4))
 
@@ -22,12 +23,11 @@ def labelled(rows: list[tuple[float, int, int]]) -> Labelled:
 @settings(deadline=None)
 def test_weights_are_repetitions(rows: list[tuple[float, int, int]], seed: int, shift: float, scale: float) -> None:
     data = labelled([(shift + scale * score, label, unit) for score, label, unit in rows])
-    (times,) = draws(5, resamples=6, seed=seed)
+    (times,) = stats.draws(5, resamples=6, seed=seed)
     for row, found in zip(times, data.drawn(times), strict=True):
         repeated = data.take(np.repeat(np.arange(len(data)), row[data.units].astype(int)))
-        expected = repeated.measures() if len(repeated) else dict.fromkeys(MEASURES)
-        for name, value in zip(MEASURES, found.tolist(), strict=True):
-            wanted = expected[name]
+        expected = repeated.measures() if len(repeated) else [None] * len(RANKING)
+        for wanted, value in zip(expected, found.tolist(), strict=True):
             if wanted is None:
                 assert np.isnan(value)
             else:
@@ -38,7 +38,7 @@ def test_draws_are_those_of_the_bootstrap() -> None:
     for documents in (1, 2, 7):
         weights = np.arange(documents, dtype=float)
         sums = stats.bootstrap(weights, np.ones(documents), resamples=200, seed=3)[:, 0] * documents
-        times = np.concatenate(list(draws(documents, resamples=200, seed=3)))
+        times = np.concatenate(list(stats.draws(documents, resamples=200, seed=3)))
         assert times.shape == (200, documents)
         assert (times.sum(axis=1) == documents).all()
         assert times @ weights == pytest.approx(sums)
@@ -47,17 +47,17 @@ def test_draws_are_those_of_the_bootstrap() -> None:
 def test_all_cells_see_the_same_draws() -> None:
     rng = np.random.default_rng(0)
     data = Labelled(rng.random(60), rng.integers(0, 2, 60).astype(float), rng.integers(0, 20, 60))
-    one, two = resampled([data, data], 20, resamples=50, seed=1)
+    one, two = resampled([data, data], 20, Resampling(50, 1))
     assert np.array_equal(one, two)
     low, high = stats.interval(one)
-    assert all(low[i] <= value <= high[i] for i, value in enumerate(data.measures().values()) if value is not None)
+    assert all(low[i] <= value <= high[i] for i, value in enumerate(data.measures()) if value is not None)
 
 
 def test_nothing_to_measure() -> None:
     empty = Labelled(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
-    (found,) = resampled([empty], 3, resamples=4, seed=0)
+    (found,) = resampled([empty], 3, Resampling(4))
     assert np.isnan(found).all()
-    assert resampled([empty], 0, resamples=4, seed=0)[0].shape == (0, 3)
+    assert np.isnan(resampled([empty], 0, Resampling(4))[0]).all()
 
 
 def test_bins() -> None:

@@ -1,230 +1,158 @@
-"""`troth meta eval` and `troth meta fit`: a metric of grounded responses against human labels."""
+"""`troth meta eval` and `troth meta fit`: metrics of grounded responses against people's labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
 from troth.cli import options, show
-from troth.cli.bars import steps
-from troth.cli.ground import FORMAT, METRICS, MODELS, cell, named, split
-from troth.core.errors import UserError
-from troth.core.table import Table, tidy
+from troth.cli.ground import FORMAT, METRICS, MODELS
+from troth.core.score import Score
+from troth.core.table import Table, figure, signed, tidy
+from troth.storage.result import Result, written
 
-if TYPE_CHECKING:
-    from troth.core.score import Score
-    from troth.grounding.calibration import Data
-    from troth.meta.evaluate import Evaluation
-
-Found = Mapping[tuple[str, str], "Score"]  # by metric and group
-Key = Callable[[str], tuple[str, str]]  # a column to a measure and a group
+Found = Mapping[tuple[str, str], Score]  # by metric and group
 
 
 @click.command("eval", no_args_is_help=True)
-@click.argument("data", nargs=-1, required=True, metavar="DATA...")
+@click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
 @click.option("--dev", multiple=True, metavar="DEV", help="Labelled data for the thresholds; may be given repeatedly.")
 @METRICS
 @FORMAT
 @MODELS
-@options.resamples(1000, 1)
+@options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
 @options.SEED
-@click.option(
-    "--to", metavar="FORM", default="plain", show_default=True, help="plain, markdown, latex, or csv: a line a score."
-)
+@click.option("--to", type=click.Choice(["plain", "markdown", "latex", "csv"]), default="plain", show_default=True,
+              help="Form of the tables; csv: one line per score.")  # fmt: skip
 @options.OUT
 @options.JSON
-def evaluate(
-    data: tuple[str, ...],
-    dev: tuple[str, ...],
-    metrics: str,
-    format: str | None,
-    models: dict[str, Any],
-    resamples: int,
-    seed: int,
-    to: str,
-    out: str | None,
-    json: bool,
-) -> None:
-    """Metrics against human labels: AUROC, correlations, and with --dev precision, recall, F1 and accuracy.
+def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **settings: Any) -> None:
+    """Metrics against people's labels: AUROC, correlations, and with --dev precision, recall, F1 and accuracy.
 
     DATA is labelled data in any format of `troth ground`, all files together. Metrics are compared with the first one.
     """
-    from troth.grounding.metrics import Models
-    from troth.meta.evaluate import meta_eval
-    from troth.storage import runs as store
+    from troth.meta.evaluate import evaluate as run
 
-    if to not in ("plain", "markdown", "latex", "csv"):
-        raise UserError(f"no table is written as '{to}'", hint="one of: plain, markdown, latex, csv")
-    with steps() as step:
-        result = meta_eval(
-            *data, dev=dev, metrics=split(metrics), format=format, models=Models(**models),
-            resamples=resamples, seed=seed, steps=step,
-        )  # fmt: skip
-    if out is not None:
-        arguments: dict[str, Any] = {"data": list(data), "dev": list(dev), "metrics": metrics, "format": format}
-        arguments |= {"models": named(models), "resamples": resamples, "seed": seed}
-        counts = {result.system.name: result.system.counts()}
-        store.save(
-            out, command="meta eval", arguments=arguments, scores=result.scores, rows=result.rows(), counts=counts,
-            details=result.differences,
-        )  # fmt: skip
-        show.note(f"written: {out}/run.json, {out}/rows.parquet")
+    result = run(*data, out=out, **settings)
     if json:
         show.json(result.scores)
+    elif to == "csv":
+        show.text(tidy(result.scores))
     else:
-        _print(result, to)
-    _note(result)
+        for number, (heading, table) in enumerate(_tables(result)):
+            show.text("\n" * bool(number) + heading)
+            if to == "plain":
+                show.table(table)
+            else:
+                show.text(table.write(to))
+    for line in ([written(out)] if out is not None else []) + list(result.notes):
+        show.note(line)
+    for system, counts in result.counts.items():
+        many = f"{counts['responses']} labelled responses, {counts['positive']} positive"
+        show.note(f"{system}: {many}; intervals over {counts['documents']} documents")
+    for name in _names(result):
+        show.note(result[f"auroc:{name}"].recipe)
 
 
 @click.command(no_args_is_help=True)
-@click.argument("dev", nargs=-1, required=True, metavar="DEV...")
+@click.argument("dev", nargs=-1, required=True, metavar="DEV...", type=options.FILE)
 @METRICS
-@click.option("--out", metavar="FILE", required=True, help="The calibration, for `troth ground --calibration`.")
+@click.option("--out", metavar="FILE", required=True, help="New file, for `troth ground --calibration`.")
 @FORMAT
 @MODELS
 @options.JSON
-def fit(
-    dev: tuple[str, ...],
-    metrics: str,
-    out: str,
-    format: str | None,
-    models: dict[str, Any],
-    json: bool,
-) -> None:
-    """From labelled responses, all files together: each metric's bounds, best-F1 threshold and probability."""
-    from troth.grounding import calibration
-    from troth.grounding.metrics import Models
+def fit(dev: tuple[str, ...], out: str, json: bool, **settings: Any) -> None:
+    """Fits each metric's bounds, best-F1 threshold and probability on labelled responses, all files together."""
     from troth.meta.evaluate import fit as run
-    from troth.storage import files
 
-    files.check_new(out)
-    with steps() as step:
-        found = run(*dev, metrics=split(metrics), format=format, models=Models(**models), steps=step)
-    calibration.save(found, out)
+    found = run(*dev, out=out, **settings)
     if json:
         show.json(found)
     else:
+        columns = {"min": "low", "max": "high", "threshold": "threshold", "F1 on it": "f1"}
         rows = [
-            (one.metric, f"{one.low:.3f}", f"{one.high:.3f}", f"{one.threshold:.3f}", f"{one.f1:.3f}", str(one.n))
+            (one.metric, *(f"{getattr(one, name):.3f}" for name in columns.values()), str(one.n))
             for one in found.metrics
         ]
-        show.table(Table(("metric", "min", "max", "threshold", "F1 on it", "n"), tuple(rows)))
+        show.table(Table(("metric", *columns, "n"), tuple(rows)))
     for line in found.notes():
         show.note(line)
-    show.note(f"written: {out}, from " + ", ".join(f"{one.file} ({_rows(one)})" for one in found.data))
-
-
-def _rows(data: Data) -> str:
-    every = data.labelled is None or data.labelled == data.rows
-    return f"{data.rows} rows" if every else f"{data.rows} rows, {data.labelled} with a label"
+    files = []
+    for one in found.data:
+        labels = "" if one.labelled in (None, one.rows) else f", {one.labelled} with a label"
+        files.append(f"{one.file} ({one.rows} rows{labels})")
+    show.note(f"written: {out}, from {', '.join(files)}")
 
 
 # -- tables, laid out as in the paper ----------------------------------------------------------------------------------
 
 
-def _print(result: Evaluation, to: str) -> None:
-    if to == "csv":
-        show.text(tidy(result.scores))
-        return
-    for number, (heading, table) in enumerate(_tables(result)):
-        if number:
-            show.text("")
-        show.text(heading)
-        if to == "plain":
-            show.table(table)
-        else:
-            show.text(table.write(to))
+def _names(result: Result) -> list[str]:
+    """The metrics that were measured."""
+    return [metric.variant for metric in result.metrics if metric.of == "auroc"]
 
 
-def _tables(result: Evaluation) -> Iterator[tuple[str, Table]]:
+def _tables(result: Result) -> Iterator[tuple[str, Table]]:
     found = {(score.metric, score.group): score for score in result.scores}
-    names = [one.name for one in result.judged]
-    fitted = any((f"threshold:{name}", "dev") in found for name in names)
-    sources = list(dict.fromkeys(group.partition(":")[2] for _, group in found if group.startswith("source:")))
+    names = _names(result)
+    groups = {kind: _groups(found, kind) for kind in ("source", "slice", "bin")}
+    fitted = any(group == "dev" for _, group in found)
+    several = len(groups["source"]) > 1
     if fitted:
-        yield "With the threshold from dev (table 1)", _table(found, names, ("Precision", "Recall", "F1", "Accuracy"))
-        if len(sources) > 1:
-            yield "F1 by source (table 2)", _table(found, names, sources, _by("f1", "source"))
+        measures = ("Precision", "Recall", "F1", "Accuracy")
+        yield "With the threshold from dev (table 1)", _table(found, names, measures)
+        if several:
+            yield "F1 by source (table 2)", _by_group(found, names, "f1", "source", groups["source"])
     yield "Without calibration (table 3)", _table(found, names, ("Spearman", "Pearson", "AUROC"))
-    if len(sources) > 1:
-        yield "AUROC by source", _table(found, names, sources, _by("auroc", "source"))
+    if several:
+        yield "AUROC by source", _by_group(found, names, "auroc", "source", groups["source"])
     if fitted:
-        yield (
-            "From dev (table 9)",
-            _table(found, names, ("Min", "Max", "Threshold"), lambda name: (name.lower(), "dev")),
-        )
-    if result.differences:
-        yield "Against the first metric", _compared(result)
-    slices = list(dict.fromkeys(group.partition(":")[2] for _, group in found if group.startswith("slice:")))
-    yield "AUROC by slice", _sliced(found, names, slices)
-    yield "Reliability: mean score → share of positives, in bins of equal size", _curves(found, names)
+        yield "From dev (table 9)", _table(found, names, ("Min", "Max", "Threshold"), "dev")
+    if result.details:
+        yield "Against the first metric", _compared(result.details)
+    lines = []
+    for name in groups["slice"]:
+        cells = [found.get((f"auroc:{metric}", f"slice:{name}")) for metric in names]
+        n = max((cell.n for cell in cells if cell is not None), default=0)
+        lines.append((name.replace("_", " "), str(n), *map(figure, cells)))
+    yield "AUROC by slice", Table(("slice", "n", *names), tuple(lines))
+    curves = [(number, *(_point(found, name, number) for name in names)) for number in sorted(groups["bin"], key=int)]
+    heading = "Reliability: mean score → share of positives, in bins of equal size"
+    yield heading, Table(("bin", *names), tuple(curves))
 
 
-def _by(measure: str, kind: str) -> Key:
-    return lambda column: (measure, f"{kind}:{column}")
+def _groups(found: Found, kind: str) -> list[str]:
+    names = [group.partition(":") for _, group in found]
+    return list(dict.fromkeys(name for own, _, name in names if own == kind))
 
 
-def _of_all(column: str) -> tuple[str, str]:
-    return column.lower(), "all"
+def _table(found: Found, names: Sequence[str], measures: Sequence[str], group: str = "all") -> Table:
+    """A row per metric, a column per measure."""
+    rows = [(name, *(figure(found.get((f"{one.lower()}:{name}", group))) for one in measures)) for name in names]
+    return Table(("metric", *measures), tuple(rows))
 
 
-def _table(found: Found, names: Sequence[str], columns: Sequence[str], key: Key = _of_all) -> Table:
-    """A row a metric, a column a measure or a group."""
-    rows = []
-    for name in names:
-        keys = [key(column) for column in columns]
-        rows.append((name, *(cell(found.get((f"{measure}:{name}", group))) for measure, group in keys)))
-    return Table(("metric", *columns), tuple(rows))
+def _by_group(found: Found, names: Sequence[str], measure: str, kind: str, groups: Sequence[str]) -> Table:
+    """A row per metric, a column per group."""
+    rows = [(name, *(figure(found.get((f"{measure}:{name}", f"{kind}:{one}"))) for one in groups)) for name in names]
+    return Table(("metric", *groups), tuple(rows))
 
 
-def _compared(result: Evaluation) -> Table:
+def _compared(differences: Sequence[Any]) -> Table:
     columns = ("metric", "against", "measure", "difference", "95% interval", "p (boot)", "p (rand)", "p (Holm)")
-    rows = [
-        (
-            one.metric, one.base, {"auroc": "AUROC", "f1": "F1"}[one.measure], f"{one.difference:+.3f}",
-            _interval(one.low, one.high), f"{one.p_bootstrap:.4f}",
-            "–" if one.p_randomization is None else f"{one.p_randomization:.4f}", f"{one.p_holm:.4f}",
-        )
-        for one in result.differences
-    ]  # fmt: skip
+    rows = []
+    for one in differences:
+        known = one.low is not None and one.high is not None
+        interval = f"{signed(one.low, 'number')} … {signed(one.high, 'number')}" if known else "–"
+        tests = (one.p_bootstrap, one.p_randomization, one.p_holm)
+        values = (signed(one.difference, "number"), interval, *("–" if p is None else f"{p:.4f}" for p in tests))
+        rows.append((one.metric, one.base, one.measure.upper(), *values))
     return Table(columns, tuple(rows), labels=3)
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
-
-
-def _sliced(found: Found, names: Sequence[str], slices: Sequence[str]) -> Table:
-    rows = []
-    for part in slices:
-        cells = [found.get((f"auroc:{name}", f"slice:{part}")) for name in names]
-        n = str(max((one.n for one in cells if one is not None), default=0))
-        rows.append((part.replace("_", " "), n, *map(cell, cells)))
-    return Table(("slice", "n", *names), tuple(rows))
-
-
-def _curves(found: Found, names: Sequence[str]) -> Table:
-    numbers = sorted({int(group[4:]) for _, group in found if group.startswith("bin:")})
-    rows = []
-    for number in numbers:
-        cells = []
-        for name in names:
-            mean, positive = (found.get((f"{side}:{name}", f"bin:{number}")) for side in ("mean", "positive"))
-            cells.append("–" if mean is None or positive is None else f"{mean.value:.3f} → {cell(positive)}")
-        rows.append((str(number), *cells))
-    return Table(("bin", *names), tuple(rows))
-
-
-def _note(result: Evaluation) -> None:
-    for line in result.notes:
-        show.note(line)
-    counts = result.system.counts()
-    positive = sum(item.label or 0 for item in result.system.items)
-    many = (
-        f"{counts['responses']} labelled responses, {positive} positive; intervals over {counts['documents']} documents"
-    )
-    show.note(f"{result.system.name}: {many}")
-    for one in result.judged:
-        show.note(f"{one.name}: {one.signature}")
+def _point(found: Found, name: str, number: str) -> str:
+    """A point of the reliability curve."""
+    mean, positive = (found.get((f"{side}:{name}", f"bin:{number}")) for side in ("mean", "positive"))
+    return "–" if mean is None or positive is None else f"{figure(mean)} → {figure(positive)}"

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from troth.cli import show
 
 if TYPE_CHECKING:
-    from troth.grounding.pmi import Word
-    from troth.grounding.words import Explained
+    from troth.grounding.words import Word, WordByWord
 
 STYLES = {"supported": "green", "unsupported": "bold red", "free": "dim"}
 MARKS = {"supported": "+{}+", "unsupported": "-{}-", "free": "{}"}
 LEGEND = "supported by the document: +word+ (green); not supported: -word- (red); neither: word"
 
 
-def draw(rows: Sequence[Explained]) -> None:
+def draw(rows: Sequence[WordByWord]) -> None:
     """On a terminal in colours, elsewhere with marks. Text from files is shown, not obeyed."""
     several = len({row.system for row in rows}) > 1
     if not sys.stdout.isatty():
@@ -37,7 +36,7 @@ def draw(rows: Sequence[Explained]) -> None:
         console.print(line)
 
 
-def head(row: Explained, several: bool) -> str:
+def head(row: WordByWord, several: bool) -> str:
     value = "–" if row.value is None else f"{row.value:.3f}"
     name = f"{row.system} {row.id}" if several else row.id
     return show.printable(f"{' '.join(name.split())}: pmi_faith {value}")

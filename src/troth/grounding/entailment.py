@@ -20,7 +20,7 @@ from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.sentences import sentences, windows
-from troth.models import Nli, Pair
+from troth.models import Nli, TextPair
 
 SIZES = (1, 3)
 PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
@@ -69,7 +69,7 @@ class SentenceEntailment:
         parts = sentences(document)
         return list(dict.fromkeys(text for size in self.sizes for text in windows(parts, size)))
 
-    def _answers(self, questions: Sequence[list[list[Pair]]]) -> list[Value]:
+    def _answers(self, questions: Sequence[list[list[TextPair]]]) -> list[Value]:
         pairs = [pair for question in questions for one in question for pair in one]
         verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
         values: list[Value] = []

@@ -126,7 +126,9 @@ def faithfulness(
     name: str, title: str, about: str, *, needs: tuple[str, ...], compute: Callable[[Models], Grader]
 ) -> Metric:
     """A metric of grounded responses: the mean over responses of a number that is not a share."""
-    return Metric(name, title, about, scale="number", unit="response", needs=needs, compute=compute)
+    return Metric(
+        name, title, about, scale="number", unit="response", needs=needs, against="documents", compute=compute
+    )
 
 
 def graders(names: str | Iterable[str], models: Models) -> list[Grader]:

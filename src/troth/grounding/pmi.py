@@ -183,21 +183,21 @@ PMI_FAITH = faithfulness(
     needs=("lm",),
     compute=lambda models: PmiFaith(models.language_model),
 )
-PMI_FAITH_SUM = PMI_FAITH.derive(
+PMI_FAITH_SUM: Metric = PMI_FAITH.derive(
     "pmi_faith_sum",
     title="PMI-Faith, sum",
     about="PMI-Faith as the formula is printed: sum over tokens",
     variant="sum",
     compute=lambda models: PmiFaith(models.language_model, norm="sum", metric=PMI_FAITH_SUM),
 )
-PMI_FAITH_WINDOWS = PMI_FAITH.derive(
+PMI_FAITH_WINDOWS: Metric = PMI_FAITH.derive(
     "pmi_faith_windows",
     title="PMI-Faith, windows",
     about="PMI-Faith for long documents: the best of overlapping windows",
     variant="windows",
     compute=lambda models: PmiFaith(models.language_model, window=WINDOW, metric=PMI_FAITH_WINDOWS),
 )
-UPMI_FAITH = PMI_FAITH.derive(
+UPMI_FAITH: Metric = PMI_FAITH.derive(
     "upmi_faith",
     title="UPMI-Faith",
     about="how much likelier the document makes the response, whatever was said before: mean over tokens",

@@ -4,15 +4,15 @@ Equation 8: the next token v is chosen by
 
     (1 − α) log P(v | d, h, r) + α (log P(v | d, h, r) − log P(v | h, r)) = log P(v | d, h, r) − α log P(v | h, r)
 
-among the fewest tokens whose probabilities P(v | d, h, r) sum to p; all others are out. Both contexts are always given
-the same token. With α = 0 nothing is changed, whatever p is: plain decoding, token for token.
+among the fewest tokens whose probabilities P(v | d, h, r) sum to p. Both contexts always get the same token. With α = 0
+nothing changes, whatever p is: plain decoding, token for token.
 
-`PmiDecode` is a logits processor for `model.generate` of transformers, which needs no change for it: greedy, beam
-search, sampling and beam sampling, for decoders and encoder-decoders, in batches. It keeps keys and values of the
-context without the document itself, and finds out from the tokens which beams went on.
+`PmiDecode` is a logits processor for `model.generate` of transformers: greedy, beam search, sampling and beam sampling,
+for decoders and encoder-decoders, in batches. It keeps keys and values of the context without the document itself, and
+finds out from the tokens which beams continue.
 
 `Paired` does the same in half the time where both contexts can be rows of one batch, since a model reads its weights
-once for a batch: greedy, beam search and sampling. `decode` chooses. The authors pair rows, too, but need a patched
+once per batch: greedy, beam search and sampling. `decode` chooses. The authors pair rows, too, but need a patched
 library for sampling.
 """
 
@@ -21,18 +21,17 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.modeling_outputs import BaseModelOutput
 
-Mode = Literal["greedy", "beam", "sample", "beam-sample"]
-MODES: tuple[Mode, ...] = ("greedy", "beam", "sample", "beam-sample")
+from troth.grounding.settings import Setting
+from troth.models.batches import padded
 
-FEW = 64  # tokens that are looked at first for the top-p set, before all are sorted
-LOWEST = -1e4  # a log-probability that no model means: what is impossible without the document is not infinitely good
+FEW = 64  # tokens looked at first for the top-p set, before all are sorted
+LOWEST = -1e4  # bounds log P(v | h, r): a token that is impossible without the document is not infinitely good
 
 
 # -- equation 8 --------------------------------------------------------------------------------------------------------
@@ -238,27 +237,6 @@ def drawn(scores: Any, draws: Sequence[Any]) -> Any:
 # -- whole responses ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How to decode; `alpha` 0 is plain decoding."""
-
-    mode: Mode = "greedy"
-    alpha: float = 0.25
-    top_p: float = 0.6
-    beams: int = 4
-    temperature: float = 1.0
-    max_tokens: int = 64
-    seed: int = 0
-
-    @property
-    def recipe(self) -> str:
-        parts = [f"decode:{self.mode}", f"alpha:{self.alpha:g}"]
-        parts += [f"p:{self.top_p:g}"] if self.alpha else []
-        parts += [f"beams:{self.beams}"] if "beam" in self.mode else []
-        parts += [f"temperature:{self.temperature:g}", f"seed:{self.seed}"] if "sample" in self.mode else []
-        return "|".join([*parts, f"max:{self.max_tokens}"])
-
-
 class Prompt(NamedTuple):
     """One context in tokens, with its document and without."""
 
@@ -303,13 +281,13 @@ def decode(
     paired = setting.alpha > 0 and setting.mode != "beam-sample"
     given, alone = [one.given for one in prompts], [one.alone for one in prompts]
     left = not model.config.is_encoder_decoder
-    ids, mask = padded([*given, *alone] if paired else given, padding, left=left)
+    ids, mask = padded_tensors([*given, *alone] if paired else given, padding, left=left)
     processors: list[Any] = []
     draws = [generator(setting.seed, one) for one in prompts] if setting.mode == "sample" else None
     if paired:
         processors += [Paired(alpha=setting.alpha, top_p=setting.top_p, draws=draws, temperature=setting.temperature)]
     elif setting.alpha > 0:
-        processors += [PmiDecode(model, *padded(alone, padding, left=left), alpha=setting.alpha, top_p=setting.top_p)]
+        processors += [PmiDecode(model, *padded_tensors(alone, padding, left=left), alpha=setting.alpha, top_p=setting.top_p)]
     elif draws is not None:
         processors += [Draw(draws, setting.temperature)]
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -326,17 +304,10 @@ def decode(
     return [_cut(row[begin:], own, ends) for row in made[: len(prompts)].tolist()]
 
 
-def padded(rows: Sequence[Sequence[int]], padding: int, *, left: bool) -> tuple[Any, Any]:
-    """Rows of one width, and where their tokens are."""
-    width = max(map(len, rows), default=0)
-    gaps = [width - len(row) for row in rows]
-    if left:
-        ids = [[padding] * gap + list(row) for row, gap in zip(rows, gaps, strict=True)]
-        mask = [[0] * gap + [1] * len(row) for row, gap in zip(rows, gaps, strict=True)]
-    else:
-        ids = [list(row) + [padding] * gap for row, gap in zip(rows, gaps, strict=True)]
-        mask = [[1] * len(row) + [0] * gap for row, gap in zip(rows, gaps, strict=True)]
-    return torch.tensor(ids), torch.tensor(mask)
+def padded_tensors(rows: Sequence[Sequence[int]], padding: int, *, left: bool) -> tuple[Any, Any]:
+    """Tokens and attention mask of rows that are padded to one width."""
+    ids, mask = padded(rows, padding, left=left)
+    return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
 def _config(setting: Setting, padding: int, model: Any, silent: Any) -> Any:

@@ -56,6 +56,8 @@ class ScoringSettings:
     @cached_property
     def all_models(self) -> Models:
         own = self.models
+        if self.nli is None and self.lm is None and self.cache == USUAL:
+            return own  # with the models that it has opened
         cache = own.cache if self.cache == USUAL else self.cache
         return replace(own, nli=self.nli or own.nli, lm=self.lm or own.lm, cache=cache)
 

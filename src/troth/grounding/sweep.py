@@ -1,30 +1,55 @@
-"""A sweep over PMI-Decode's α and p (PMI-Faith, table 5), and the setting that it speaks for.
+"""A sweep over PMI-Decode's α and p (PMI-Faith, table 5), and the setting that it recommends.
 
-The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and PMI-Faith, normalised, on
-dev data. Its bounds are those of a dev set (table 9); here they are the lowest and the highest value of plain decoding
-(α = 0) on the same data, which is always generated. So what else is in the grid moves no number of a setting, and none
-of two settings against each other. Values beyond the bounds are not clipped: plain decoding lies between 0 and 1, and a
-setting that is more faithful than the best of it may lie above. The metric that faithfulness is optimised by should not
-alone be its judge, so others stand beside it in the table.
+The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and normalised PMI-Faith, on dev
+data. Its bounds are those of a dev set (table 9); here they are the lowest and the highest value of plain decoding
+(α = 0) on the same data, which is always generated. So the rest of the grid does not change a setting's numbers. Values
+beyond the bounds are not clipped: plain decoding is between 0 and 1, a setting more faithful than its best is above.
+The metric that decoding optimises should not be the only judge, so others are scored as well.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.names import Path, listed
+from troth.core.records import Grounded
+from troth.core.signature import identity, signature
+from troth.grounding.generate import GenerateSettings, context_notes, contexts
+from troth.grounding.metrics import Grader, Unscored, Value, grade
+from troth.grounding.overlap import ROUGE_L, rouge_l
+from troth.grounding.pmi import PMI_FAITH
+from troth.grounding.score import ScoringSettings, remarks
+
+if TYPE_CHECKING:
+    from troth.grounding.generator import GeneratedResponse
+
+Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
+Key = tuple[float, float]  # α and p
+Numbers = Sequence[float | None]
+Values = dict[str, dict[Key, list[Value]]]  # by metric and setting, one per response
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
 PS = (0.6, 0.75, 0.9, 1.0)
-FAITH = "pmi_faith"
+RELEVANCE = "rouge_l to the data's response"
+GRAMMAR = "grammatical errors"
+NO_GOLD = "the data has no response"
+PLAIN: Key = (0.0, 1.0)  # without α, p changes nothing
 
 
-class Cell(msgspec.Struct, frozen=True):
-    """One setting: the mean of each metric over all responses, and how many responses each is over."""
+class SettingMeans(msgspec.Struct, frozen=True):
+    """One setting: the mean of each metric over the responses that have a value, and how many those are."""
 
     alpha: float
     top_p: float
@@ -33,14 +58,86 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What is 0 and what is 1 after normalisation."""
+    """The values that are 0 and 1 after normalisation."""
 
     low: float
     high: float
 
 
-def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[tuple[float, float]]:
-    """All settings, by p and then by α, as table 5 has them."""
+@dataclass(frozen=True)
+class Sweep:
+    """Table 5: the means of each setting, and the setting with the highest sum of faithfulness and relevance."""
+
+    cells: list[SettingMeans]
+    metrics: list[str]  # faithfulness, relevance, grammar
+    responses: int  # per setting
+    by: str | None  # the metric of faithfulness that is normalised, and that the setting is picked by
+    bounds: Bounds | None  # of plain decoding; None: it has no two values
+    picked: SettingMeans | None
+    notes: list[str]
+    signature: str
+
+    @property
+    def normal(self) -> str | None:
+        return None if self.by is None else normal(self.by)
+
+
+@dataclass(frozen=True)
+class SweepSettings(GenerateSettings, ScoringSettings):
+    """Which settings to try, and what to score their responses by."""
+
+    metrics: Any = ("pmi_faith", "nli")  # of faithfulness; none at all is fine
+    alphas: Sequence[float] = ALPHAS
+    ps: Sequence[float] = PS
+    grammar: str | None = None  # `module:function`, from a text to True where it is free of errors
+
+
+def sweep(data: Path, settings: SweepSettings) -> Sweep:
+    """Generates responses with every α and p, everything else as in `setting`, and scores them.
+
+    Relevance is ROUGE-L to the response that the data has.
+    """
+    wanted = grid(settings.alphas, settings.ps)
+    graders = settings.graders if listed(settings.metrics) else []
+    checker = _checker(settings.grammar) if settings.grammar else None
+    ROUGE_L.compute(settings.models)  # says what is not installed before anything is generated
+    responder = settings.responder()
+    items, without = contexts(data, settings)
+    keys = dict.fromkeys([PLAIN, *map(_key, wanted)])
+    each = {key: replace(settings.setting, alpha=key[0], top_p=key[1]) for key in keys}
+    generated = responder.sweep(items, list(each.values()))
+    responses = {key: _answered(items, generated[one]) for key, one in each.items()}
+    values = _values(items, responses, graders, checker)
+    shortened = sum(one.dropped > 0 for one in generated[each[PLAIN]])
+    by = judge([grader.metric for grader in graders])
+    limits = None if by is None else bounds(_numbers(values[by][PLAIN]))
+    cells = [_means(one, values, by, limits) for one in wanted]
+    recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
+    if limits is not None:
+        recipe |= {"normal": f"{by}:plain", "low": f"{limits.low:.6g}", "high": f"{limits.high:.6g}"}
+    recipes = [identity(grader.metric, grader.recipe) for grader in graders]
+    return Sweep(
+        cells,
+        list(values),
+        len(items),
+        by,
+        limits,
+        None if by is None else pick(cells, (normal(by), RELEVANCE)),
+        [*context_notes(without, shortened), *_unscored(values), *remarks(graders)],
+        "; ".join([signature("sweep", recipe, n=len(items)), *recipes]),
+    )
+
+
+# -- the arithmetic ----------------------------------------------------------------------------------------------------
+
+
+def normal(metric: str) -> str:
+    """What the normalised metric is called."""
+    return f"{metric}, normalised"
+
+
+def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[Key]:
+    """All settings, by p and then by α, as in table 5."""
     for alpha in alphas:
         if not 0 <= alpha <= 1:
             raise UserError(f"α is {alpha:g}", hint="it is from 0 to 1")
@@ -48,39 +145,117 @@ def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[tuple[float, floa
         if not 0 < p <= 1:
             raise UserError(f"p is {p:g}", hint="it is above 0 and at most 1")
     if not alphas or not ps:
-        raise UserError("there is no setting to try", hint="name one α and one p at least")
+        raise UserError("there is no setting to try", hint="name at least one α and one p")
     return [(alpha, p) for p, alpha in itertools.product(dict.fromkeys(ps), dict.fromkeys(alphas))]
 
 
-def cell(alpha: float, top_p: float, values: Mapping[str, Sequence[float | None]]) -> Cell:
-    """What cannot be scored has no part in a mean; a metric without any value has none."""
-    known = {name: [value for value in given if value is not None] for name, given in values.items()}
-    means = {name: math.fsum(some) / len(some) if some else None for name, some in known.items()}
-    return Cell(alpha, top_p, means, {name: len(some) for name, some in known.items()})
+def means(key: Key, values: Mapping[str, Numbers]) -> SettingMeans:
+    """The mean of each metric over the values that exist; None where there are none."""
+    known = {name: [value for value in some if value is not None] for name, some in values.items()}
+    averages = {name: math.fsum(some) / len(some) if some else None for name, some in known.items()}
+    return SettingMeans(*key, averages, {name: len(some) for name, some in known.items()})
 
 
-def judge(metrics: Sequence[str]) -> str | None:
-    """The metric of faithfulness to pick by: PMI-Faith, as in the paper, wherever it stands; without it the first."""
-    return FAITH if FAITH in metrics else next(iter(metrics), None)
+def judge(metrics: Sequence[Metric]) -> str | None:
+    """The metric of faithfulness to pick by: PMI-Faith, as in the paper, if it is there; otherwise the first."""
+    chosen = PMI_FAITH if PMI_FAITH in metrics else next(iter(metrics), None)
+    return None if chosen is None else chosen.name
 
 
-def bounds(plain: Sequence[float | None]) -> Bounds | None:
-    """The lowest and the highest value of plain decoding. None: it has no two."""
+def bounds(plain: Numbers) -> Bounds | None:
+    """The lowest and the highest value of plain decoding; None where it has no two."""
     known = [value for value in plain if value is not None]
     return Bounds(min(known), max(known)) if len(set(known)) > 1 else None
 
 
-def normalised(values: Sequence[float | None], by: Bounds | None) -> list[float | None]:
+def normalised(values: Numbers, by: Bounds | None) -> list[float | None]:
     """Values with 0 at the lower bound and 1 at the upper one; without bounds there are none."""
     return [None if value is None or by is None else (value - by.low) / (by.high - by.low) for value in values]
 
 
-def pick(cells: Sequence[Cell], by: Sequence[str]) -> Cell | None:
-    """The setting with the highest sum of these metrics; of equal ones the first. None: no setting has them all."""
-    able = []
-    for one in cells:
-        found = [one.means.get(name) for name in by]
-        known = [value for value in found if value is not None]
-        if len(known) == len(by):
-            able.append((math.fsum(known), one))
-    return max(able, key=lambda pair: pair[0])[1] if able else None
+def pick(cells: Sequence[SettingMeans], by: Sequence[str]) -> SettingMeans | None:
+    """The setting with the highest sum of these metrics, the first of equals; None where no setting has them all."""
+    known = [one for one in cells if all(one.means.get(name) is not None for name in by)]
+    return max(known, key=lambda one: math.fsum(one.means[name] or 0.0 for name in by), default=None)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _key(wanted: Key) -> Key:
+    return wanted if wanted[0] else PLAIN
+
+
+def _answered(items: Sequence[Grounded], responses: Sequence[GeneratedResponse]) -> list[Grounded]:
+    return [msgspec.structs.replace(item, response=one.text) for item, one in zip(items, responses, strict=True)]
+
+
+def _values(
+    items: Sequence[Grounded],
+    responses: Mapping[Key, Sequence[Grounded]],
+    graders: Sequence[Grader],
+    checker: Grammar | None,
+) -> Values:
+    everything = [item for some in responses.values() for item in some]
+    columns: dict[str, list[Value]] = {grader.metric.name: grade(grader, everything) for grader in graders}
+    gold = [item.response for item in items] * len(responses)
+    columns[RELEVANCE] = [
+        rouge_l(reference, item.response) if reference.strip() else Unscored(NO_GOLD)
+        for reference, item in zip(gold, everything, strict=True)
+    ]
+    if checker is not None:
+        columns[GRAMMAR] = [float(not checker(item)) for item in everything]
+    starts = range(0, len(everything), len(items))
+    return {
+        name: {key: some[start : start + len(items)] for key, start in zip(responses, starts, strict=True)}
+        for name, some in columns.items()
+    }
+
+
+def _numbers(values: Sequence[Value]) -> list[float | None]:
+    return [None if isinstance(value, Unscored) else value for value in values]
+
+
+def _means(wanted: Key, values: Values, by: str | None, limits: Bounds | None) -> SettingMeans:
+    own = {name: _numbers(some[_key(wanted)]) for name, some in values.items()}
+    if by is not None:
+        own[normal(by)] = normalised(own[by], limits)
+    return means(wanted, own)
+
+
+def _unscored(values: Values) -> Iterator[str]:
+    """What has no value, by setting; in one line where it is the same for all of them."""
+    for name, some in values.items():
+        why: dict[tuple[str, int], list[Key]] = {}
+        for key, row in some.items():
+            for counted in Counter(value.reason for value in row if isinstance(value, Unscored)).items():
+                why.setdefault(counted, []).append(key)
+        each = len(some[PLAIN])
+        for (reason, count), keys in why.items():
+            where = [f"α {a:g}, p {p:g}" if a else "α 0" for a, p in keys] if len(keys) < len(some) else ["all α and p"]
+            yield from (f"{place}: {name}: {count} of {each} not scored: {reason}" for place in where)
+
+
+def _checker(path: str) -> Grammar:
+    """The function of this name, also from a module in the current folder, where an installed command does not look."""
+    module, _, name = path.partition(":")
+    hint = "module:function, from a text to True where it is right"
+    here = str(FilePath.cwd())
+    sys.path.insert(0, here)
+    try:
+        check: Any = getattr(import_module(module), name)
+    except Exception as error:
+        raise UserError(f"no checker of grammar is called '{path}': {error}", hint=hint) from error
+    finally:
+        sys.path.remove(here)
+    if not callable(check):
+        raise UserError(f"'{path}' is no function", hint=hint)
+
+    def right(item: Grounded) -> bool:
+        try:
+            return bool(check(item.response))
+        except Exception as error:
+            said = str(error) or type(error).__name__
+            raise UserError(f"the checker '{path}' fails on the response to '{item.id}': {said}") from error
+
+    return right

@@ -101,7 +101,7 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     differences = evaluation.differences(judged)
     measured = [*evaluation.measured(judged), *evaluation.compared(judged, differences)]
     scores = [one.score for one in measured]
-    metrics = {one.metric.name: one.metric for one in (*system.columns, *measured)}
+    metrics = [column.metric for column in system.columns] + [one.metric for one in measured]
     notes = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
@@ -110,7 +110,7 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     result = Result(
         "meta eval",
         scores,
-        list(metrics.values()),
+        list({metric.name: metric for metric in metrics}.values()),
         {name: system.counts() | {"positive": sum(item.label or 0 for item in test.items)}},
         notes,
         differences,

@@ -73,9 +73,9 @@ class MetricDifference(msgspec.Struct, frozen=True):
     base: str
     metric: str
     difference: float
-    low: float | None  # None: the measure is undefined on every resampling
+    low: float | None  # None: there is no interval
     high: float | None
-    p_bootstrap: float
+    p_bootstrap: float | None  # None: too few documents for it
     p_randomization: float | None  # None: the measure is no ratio of sums
     p_holm: float  # of the randomisation test where there is one, corrected for all comparisons made at once
     n: int
@@ -185,7 +185,7 @@ class Evaluation:
     def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
         """Every metric against the first, on the responses that both can score."""
         found = [one for other in judged[1:] for one in self._compared(judged[0], other)]
-        tested = [one.p_bootstrap if one.p_randomization is None else one.p_randomization for one in found]
+        tested = [one.p_randomization if one.p_randomization is not None else one.p_bootstrap or 1.0 for one in found]
         corrected = zip(found, stats.holm(tested), strict=True)
         return [msgspec.structs.replace(one, p_holm=p) for one, p in corrected]
 
@@ -207,7 +207,7 @@ class Evaluation:
             tested = stats.compare(*sums, resamples=self.how.resamples, seed=self.how.seed)[0]
             if not math.isnan(tested.difference):
                 yield MetricDifference(
-                    F1.name, *names, tested.difference, _number(tested.low), _number(tested.high),
+                    F1.name, *names, tested.difference, tested.low, tested.high,
                     tested.p_bootstrap, tested.p_randomization, 1.0, len(a),
                 )  # fmt: skip
 
@@ -239,5 +239,5 @@ def _undefined(data: Labelled) -> str:
     return "all responses have one label" if len(set(data.labels.tolist())) < 2 else "all responses have one score"
 
 
-def _number(bound: float) -> float | None:
-    return None if math.isnan(bound) else float(bound)
+def _number(bound: float | None) -> float | None:
+    return None if bound is None or math.isnan(bound) else float(bound)
