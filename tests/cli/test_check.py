@@ -64,7 +64,7 @@ def slots(turn: Any) -> Any:
 
 ODD: list[tuple[str, Callable[[Any, Any], object], int | None, str]] = [
     ("empty turn", lambda _, t: t.update(utterance="  "), 1, "USER says nothing"),
-    ("speaker twice in a row", lambda _, t: t.update(speaker="SYSTEM"), 1, "SYSTEM after SYSTEM"),
+    ("speaker twice in a row", lambda _, t: t.update(speaker="SYSTEM"), 0, "SYSTEM after SYSTEM"),
     ("no user turn", lambda d, _: d.update(turns=[x for x in d["turns"] if x["speaker"] != "USER"]), None, "nothing"),
     ("empty value", lambda _, t: slots(t).update(travel_class=[]), 1, "Trains_1.travel_class"),
     ("empty value", lambda _, t: slots(t).update(travel_class=[" "]), 1, "Trains_1.travel_class"),

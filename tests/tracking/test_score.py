@@ -1,0 +1,101 @@
+"""`dst` over files: what it refuses, what it says besides the scores, and what decides a denominator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troth import demo
+from troth.core.errors import UserError
+from troth.tracking.score import dst
+
+GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
+
+
+def read(side: str) -> Any:
+    return json.loads((Path(demo.path(side)) / "dialogues_001.json").read_text())
+
+
+def write(folder: Path, items: Any, *, schema: bool = False) -> str:
+    folder.mkdir()
+    (folder / "dialogues_001.json").write_text(json.dumps(items))
+    if schema:
+        (folder / "schema.json").write_text((Path(GOLD) / "schema.json").read_text())
+    return str(folder)
+
+
+def test_gold_and_prediction_in_the_wrong_order_are_refused() -> None:
+    with pytest.raises(UserError, match="were the two swapped"):
+        dst(HASTY, GOLD)
+
+
+@pytest.mark.parametrize("side", ["gold", "prediction"])
+def test_files_without_states_have_no_score(tmp_path: Path, side: str) -> None:
+    items = read("gold")
+    for turn in (turn for one in items for turn in one["turns"]):
+        turn["frames"] = []
+    bare = write(tmp_path / "bare", items, schema=True)
+    result = dst(bare, HASTY) if side == "gold" else dst(GOLD, bare)
+    expected = "gold holds no states" if side == "gold" else "the predictions hold no states"
+    assert {(score.value, score.reason) for score in result.scores} == {(None, expected)}
+
+
+def test_predictions_that_are_all_missing_score_zero(tmp_path: Path) -> None:
+    """A missing dialogue is not a file without states."""
+    one = write(tmp_path / "one", read("hasty")[:1])
+    assert (dst(GOLD, one)["jga"].value or 0) < 0.1
+
+
+def trade(folder: Path, gold: dict[str, str], pred: dict[str, str]) -> str:
+    turn = {"turn_belief": [f"{k}-{v}" for k, v in gold.items()], "pred_bs_ptr": [f"{k}-{v}" for k, v in pred.items()]}
+    folder.write_text(json.dumps({"MUL0001.json": {"0": turn, "1": turn}}))
+    return str(folder)
+
+
+def test_gold_that_comes_with_predictions_and_differs_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = trade(tmp_path / "ours.json", {"hotel-area": "east"}, {"hotel-area": "west"})
+    theirs = trade(tmp_path / "theirs.json", {"hotel-area": "north"}, {"hotel-area": "north"})
+    same = trade(tmp_path / "same.json", {"hotel-area": "east"}, {"hotel-area": "east"})
+    result = dst(ours, f"a={theirs}", f"b={same}", metrics="jga")
+    assert result.notes == ["a: the gold in its own file differs from the gold scored against in 2 turns"]
+    assert (result["jga"].value, result.score("jga", system="b").value) == (0.0, 1.0)
+    assert capsys.readouterr().err == f"troth: {ours} holds predictions of its own, which are not scored\n"
+
+
+def test_systems_under_different_profiles_are_said_loudly(tmp_path: Path) -> None:
+    ours = trade(tmp_path / "ours.json", {"hotel-area": "east"}, {"hotel-area": "west"})
+    state = tmp_path / "mwz.json"
+    state.write_text(json.dumps({"mul0001": [{"state": {"hotel": {"area": "east"}}}] * 2}))
+    result = dst(ours, f"a={ours}", f"b={state}", metrics="jga")
+    assert result.notes[0].startswith(
+        "WARNING: systems are scored by different profiles and do not compare: a by trade,"
+    )
+    assert not dst(ours, f"a={ours}", f"b={state}", metrics="jga", profile="trade").notes[1:]
+
+
+def test_gold_decides_the_denominator_of_a_service(tmp_path: Path) -> None:
+    gold = trade(tmp_path / "gold.json", {"hotel-area": "east"}, {"hotel-area": "east"})
+    wild = trade(tmp_path / "wild.json", {"hotel-area": "east"}, {"hotel-area": "east", "train-day": "monday"})
+    calm, extra = (dst(gold, path, by="service", metrics="jga") for path in (gold, wild))
+    groups = {(score.group, score.n) for score in calm.scores}
+    assert groups == {(score.group, score.n) for score in extra.scores} == {("all", 2), ("service:hotel", 2)}
+    assert extra["jga"].value == 0.0
+
+
+@pytest.mark.parametrize("metrics", ["jga,aga", ["jga", "aga"], ("jga", "aga")])
+def test_lists_and_text_and_paths_are_alike(metrics: Any) -> None:
+    result = dst(Path(GOLD), Path(HASTY), metrics=metrics, by="service", resamples=5)
+    assert [one.name for one in result.metrics] == ["jga", "aga"]
+    assert result["jga"].system == "hasty"
+
+
+def test_unknown_options_and_rules_are_named() -> None:
+    with pytest.raises(UserError, match=r"no option 'metric' \(did you mean 'metrics'"):
+        dst(GOLD, HASTY, metric="jga")  # type: ignore[call-arg]
+    with pytest.raises(UserError, match=r"unit cannot be 'turns' \(did you mean 'turn'"):
+        dst(GOLD, HASTY, unit="turns")
