@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracking.build import state
 from troth.core import normalize
+from troth.core.parts import Parts
 from troth.core.records import Dialogue, Frame, Turn
 from troth.robustness.checkdst import changed_words, checkdst
-from troth.robustness.consistency import COREFERENCE, Notes, conditional, paired
+from troth.robustness.consistency import (
+    COREFERENCE,
+    CheckdstRecipe,
+    UserTurns,
+    conditional,
+    coreferent,
+    hallucination,
+    over_all_pairs,
+)
 
 SETS = ("NED", "PI", "SDI")
 
@@ -35,23 +43,25 @@ def test_the_authors_class(shared: Path) -> None:
     for name in SETS:
         assert round(found[f"cjga:{name}"].value or 0, 4) == expected["cJGA_conditional"][name]
         assert round(found[f"cjga_all:{name}"].value or 0, 4) == expected["cJGA_all"][name]
-        assert result.unpaired[name] == (70, 0)
-    for flip in result.flips:
+        assert result.counts[name]["unpaired_original"] == 70
+        assert result.counts[name]["unpaired"] == 0
+    for flip in result.details:
         assert flip.perturbation in SETS
         assert flip.changed
 
 
-RIGHTS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
+def parts(right: list[int]) -> Parts:
+    return Parts.of([(one, 1) for one in right], [("d", turn, "") for turn in range(len(right))])
 
 
-@given(RIGHTS)
-def test_lemma_1(pairs: list[tuple[bool, bool]]) -> None:
-    right, twin = (np.array(side) for side in zip(*pairs, strict=True))
-    both, either = conditional(right, twin)
-    before, after = right.mean(), twin.mean()
-    if either.sum():
-        assert both.sum() / either.sum() <= 1 - abs(before - after) / max(before, after) + 1e-12
-        assert both.sum() / either.sum() <= 1 - abs(before - after) + 1e-12
+@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=40))
+def test_lemma_1(pairs: list[tuple[int, int]]) -> None:
+    right, twin = (parts(list(side)) for side in zip(*pairs, strict=True))
+    both = conditional(right, twin)
+    before, after = right.num.mean(), twin.num.mean()
+    if both.den.sum():
+        assert both.num.sum() / both.den.sum() <= 1 - abs(before - after) / max(before, after) + 1e-12
+        assert both.num.sum() / both.den.sum() <= 1 - abs(before - after) + 1e-12
     else:
         assert before == after == 0
 
@@ -61,20 +71,11 @@ def test_lemma_1(pairs: list[tuple[bool, bool]]) -> None:
     [([1], [1], 1, 1), ([1], [0], 0, 1), ([0], [1], 0, 1), ([0], [0], 0, 0), ([1, 1, 0, 0], [1, 0, 1, 0], 1, 3)],
 )
 def test_conditional(right: list[int], twin: list[int], both: int, either: int) -> None:
-    found = conditional(np.array(right, dtype=bool), np.array(twin, dtype=bool))
-    assert [part.sum() for part in found] == [both, either]
-
-
-def test_units_are_paired_by_name_and_the_rest_is_counted() -> None:
-    ours = [("a", 0, ""), ("a", 1, ""), ("b", 0, "")]
-    theirs = [("b", 0, ""), ("c", 0, ""), ("a", 1, "")]
-    pairs = paired(ours, theirs)
-    assert [(ours[i], theirs[j]) for i, j in zip(pairs.first, pairs.second, strict=True)] == [
-        (("a", 1, ""), ("a", 1, "")),
-        (("b", 0, ""), ("b", 0, "")),
-    ]
-    assert (pairs.only_first, pairs.only_second) == (1, 1)
-    assert len(paired([], []).first) == 0
+    one, other = parts(right), parts(twin)
+    found = conditional(one, other)
+    assert [found.num.sum(), found.den.sum()] == [both, either]
+    found = over_all_pairs(one, other)
+    assert [found.num.sum(), found.den.sum()] == [both, len(right)]
 
 
 def turns(
@@ -98,21 +99,21 @@ def turns(
 )
 def test_hallucination(text: str, values: dict[str, str], default: tuple[int, int], code: tuple[int, int]) -> None:
     for rule, expected in (("default", default), ("code", code)):
-        notes = Notes(nohf=rule)  # type: ignore[arg-type]
-        notes.add(*turns(text, values))
-        parts = notes.hallucination()
-        assert (parts.num.tolist(), parts.den.tolist()) == ([expected[0]], [expected[1]]), rule
+        gathered = UserTurns(CheckdstRecipe(nohf=rule))
+        gathered.add(*turns(text, values))
+        found = hallucination(gathered)
+        assert (found.num.tolist(), found.den.tolist()) == ([expected[0]], [expected[1]]), rule
 
 
 def test_what_was_said_before_counts_and_a_files_own_context_wins() -> None:
     gold = Dialogue("d", (Turn("USER", "a hotel"), Turn("SYSTEM", "the birch"), Turn("USER", "book it")))
     pred = Dialogue("d", tuple(Turn("USER", frames=(Frame("hotel", state({"name": "birch"})),)) for _ in range(2)))
-    notes = Notes()
-    notes.add(gold, pred)
-    assert notes.hallucination().num.tolist() == [0, 1]
-    notes = Notes()
-    notes.add(*turns("book it", {"name": "elm"}, context="<user> the elm <system> yes <user> book it"))
-    assert notes.hallucination().num.tolist() == [1]
+    gathered = UserTurns(CheckdstRecipe())
+    gathered.add(gold, pred)
+    assert hallucination(gathered).num.tolist() == [0, 1]
+    gathered = UserTurns(CheckdstRecipe())
+    gathered.add(*turns("book it", {"name": "elm"}, context="<user> the elm <system> yes <user> book it"))
+    assert hallucination(gathered).num.tolist() == [1]
 
 
 def test_named_entities() -> None:
@@ -146,23 +147,23 @@ def test_coreference_patterns(text: str, found: bool) -> None:
 
 def test_a_reference_holds_for_the_turns_after_it() -> None:
     gold = Dialogue("d", tuple(Turn("USER", text) for text in ("a hotel", "the same day as that one", "thanks")))
-    notes = Notes(coref="patterns")
-    notes.add(gold, None)
-    assert notes.pointing() == {(0, 0): False, (0, 1): True, (0, 2): True}
-    notes = Notes()
-    notes.add(gold, None)
-    assert notes.pointing() is None
+    by_pattern, by_annotation = UserTurns(CheckdstRecipe(coref="patterns")), UserTurns(CheckdstRecipe())
+    for gathered in (by_pattern, by_annotation):
+        gathered.add(gold, None)
+    assert [turn.coref for turn in by_pattern.turns] == [False, True, True]
+    assert [turn.coref for turn in by_annotation.turns] == [None, None, None]
+    assert coreferent(parts([1, 1, 0]), by_pattern).units.turn.tolist() == [1, 2]
+    assert len(coreferent(parts([1, 1, 0]), by_annotation).units) == 0
 
 
-def test_merged_notes_equal_the_whole() -> None:
+def test_merged_turns_equal_the_whole() -> None:
     pairs = [turns("at the alder", {"name": "alder"}), turns("at the alder", {"name": "birch"})]
-    whole, first, second = Notes(), Notes(), Notes()
-    for note, chosen in ((whole, pairs), (first, pairs[:1]), (second, pairs[1:])):
+    whole, first, second = (UserTurns(CheckdstRecipe()) for _ in range(3))
+    for gathered, chosen in ((whole, pairs), (first, pairs[:1]), (second, pairs[1:])):
         for pair in chosen:
-            note.add(*pair)
+            gathered.add(*pair)
     first.merge(second)
-    assert first.texts == whole.texts
-    assert np.array_equal(first.table(), whole.table(), equal_nan=True)
+    assert (first.turns, first.dialogues) == (whole.turns, whole.dialogues)
 
 
 def test_changed_words() -> None:
