@@ -56,13 +56,15 @@ def compare(
     rows = tuple(
         (
             d.system, d.base, d.metric, tables.number(d.value, d.scale), tables.number(d.base_value, d.scale),
-            tables.signed(d.difference, d.scale), f"{tables.signed(d.low, d.scale)} … {tables.signed(d.high, d.scale)}",
-            f"{d.p_bootstrap:.4f}", f"{d.p_randomization:.4f}", f"{d.p_holm:.4f}",
+            tables.signed(d.difference, d.scale), tables.bounds(d.low, d.high, d.scale),
+            *(tables.number(p, "p") for p in (d.p_bootstrap, d.p_randomization, d.p_holm)),
         )
         for d in differences
     )  # fmt: skip
     show.table(tables.Table(COLUMNS, rows, labels=3))
     show.note(f"{differences[0].dialogues} dialogues, {resamples} resamples")
+    for line in dict.fromkeys(f"{d.system}, {d.metric}: {d.note}" for d in differences if d.note):
+        show.note(line)
 
 
 @click.command(no_args_is_help=True)
@@ -82,8 +84,6 @@ def compare(
 )
 @options.GOLD_OPTION
 @options.PROFILE
-@options.resamples(10_000, 100)
-@options.SEED
 @options.JSON
 def gate(
     base: str,
@@ -93,8 +93,6 @@ def gate(
     confidence: float,
     gold: str | None,
     profile: str | None,
-    resamples: int,
-    seed: int,
     json: bool,
 ) -> None:
     """Exit with 1 if NEW is worse than BASE by more than the margin, with confidence; otherwise with 0.
@@ -110,16 +108,12 @@ def gate(
     if declared.scale == "share" and fraction >= comparison.WIDEST:
         what = f"a margin of {margin:g} points would let almost anything pass"
         raise UserError(what, hint="the margin is in points: 0.5 is half a point")
-    outcome = comparison.gate(
-        old, other, metric=metric, margin=fraction, confidence=confidence, resamples=resamples, seed=seed
-    )
+    outcome = comparison.gate(old, other, metric=metric, margin=fraction, confidence=confidence)
     if json:
         show.json(outcome)
     else:
-        low, difference, high = (
-            tables.signed(number, outcome.scale) for number in (outcome.low, outcome.difference, outcome.high)
-        )
-        change = f"{metric} {difference} ({low} … {high})"
+        difference, scale = tables.signed(outcome.difference, outcome.scale), outcome.scale
+        change = f"{metric} {difference} ({tables.bounds(outcome.low, outcome.high, scale)})"
         show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} dialogues, margin {margin:g}")
         if outcome.verdict == "undecided":
             needed = f"about {outcome.needed} dialogues would decide" if outcome.needed else outcome.reason

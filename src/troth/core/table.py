@@ -136,6 +136,11 @@ def signed(value: float, scale: Scale = "share") -> str:
     return f"{100 * value:+.2f}" if scale == "share" else f"{value:+.{DIGITS[scale]}f}"
 
 
+def bounds(low: float | None, high: float | None, scale: Scale = "share") -> str:
+    """The interval of a difference."""
+    return "–" if low is None or high is None else f"{signed(low, scale)} … {signed(high, scale)}"
+
+
 def figure(score: Score | None, intervals: bool = True) -> str:
     """A number with the half-width of its interval."""
     if score is None or score.value is None:
@@ -155,59 +160,40 @@ def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequ
     marked whose interval reaches the best value. `headline`: the metrics that tables by group show, if they have them.
     """
     main = [score for score in scores if score.group in ("all", "seen", "unseen")]
-    tables = [_by_metric(main, intervals)] if main else []
+    tables = [_laid_out(main, "", intervals)] if main else []
     for kind in dict.fromkeys(s.group.partition(":")[0] for s in scores if ":" in s.group):
         chosen = [s for s in scores if s.group.startswith(f"{kind}:")]
         if len({s.metric for s in chosen}) > len(headline):
             chosen = [s for s in chosen if s.metric in headline] or chosen
-        tables.append(_of_groups(chosen, kind, intervals))
+        tables.append(_laid_out(chosen, kind, intervals))
     return tables
 
 
-def _by_metric(scores: Sequence[Score], intervals: bool) -> Table:
-    """A row per metric, a column per system (and group)."""
-    heads = list(dict.fromkeys((score.system, score.group) for score in scores))
-    systems = _short([system for system, _ in heads])
-    groups = dict.fromkeys(group for _, group in heads)
-    single = len({system for system, _ in heads}) == 1
-    columns = [
-        system if len(groups) == 1 else group if single else f"{system} {group}"
-        for system, (_, group) in zip(systems, heads, strict=True)
-    ]
-    by_key = {(s.metric, s.system, s.group): s for s in scores}
-    rows: list[tuple[str, ...]] = []
-    best: set[tuple[int, int]] = set()
-    for metric in dict.fromkeys(score.metric for score in scores):
-        cells = [by_key.get((metric, *head)) for head in heads]
-        if all(cell is None or cell.value is None for cell in cells):
-            continue
-        # One system under several recipes is no contest.
-        for group in groups if systems == [system for system, _ in heads] else ():
-            best |= _best(cells, [i for i, head in enumerate(heads) if head[1] == group], len(rows), 1)
-        rows.append((metric, *(figure(cell, intervals) for cell in cells)))
-    return Table(("metric", *columns), tuple(rows), 1, frozenset(best))
-
-
-def _of_groups(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
-    """A row per group, a column per metric (and system)."""
-    heads = list(dict.fromkeys((score.metric, score.system) for score in scores))
+def _laid_out(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
+    """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
+    places = {((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores}
+    heads = list(dict.fromkeys(place[1:] for place in places))
+    names, parts = _short([system for _, system in heads]), dict.fromkeys(part for part, _ in heads)
     single = len({system for _, system in heads}) == 1
-    names = _short([system for _, system in heads])
-    columns = [metric if single else f"{metric} {name}" for (metric, _), name in zip(heads, names, strict=True)]
-    by_key = {(s.group, s.metric, s.system): s for s in scores}
+    columns = [
+        part if single and (kind or len(parts) > 1) else f"{part} {name}" if kind
+        else name if len(parts) == 1 else f"{name} {part}"
+        for name, (part, _) in zip(names, heads, strict=True)
+    ]  # fmt: skip
+    is_contest = kind or names == [system for _, system in heads]  # one system under several recipes is none
     rows: list[tuple[str, ...]] = []
     best: set[tuple[int, int]] = set()
-    for group in dict.fromkeys(score.group for score in scores):
-        cells = [by_key.get((group, *head)) for head in heads]
-        for metric in dict.fromkeys(metric for metric, _ in heads):
-            best |= _best(cells, [i for i, head in enumerate(heads) if head[0] == metric], len(rows), 2)
+    for row in dict.fromkeys(place[0] for place in places):
+        cells = [places.get((row, *head)) for head in heads]
         n = next((str(cell.n) for cell in cells if cell is not None), "0")
-        rows.append((group.partition(":")[2], n, *(figure(cell, intervals) for cell in cells)))
-    return Table((kind, "n", *columns), tuple(rows), 1, frozenset(best))
-
-
-def _best(cells: Sequence[Score | None], places: Sequence[int], row: int, labels: int) -> set[tuple[int, int]]:
-    return {(row, labels + places[i]) for i in unbeaten([cells[place] for place in places])}
+        labels = (row.partition(":")[2], n) if kind else (row,)
+        if not kind and all(cell is None or cell.value is None for cell in cells):
+            continue
+        for part in parts if is_contest else ():
+            mine = [i for i, head in enumerate(heads) if head[0] == part]
+            best |= {(len(rows), len(labels) + mine[i]) for i in unbeaten([cells[i] for i in mine])}
+        rows.append((*labels, *(figure(cell, intervals) for cell in cells)))
+    return Table((*((kind, "n") if kind else ("metric",)), *columns), tuple(rows), 1, frozenset(best))
 
 
 def unbeaten(cells: Sequence[Score | None]) -> list[int]:

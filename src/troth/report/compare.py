@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import asdict, replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,15 +27,16 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
     base_value: float
     value: float
     difference: float
-    low: float
-    high: float
-    p_bootstrap: float
+    low: float | None
+    high: float | None
+    p_bootstrap: float | None
     p_randomization: float
     p_holm: float  # of the randomisation test, corrected for all comparisons made at once
     dialogues: int
     signature: str  # the recipe that both were scored by
     scale: Scale = "share"
     better: Better = "higher"
+    note: str | None = None  # what these dialogues cannot show
 
 
 class GateOutcome(msgspec.Struct, frozen=True):
@@ -46,8 +47,8 @@ class GateOutcome(msgspec.Struct, frozen=True):
     new: str
     verdict: stats.Verdict
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     margin: float
     dialogues: int
     needed: int | None  # about how many dialogues would decide, when undecided
@@ -57,14 +58,6 @@ class GateOutcome(msgspec.Struct, frozen=True):
     signature: str
     scale: Scale
     better: Better
-
-
-class Paired(NamedTuple):
-    """A system against a base on one metric, before the correction for many tests."""
-
-    system: ScoredSystem
-    metric: str
-    result: stats.Comparison
 
 
 def compare(
@@ -87,8 +80,7 @@ def compare(
     for other in others:
         for metric in names:
             _check_alike(base, other, metric)
-    tested = [one for other in others for one in paired(base, other, names, resamples=resamples, seed=seed)]
-    return corrected(base, tested)
+    return corrected([d for other in others for d in paired(base, other, names, resamples=resamples, seed=seed)])
 
 
 def gate(
@@ -98,8 +90,6 @@ def gate(
     metric: str,
     margin: float,
     confidence: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
 ) -> GateOutcome:
     """Decides whether `new` is worse than `base` by more than `margin`: "worse", "not worse" or "undecided".
 
@@ -120,37 +110,36 @@ def gate(
         raise UserError(what, hint="a margin is a fraction: 0.005 is half a point")
     falls = facts["better"] == "lower"
     sides = [(den - num if falls else num, den) for num, den in (old.sums(metric), other.sums(metric))]
-    found = stats.gate(*sides[0], *sides[1], margin=margin, confidence=confidence, resamples=resamples, seed=seed)
-    difference, low, high = found.difference, found.low, found.high
+    found = stats.gate(*sides[0], *sides[1], margin=margin, confidence=confidence)
     if falls:
-        difference, low, high = -difference, -high, -low
-    return GateOutcome(
-        base=old.name, new=other.name, verdict=found.verdict, difference=difference, low=low, high=high,
-        margin=margin, dialogues=found.dialogues, needed=found.needed, reason=found.reason, **facts,
-    )  # fmt: skip
+        low, high = (None if bound is None else -bound for bound in (found.high, found.low))
+        found = replace(found, difference=-found.difference, low=low, high=high)
+    return GateOutcome(base=old.name, new=other.name, **facts, **asdict(found))
 
 
 def paired(
     base: ScoredSystem, other: ScoredSystem, metrics: Sequence[str], *, resamples: int, seed: int
-) -> list[Paired]:
-    """A system against a base on each metric. Both must have the same dialogues: sums are joined by their ids."""
+) -> list[Difference]:
+    """A system against a base on each metric, before the correction for many tests.
+
+    Both must have the same dialogues: their sums are joined by the dialogues' ids.
+    """
     if not metrics:
         return []
     parts = [np.stack(sides, axis=1) for one in (base, other) for sides in zip(*map(one.sums, metrics), strict=True)]
-    found = stats.compare(*parts, resamples=resamples, seed=seed)
-    return [Paired(other, metric, result) for metric, result in zip(metrics, found, strict=True)]
-
-
-def corrected(base: ScoredSystem, tested: Sequence[Paired]) -> list[Difference]:
-    """Comparisons with a base, with Holm's correction over all of them."""
     return [
         Difference(
-            base=base.name, system=one.system.name, difference=one.result.difference, low=one.result.low,
-            high=one.result.high, p_bootstrap=one.result.p_bootstrap, p_randomization=one.result.p_randomization,
-            p_holm=p, dialogues=one.result.dialogues, **_facts(base, one.system, one.metric),
+            base=base.name, system=other.name, **_facts(base, other, metric), **asdict(found),
+            p_holm=found.p_randomization,
         )
-        for one, p in zip(tested, stats.holm([one.result.p_randomization for one in tested]), strict=True)
+        for metric, found in zip(metrics, stats.compare(*parts, resamples=resamples, seed=seed), strict=True)
     ]  # fmt: skip
+
+
+def corrected(differences: Sequence[Difference]) -> list[Difference]:
+    """The same with Holm's correction over all of them."""
+    adjusted = stats.holm([one.p_randomization for one in differences])
+    return [msgspec.structs.replace(one, p_holm=p) for one, p in zip(differences, adjusted, strict=True)]
 
 
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:

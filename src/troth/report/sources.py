@@ -140,12 +140,12 @@ class ScoredSystem:
         score = self.score(metric, group)
         return None if score is None else score.value
 
-    def groups(self, metric: str, kind: str) -> dict[str, Score]:
-        """The scores of a kind of group that have a value: of `service`, by the service's name."""
+    def groups(self, metric: str, kind: str) -> dict[str, Estimate]:
+        """The values of a metric for a kind of group: of `service`, by the service's name."""
         return {
-            group.partition(":")[2]: score
-            for (name, group), score in self.scores.items()
-            if name == metric and group.startswith(f"{kind}:") and score.value is not None
+            group.partition(":")[2]: Estimate(s.value, s.low, s.high, s.n)
+            for (name, group), s in self.scores.items()
+            if name == metric and group.startswith(f"{kind}:") and s.value is not None
         }
 
     @property

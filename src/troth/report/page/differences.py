@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from troth.core.score import Score
-from troth.report.compare import Difference, Paired, corrected, paired
+from troth.report.compare import Difference, corrected, paired
 from troth.report.page import words
 from troth.report.sources import ScoredSystem
 
@@ -29,13 +29,13 @@ def differences(found: Sequence[ScoredSystem], headline: Sequence[str]) -> Diffe
     families = [m for m in headline if m in known], [m for m in known if m not in headline]
     made: Differences = {}
     for metrics in families:
-        tested: list[Paired] = []
+        tested: list[Difference] = []
         for other in others:
             if other.dialogues == base.dialogues:
                 shared = [metric for metric in metrics if _alike(base, other, metric)]
                 tested += paired(base, other, shared, resamples=PAIRED, seed=0)
-        defined = [one for one in tested if not math.isnan(one.result.p_randomization)]
-        made |= {(one.system, one.metric): one for one in corrected(base, defined)}
+        defined = [one for one in tested if not math.isnan(one.p_randomization)]
+        made |= {(one.system, one.metric): one for one in corrected(defined)}
     return made
 
 

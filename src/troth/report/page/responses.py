@@ -131,10 +131,7 @@ def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
 
 def _groups(one: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
     """By act or slot: as the run has it, else from its dialogues."""
-    given = one.groups(GROUPED[metric], by)
-    if given:
-        return {group: Estimate(s.value, s.low, s.high, s.n) for group, s in given.items()}
-    return by_group(_rows(one, metric), by)
+    return one.groups(GROUPED[metric], by) or by_group(_rows(one, metric), by)
 
 
 def _lost(found: Sequence[ScoredSystem]) -> list[Block]:

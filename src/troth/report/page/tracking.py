@@ -226,13 +226,10 @@ def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
 
 def by_service(one: ScoredSystem) -> dict[str, Estimate]:
     """JGA by service: as the run has it, else from its rows, else from its dialogues."""
-    given = one.groups("jga", "service")
-    if given:
-        return {service: Estimate(s.value, s.low, s.high, s.n) for service, s in given.items()}
     rows = one.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
         rows = verdicts.service_rows(one)
-    return by_group(rows, "service")
+    return one.groups("jga", "service") or by_group(rows, "service")
 
 
 def _services(found: Sequence[ScoredSystem]) -> list[Block]:
