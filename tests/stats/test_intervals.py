@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from troth.core.errors import UserError
-from troth.stats import bootstrap, correlation, intervals
+from troth.stats import bootstrap, correlation, intervals, median_and_error
 from troth.stats.intervals import Bounds
 
 Array = NDArray[np.float64]
@@ -254,3 +254,10 @@ def test_median_by_hand() -> None:
     single = intervals.median([0.7])
     assert single[:2] == NONE
     assert "two runs" in (single.reason or "")
+
+
+def test_median_and_error() -> None:
+    assert median_and_error([3, 1, 2]) == pytest.approx((2, 1 / math.sqrt(3)))
+    assert median_and_error([0.7]) == (0.7, None)
+    with pytest.raises(ValueError, match="no values"):
+        median_and_error([])

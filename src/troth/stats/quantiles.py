@@ -87,6 +87,8 @@ def beta_share(x: float, a: float, b: float) -> float:
 
 def share_at_most(successes: int, trials: int, confidence: float) -> float:
     """Clopper and Pearson's exact upper bound of a share: with this confidence, it is not larger."""
+    if successes == 0:
+        return -math.expm1(math.log1p(-confidence) / trials)  # 1 - (1 - confidence)^(1 / trials)
     return 1.0 if successes == trials else beta(confidence, successes + 1.0, float(trials - successes))
 
 
