@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from troth.core.score import Score as Score
     from troth.grounding.score import ground as ground
     from troth.integrations.evaluate import load as load
-    from troth.perturb.run import perturb as perturb
+    from troth.perturb.users.run import perturb as perturb
     from troth.report.compare import compare as compare
     from troth.report.compare import gate as gate
     from troth.report.write import report as report

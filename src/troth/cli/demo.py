@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--out", metavar="DIR", default="troth-demo", show_default=True, help="Where page and runs go.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    default="troth-demo",
+    show_default=True,
+    type=options.FOLDER,
+    help="Folder for the page and the runs.",
+)
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @options.JSON
 def demo(out: str, open_it: bool, json: bool) -> None:
-    """State tracking, robustness, responses and grounding on bundled dialogues, offline, in a minute; and a page.
+    """Answers all four questions on bundled dialogues, offline and in a minute, and writes a page.
 
     The systems are made up, the figures are not: two trackers, two response generators and two that answer from
-    documents, each with the faults of its kind. DIR may be that of an earlier demo, which it replaces.
+    documents, each with the faults of its kind. DIR may be that of an earlier demo, which is then replaced.
     """
     from troth.demo.run import demo as run
 
@@ -54,14 +61,14 @@ def demo(out: str, open_it: bool, json: bool) -> None:
 def _scores(done: Demo) -> Iterator[tuple[str, object]]:
     found = done.results
     yield "tracking", found.tracking.scores
-    yield "robustness", [score for one in found.robust.values() for score in one.scores]
-    yield "wording", [score for one in found.wording.values() for score in one.scores]
+    yield "robustness", [score for one in found.robust for score in one.scores]
+    yield "wording", [score for one in found.wording for score in one.scores]
     yield "responses", found.responses.scores
     yield "grounding", [] if found.grounding is None else found.grounding.scores
 
 
 def _print(done: Demo, seconds: float) -> None:
-    """The lines, whole where a program reads them, folded on a terminal; then where to look."""
+    """Prints the five lines, folded on a terminal only, and where to look."""
     wide = 100 if sys.stdout.isatty() else None
     for line in done.found:
         show.text(line if wide is None else textwrap.fill(line, wide, subsequent_indent="  "))
@@ -74,28 +81,15 @@ def _print(done: Demo, seconds: float) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Step]:
-    """A bar for each part on a terminal; elsewhere a line when one begins."""
+    """A bar over the parts on a terminal; elsewhere a line when a part begins."""
+    from troth.core.progress import bar
     from troth.demo.run import PARTS
 
-    if not sys.stderr.isatty():
-        begun: set[str] = set()
+    with bar("demo") as draw:
 
-        def tell(part: str, done: int, total: int) -> None:  # noqa: ARG001
-            if part not in begun:
-                begun.add(part)
-                show.note(f"{len(begun)}/{len(PARTS)} {part}")
+        def step(part: str) -> None:
+            draw(PARTS.index(part), len(PARTS))
+            if not sys.stderr.isatty():
+                show.note(f"{PARTS.index(part) + 1}/{len(PARTS)} {part}")
 
-        yield tell
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(finished_text="✓"), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks = {part: bar.add_task(part, start=False, total=1) for part in PARTS}
-
-        def draw(part: str, done: int, total: int) -> None:
-            bar.start_task(tasks[part])
-            bar.update(tasks[part], completed=done, total=total)
-
-        yield draw
+        yield step

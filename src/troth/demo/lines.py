@@ -6,38 +6,43 @@ Every figure and every comparison comes from the results; the wording follows th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from troth import stats
+from troth.core.score import Score
 from troth.demo import path
-from troth.demo.run import PROFILE
-from troth.grounding.metrics import Unscored
+from troth.storage.result import Result
 
-if TYPE_CHECKING:
-    from troth.core.score import Score
-    from troth.demo.run import Results
-    from troth.grounding import score as ground
-    from troth.responses import score as nlg
-    from troth.robustness import checkdst as robust
-    from troth.tracking import score as dst
+PROFILE = "trade"  # the recipe that the trackers are compared by
+SETS = {"NED": "unknown names", "SDI": "hesitations and slips", "PI": "other words"}
+TITLES = {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}
 
-SAID = {"NED": "names nobody has heard", "SDI": "hesitations and slips", "PI": "other words"}
+
+@dataclass(frozen=True)
+class Results:
+    """What each part found; grounding is None where no metric for it is installed."""
+
+    tracking: Result
+    robust: list[Result]
+    wording: list[Result]
+    responses: Result
+    grounding: Result | None = None
 
 
 def five(results: Results) -> list[str]:
     return [
         f"State tracking: {tracking(results.tracking)}",
-        f"Robustness: {robustness(list(results.robust.values()))}",
+        f"Robustness: {robustness(results.robust)}",
         f"Responses: {responses(results.responses)}",
         f"Grounding: {grounding(results.grounding)}",
         f"And beware: {recipes(results.tracking)}",
     ]
 
 
-def tracking(found: dst.Result) -> str:
+def tracking(found: Result) -> str:
     """Who is ahead by JGA, and whether FGA, which forgives what is inherited, agrees."""
     scores = {(s.metric, *s.system.split(":")): _value(s) for s in found.scores if s.group == "all"}
-    names = list(dict.fromkeys(one.name.partition(":")[0] for one in found.systems))
+    names = list(dict.fromkeys(name.partition(":")[0] for name in found.systems))
     jga, fga = ({name: scores[metric, name, PROFILE] for name in names} for metric in ("jga", "fga@0.5"))
     ahead, behind = sorted(names, key=lambda name: -jga[name])[:2]
     text = f"{ahead} has the whole state right in {_percent(jga[ahead])} of turns, {behind} in {_percent(jga[behind])}"
@@ -47,13 +52,14 @@ def tracking(found: dst.Result) -> str:
     return f"{text}, and is ahead where inherited mistakes are forgiven, too (FGA {figures})."
 
 
-def robustness(found: Sequence[robust.Robustness]) -> str:
+def robustness(found: Sequence[Result]) -> str:
     """The worst that a perturbation does to a tracker, and what it does to the others."""
     scores = {(s.metric, s.system): _value(s) for one in found for s in one.scores if s.value is not None}
-    metric, worst = min((key for key in scores if key[0].startswith("cjga:")), key=lambda key: scores[key])
-    label = metric.removeprefix("cjga:")
+    sets = {metric.name: metric.variant for one in found for metric in one.metrics if metric.of == "cjga"}
+    metric, worst = min((key for key in scores if key[0] in sets), key=lambda key: scores[key])
+    label = sets[metric]
     others = [f"{name} {_percent(value)}" for (m, name), value in scores.items() if m == metric and name != worst]
-    text = f"under {SAID[label]}, {_percent(scores[metric, worst])} of what {worst} gets right stays right"
+    text = f"under {SETS[label]}, {_percent(scores[metric, worst])} of what {worst} gets right stays right"
     text += f" ({', '.join(others)})"
     invented = 1 - scores.get((f"nohf:{label}", worst), 1.0)
     return (
@@ -61,14 +67,14 @@ def robustness(found: Sequence[robust.Robustness]) -> str:
     )
 
 
-def responses(found: nlg.Result) -> str:
+def responses(found: Result) -> str:
     """Whom SER prefers, and what of the yes-or-no facts, which it cannot see, SGSAcc finds untrue."""
-    names = [one.name for one in found.systems]
+    names = found.systems
     ser = {name: _value(found.score("ser", system=name)) for name in names}
     best, *rest = sorted(names, key=lambda name: ser[name])
     others = ", ".join(f"{name} {_percent(ser[name])}" for name in rest)
     text = f"looking for values word for word prefers {best} ({_percent(ser[best])} of responses lack one, {others})"
-    if "sgsacc" not in found.metrics:
+    if not any(metric.name == "sgsacc" for metric in found.metrics):
         return f"{text}; whether yes and no are told right takes an entailment model."
     wrong = {name: 1 - _value(found.score("sgsacc", "kind:boolean", name)) for name in names}
     others = ", ".join(f"{name} {_percent(wrong[name])}" for name in rest)
@@ -76,36 +82,36 @@ def responses(found: nlg.Result) -> str:
     return f"{text}; {sees} of its yes-or-no facts SGSAcc finds {_percent(wrong[best])} untrue ({others})."
 
 
-def grounding(found: ground.Result | None) -> str:
+def grounding(found: Result | None) -> str:
     """What follows from the document by the first metric and by people, and how well metrics tell the two apart."""
     if found is None:
         return "no metric for it is installed here."
-    metric = found.metrics[0]
-    judged = f"faithful:{metric}"
-    shares = [(one.name, _labelled(found, [one.name], metric)) for one in found.systems]
+    names = [metric.name for metric in found.metrics if not metric.of]
+    verdict = next((metric for metric in found.metrics if metric.of == "faithful"), None)
+    shares = [(system, _labelled(found, [system], names[0])) for system in found.systems]
     people = " and ".join(_percent(sum(label for _, label in pairs) / len(pairs)) for _, pairs in shares)
-    if any(score.metric == judged for score in found.scores):
-        said = " and ".join(f"{_percent(_value(found.score(judged, system=name)))} of {name}'s" for name, _ in shares)
-        text = f"{_called(metric)} finds {said} answers supported by their document, people {people}"
+    if verdict is not None:
+        said = " and ".join(
+            f"{_percent(_value(found.score(verdict.name, system=one)))} of {one}'s" for one, _ in shares
+        )
+        text = f"{TITLES[names[0]]} finds {said} answers supported by their document, people {people}"
     else:
         text = f"people find {people} of {' and '.join(name for name, _ in shares)}'s answers supported"
-    names = [one.name for one in found.systems]
-    areas = {name: stats.auroc(*zip(*_labelled(found, names, name), strict=True)) for name in found.metrics}
-    apart = ", ".join(f"{_called(name)} {area:.2f}" for name, area in areas.items() if area is not None)
+    areas = {name: stats.auroc(*zip(*_labelled(found, found.systems, name), strict=True)) for name in names}
+    apart = ", ".join(f"{TITLES[name]} {area:.2f}" for name, area in areas.items() if area is not None)
     return f"{text}. Telling supported from not (AUROC): {apart}."
 
 
-def _labelled(found: ground.Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
+def _labelled(found: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
+    """A metric's value and people's label for each response that has both."""
     return [
-        (value, item.label)
-        for one in found.systems
-        if one.name in systems
-        for value, item in zip(one.values[metric], one.items, strict=True)
-        if not isinstance(value, Unscored) and item.label is not None
+        (one.values[metric], one.label)
+        for one in found.explorer().responses
+        if one.system in systems and metric in one.values and one.label is not None
     ]
 
 
-def recipes(found: dst.Result) -> str:
+def recipes(found: Result) -> str:
     """How far public recipes are apart on one and the same file."""
     name, low, high, jga = _spread(found)
     return (
@@ -114,13 +120,13 @@ def recipes(found: dst.Result) -> str:
     )
 
 
-def explaining(found: dst.Result) -> str:
+def explaining(found: Result) -> str:
     """The command that says so."""
     name, low, high, _ = _spread(found)
     return f"troth explain {path('gold')} {path(name)} --from {low} --to {high}"
 
 
-def _spread(found: dst.Result) -> tuple[str, str, str, dict[str, float]]:
+def _spread(found: Result) -> tuple[str, str, str, dict[str, float]]:
     """The tracker whose JGA recipes differ most, the least and the most generous recipe, and JGA by all of them."""
     by_tracker: dict[str, dict[str, float]] = {}
     for score in found.scores:
@@ -142,7 +148,3 @@ def _percent(value: float) -> str:
 
 def _points(value: float) -> str:
     return f"{100 * value:.1f}"
-
-
-def _called(metric: str) -> str:
-    return {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}.get(metric, metric)
