@@ -84,18 +84,10 @@ def test_reversed_lines_of_one_variant(fine: Troth, tmp_path: Path) -> None:
     files = {f"v{number}": Path(demo.path(f"wordings/hasty-v{number}.jsonl")) for number in (1, 2, 3)}
     turned = tmp_path / "v2.jsonl"
     turned.write_text("\n".join(files["v2"].read_text().splitlines()[::-1]))
-    printed = [
-        fine(
-            "robust",
-            "sgdx",
-            GOLD,
-            *(f"{label}={file}" for label, file in {**files, **changed}.items()),
-            "--from",
-            str(tmp_path / "variants"),
-            "--json",
-        ).out  # fmt: skip
-        for changed in ({}, {"v2": turned})
-    ]
+    printed = []
+    for changed in ({}, {"v2": turned}):
+        variants = [f"{label}={file}" for label, file in {**files, **changed}.items()]
+        printed.append(fine("robust", "sgdx", GOLD, *variants, "--from", str(tmp_path / "variants"), "--json").out)
     assert printed[0] == printed[1]
     scores = {(score["metric"], score["group"]): score["value"] for score in json.loads(printed[0])}
     assert scores["ss_jga", "all"] == pytest.approx(0.42830604)

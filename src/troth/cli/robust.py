@@ -26,14 +26,12 @@ def _several(name: str, metavar: str, type: click.Path = options.FILE) -> Callab
 
 
 _NAME = options.option("--name", "NAME", "Name of the system in tables.", default="system")
-_UNIT = options.option(
-    "--unit", "NAME", "What is right or wrong as a whole: frame or turn. Default: the profile's.",
-    type=options.Names(also=CHOICES["unit"]),
-)  # fmt: skip
+_UNIT = options.option("--unit", "NAME", "Unit of scoring: frame or turn.", type=options.Names(also=CHOICES["unit"]))
 _MISSING = options.option(
     "--missing", "RULE", "Missing predictions score zero, or are left out (skip).",
     type=options.Names(also=CHOICES["missing"]),
 )  # fmt: skip
+_GROUPS = options.Names(also=("service", "domain"))
 
 
 @click.group(no_args_is_help=True)
@@ -58,9 +56,7 @@ def robust() -> None:
 @options.WORKERS
 @options.OUT
 @options.JSON
-def checkdst(
-    original: str, perturbed: tuple[str, ...], flips: int, out: str | None, json: bool, **settings: Any
-) -> None:
+def checkdst(original: str, perturbed: tuple[str, ...], flips: int, out: str | None, json: bool, **other: Any) -> None:
     """Consistency under perturbation, no hallucination, coreference (CheckDST).
 
     ORIG and each PATH are a file that holds gold and prediction together, or GOLD,PRED.
@@ -68,7 +64,7 @@ def checkdst(
     from troth.robustness.checkdst import checkdst as run
     from troth.robustness.metrics import CJGA, CJGA_ALL, JGA, NOHF, table_2, under
 
-    result = run(original, perturbed, explorer=out is not None, out=out, **settings)
+    result = run(original, perturbed, explorer=out is not None, out=out, **other)
     figures = {score.metric: tables.figure(score) for score in result.scores}
     sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
     columns = (JGA, CJGA, CJGA_ALL, NOHF)
@@ -83,9 +79,9 @@ def checkdst(
     show.note(result.scores[0].signature)
 
 
-def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> tables.Table:
+def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[str], **marks: Any) -> tables.Table:
     cells = tuple((name, *(row.get(column, "–") for column in columns)) for name, row in rows.items())
-    return tables.Table((label, *columns), cells)
+    return tables.Table((label, *columns), cells, **marks)
 
 
 def _place(unit: Any) -> str:
@@ -95,23 +91,14 @@ def _place(unit: Any) -> str:
 @robust.command(no_args_is_help=True)
 @options.GOLD
 @_several("variants", "v1=PRED v2=PRED... [orig=PRED]")
-@options.option(
-    "--from", "SGDX", "Folder of the variants' schemas or tools, by which names are mapped back.", "schemas",
-    type=options.FOLDER,
-)  # fmt: skip
+@options.option("--from", "SGDX", "Folder of the variants' schemas: maps names back.", "schemas", type=options.FOLDER)
 @options.option("--schema", "FILE", "Schema or tools of gold, if not beside it.", type=options.FILE)
 @_NAME
 @options.PROFILE
 @_UNIT
 @_MISSING
-@options.option(
-    "--metrics", "NAMES", "Tracking metrics with a value per unit, with commas.", type=options.TRACKING_METRICS,
-    default="jga",
-)  # fmt: skip
-@options.option(
-    "--by", "NAMES", "Also score by service, domain; with commas.", type=options.Names(also=("service", "domain")),
-    default="service",
-)  # fmt: skip
+@options.option("--metrics", "NAMES", "Tracking metrics, with commas.", type=options.TRACKING_METRICS, default="jga")
+@options.option("--by", "NAMES", "Also score by service, domain; with commas.", type=_GROUPS, default="service")
 @options.TRAIN_SCHEMA
 @_choice("--ss", ("zero", "skip"), "How to count units that are wrong under every variant: as 0, or not at all.")
 @options.number("--units", 5, "Number of varying units to show.")
@@ -184,8 +171,6 @@ def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
     """Several runs of one system or more: median ± its error, a row per system, and the slack between systems."""
-    from dataclasses import replace
-
     from troth.robustness.checkpoints import medians
 
     found = medians(paths)
@@ -201,7 +186,7 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
         frozenset((list(rows).index(one.system), 1 + columns.index(one.metric)) for one in marked)
         for marked in (found.best, found.worst)
     )
-    made = replace(_table("system", rows, columns), best=best, worst=worst)
+    made = _table("system", rows, columns, best=best, worst=worst)
     if to == "plain":
         show.table(made)
     else:

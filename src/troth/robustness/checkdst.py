@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple, Unpack
 
@@ -15,12 +16,12 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Joined, Parts, join
-from troth.robustness.consistency import COREF_RULES, NOHF_RULES, CheckdstRecipe, UserTurns
+from troth.robustness.consistency import CheckdstRecipe, UserTurns
 from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, under
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
-from troth.stats.estimates import Cell
-from troth.storage.explorer import Archive
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import NOTHING, Cell
+from troth.storage.explorer import Archive, DialogueView
+from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
 from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
@@ -30,7 +31,6 @@ from troth.tracking.scorer import Scorer
 
 TestSet = Path | tuple[Path, Path]  # a file that holds gold and prediction, "GOLD,PRED", or a pair of paths
 NO_COREF = "no turn is annotated for coreference; the rule coref:patterns finds some by regular expressions"
-NO_NAMES = "no named entity is predicted"
 
 
 class Flip(msgspec.Struct, frozen=True):
@@ -71,6 +71,10 @@ class _ScoredSet(NamedTuple):
     dialogues: list[DialogueGatherer]  # one, or none if they are not kept
 
 
+def _views(one: _ScoredSet) -> Iterator[DialogueView]:
+    return views([ScoredDialogues(one.dialogues[0], one.system.frames, one.system.name)], set=one.name)
+
+
 def checkdst(
     original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str], **options: Unpack[CheckdstOptions]
 ) -> Result:
@@ -88,15 +92,13 @@ def checkdst(
     """
     settings = resolve(CheckdstSettings, options)
     rules = CheckdstRecipe(
-        nohf=one_of("nohf", settings.nohf, NOHF_RULES),
-        coref=one_of("coref", settings.coref, COREF_RULES),
+        nohf=one_of("nohf", settings.nohf, ("default", "code")),
+        coref=one_of("coref", settings.coref, ("annotated", "patterns")),
         slots=frozenset(listed(settings.slots)) or None,
     )
     sides = {name: _sides(one) for name, one in {"": original, **by_name(perturbed)}.items()}
     if len(sides) < 2:
         raise UserError("no perturbed set is named", hint="for example NED=PATH")
-    if settings.out is not None:
-        check_out(settings.out)
     sets = [_scored(name, *paths, settings, rules) for name, paths in sides.items()]
     pairs = {one.name: join({"": sets[0].right, one.name: one.right}) for one in sets[1:]}
     flips = [flip for one in sets[1:] for flip in _flips(sets[0], one, pairs[one.name])]
@@ -112,7 +114,7 @@ def checkdst(
         notes=[_note(name, pair, flips) for name, pair in pairs.items()],
         details=flips,
         arguments={"original": files.pop(""), "perturbed": [f"{name}={paths}" for name, paths in files.items()]},
-        make_explorer=(lambda: _archive(sets)) if settings.explorer else None,
+        make_explorer=(lambda: Archive(dialogues=chain(*map(_views, sets)))) if settings.explorer else None,
     )
 
 
@@ -138,13 +140,14 @@ def _scored(name: str, gold: str, pred: str | None, settings: CheckdstSettings, 
 
 def _cells(sets: Sequence[_ScoredSet], pairs: Mapping[str, Joined], rules: CheckdstRecipe) -> Iterator[Cell]:
     for one in sets:
-        profile = (*recipe(JGA, one.system.frames), rules)
-        yield Cell(under(JGA, one.name), one.right, profile)
+        make = partial(Cell, recipe=(*recipe(JGA, one.system.frames), rules))
+        why = one.system.unscorable or NOTHING
+        yield make(under(JGA, one.name), one.right, reason=why)
         for metric in (CJGA, CJGA_ALL) if one.name else ():
-            yield Cell(under(metric, one.name), metric.compute(*pairs[one.name].parts.values()), profile)
-        yield Cell(under(NOHF, one.name), NOHF.compute(one.turns), rules, reason=NO_NAMES)
+            yield make(under(metric, one.name), metric.compute(*pairs[one.name].parts.values()), reason=why)
+        yield Cell(under(NOHF, one.name), NOHF.compute(one.turns), rules, reason="no named entity is predicted")
         if not one.name:
-            yield Cell(COREF_JGA, COREF_JGA.compute(one.right, one.turns), profile, reason=NO_COREF)
+            yield make(COREF_JGA, COREF_JGA.compute(one.right, one.turns), reason=NO_COREF)
 
 
 def _note(name: str, pair: Joined, flips: Sequence[Flip]) -> str:
@@ -160,16 +163,10 @@ def _flips(first: _ScoredSet, other: _ScoredSet, pair: Joined) -> Iterator[Flip]
     flipped = np.flatnonzero(before.num != after.num)
     keys = before.units.take(flipped).keys()
     for (dialogue, turn, service), right in zip(keys, before.num[flipped].tolist(), strict=True):
-        text, twin = texts[dialogue, turn], twins[dialogue, turn]
-        where = "before" if right else "after"
+        where, text, twin = "before" if right else "after", texts[dialogue, turn], twins[dialogue, turn]
         yield Flip(other.name, dialogue, turn, service or None, where, text, twin, changed_words(text, twin))
 
 
 def changed_words(text: str, twin: str) -> list[str]:
     """Words that only one of two texts has, in order, marked with - and +."""
     return [line[0] + line[2:] for line in difflib.ndiff(text.split(), twin.split()) if line[0] in "+-"]
-
-
-def _archive(sets: Sequence[_ScoredSet]) -> Archive:
-    systems = [(one, ScoredDialogues(one.dialogues[0], one.system.frames, one.system.name)) for one in sets]
-    return Archive(dialogues=chain.from_iterable(views([system], set=one.name) for one, system in systems))

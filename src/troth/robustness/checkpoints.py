@@ -64,7 +64,7 @@ def medians(runs: Iterable[Result | Path]) -> MedianTable:
 
     `runs`: results or run folders; runs with the same system's name belong together.
     """
-    results = [_result(run) for run in runs]
+    results = [run if isinstance(run, Result) else opened(run) for run in runs]
     values: dict[str, dict[str, list[float]]] = {}
     for score in _whole(results):
         values.setdefault(score.system, {}).setdefault(score.metric, []).append(score.value or 0.0)
@@ -94,7 +94,7 @@ def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:
     `runs`: results or run folders by name, or run folders, whose paths are then the names.
     """
     named = runs if isinstance(runs, Mapping) else {path_of(run): run for run in runs}
-    results = {name: _result(run) for name, run in named.items()}
+    results = {name: run if isinstance(run, Result) else opened(run) for name, run in named.items()}
     values = {name: {s.metric: s.value or 0.0 for s in _whole([result])} for name, result in results.items()}
     if len(values) < 2:
         raise UserError("picking takes two checkpoints or more", hint="name another run")
@@ -123,10 +123,6 @@ def _slack(values: Mapping[str, Mapping[str, float]], columns: Sequence[Metric])
 def _overlap(one: Median, other: Median) -> bool:
     """Whether two medians are no further apart than their errors."""
     return abs(one.median - other.median) <= (one.error or 0.0) + (other.error or 0.0)
-
-
-def _result(run: Result | Path) -> Result:
-    return run if isinstance(run, Result) else opened(run)
 
 
 def _shared(results: Sequence[Result], values: Mapping[str, Mapping[str, object]]) -> list[Metric]:

@@ -34,8 +34,6 @@ COREFERENCE = re.compile(
     r"|\b(?:that|those|the\s+same)\s+(?:day|date|time|area|part\s+of\s+town|price|price\s*range|number|group|place|city|location)\b",
     re.IGNORECASE,
 )
-NOHF_RULES = ("default", "code")
-COREF_RULES = ("annotated", "patterns")
 
 
 @dataclass(frozen=True)
@@ -108,13 +106,9 @@ class UserTurns:
         if self.recipe.nohf == "code":
             mapped = [normalize.checkdst_value(value) or value for value in found if value != "dontcare"]
             return sum(value in context for value in mapped), len(found)
-        context = _plain(context)
-        found = [_plain(value) for value in found if value != "dontcare" and not normalize.is_empty(value)]
-        return sum(value in context for value in found), len(found)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+        context = " ".join(context.lower().split())
+        found = [value for value in found if value != "dontcare" and not normalize.is_empty(value)]
+        return sum(" ".join(value.lower().split()) in context for value in found), len(found)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Metrics of robustness: CheckDST's on the original and on perturbed sets, and SGD-X's, derived from tracking metrics.
 
 Papers: CheckDST (Cho et al. 2022), SGD-X (Lee et al. 2022). A metric on a perturbed set is named after it: `cjga:NED`.
-From a tracking metric with a value per unit, SGD-X derives `jga_orig`, `jga_v1-5`, `ss_jga`, `all_wrong_jga`, `jga:v3`
-and `jga_drop`.
+From a metric of units, SGD-X derives `jga_orig`, `jga_v1-5`, `ss_jga`, `all_wrong_jga`, `jga:v3`, `jga_drop`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ import numpy as np
 
 from troth.core.parts import Floats, Mask, Parts
 
-RULES = ("zero", "skip")
-
 
 def average(variants: Sequence[Parts]) -> Parts:
     """Parts of the mean over units and variants (equation 4): each unit counts once per variant."""

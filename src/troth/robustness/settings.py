@@ -10,7 +10,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, named
 from troth.core.options import recorded
 from troth.stats.estimates import Cell, Resampling, scores
-from troth.storage.result import Result
+from troth.storage.result import Result, check_out
 from troth.tracking.profiles import Profile
 
 T = TypeVar("T")
@@ -43,6 +43,10 @@ class RobustnessSettings:
     workers: int = 1  # processes; 0: one per core. Results do not depend on it
     explorer: bool = True  # keep the dialogues, for the explorer of the page
     out: Path | None = None  # save the run to this folder
+
+    def __post_init__(self) -> None:
+        if self.out is not None:
+            check_out(self.out)
 
     @property
     def rules(self) -> dict[str, str | None]:

@@ -6,8 +6,8 @@ lacks (under `missing:skip`) are taken out of all, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Unpack
 
@@ -25,11 +25,11 @@ from troth.core.parts import Parts, join
 from troth.perturb.schemas.files import SchemaSource, load, published
 from troth.perturb.schemas.renaming import renamed
 from troth.robustness.metrics import of_variants
-from troth.robustness.sensitivity import RULES, all_wrong, values, variation
+from troth.robustness.sensitivity import all_wrong, values, variation
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import Cell
 from troth.storage.explorer import Archive, Header
-from troth.storage.result import Result, check_out
+from troth.storage.result import Result
 from troth.tracking import metrics as measures
 from troth.tracking.cells import Grouping, TrackedSystem, groups, reason, recipe
 from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
@@ -39,7 +39,6 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 
 ORIGINAL = "orig"  # the name of predictions under the original schema
-GROUPS = ("seen", "service", "domain")
 ALL_ZERO = "the score under the original schema is 0"
 
 
@@ -74,14 +73,6 @@ class SgdxSettings(RobustnessSettings):
     ss: str = "zero"  # how SS counts units that are wrong under every variant: "zero", or not at all ("skip")
 
 
-@dataclass(frozen=True)
-class SgdxRecipe:
-    """The rules of SGD-X's metrics besides those of the profile."""
-
-    variants: int = field(metadata={"always": True})
-    ss: str = field(metadata={"always": True})
-
-
 class _Common(NamedTuple):
     """A metric under each variant over the units that all of them have, and the original schema's over the same."""
 
@@ -106,17 +97,18 @@ def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Un
     paths = {label: path_of(path) for label, path in by_name(variants).items()}
     if len(paths.keys() - {ORIGINAL}) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
-    one_of("ss", settings.ss, RULES)
+    one_of("ss", settings.ss, ("zero", "skip"))
     metrics = measures.chosen(settings.metrics)
-    if settings.out is not None:
-        check_out(settings.out)
     train = settings.train_schema
-    by = chosen_groups(settings.by, GROUPS, train_schema=train)
+    by = chosen_groups(settings.by, ("seen", "service", "domain"), train_schema=train)
+    seen = None if train is None else frozenset(readers.schema(path_of(train)))
+    header = Header(seen=None if seen is None else tuple(sorted(seen)))
     source = load(path_of(gold if settings.schema is None else settings.schema))
-    grouping = Grouping(by, None if train is None else frozenset(readers.schema(path_of(train))), source.schema)
-    systems, dialogues = _scored(path_of(gold), paths, settings, source)
+    systems, explored = _scored(path_of(gold), paths, settings, source)
     first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
-    cells = [cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)]
+    cells = [
+        cell for metric in metrics for cell in _cells(metric, systems, Grouping(by, seen, source.schema), settings.ss)
+    ]
     return settings.finished(
         "robust sgdx",
         cells,
@@ -125,14 +117,14 @@ def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Un
         notes=_notes(first),
         details=_varying(first),
         arguments={"gold": path_of(gold), "variants": [f"{label}={path}" for label, path in paths.items()]},
-        make_explorer=(lambda: _archive(systems, dialogues, grouping)) if settings.explorer else None,
+        make_explorer=(lambda: Archive(header, views(explored))) if settings.explorer else None,
     )
 
 
 def _scored(
     gold: str, paths: Mapping[str, str], settings: SgdxSettings, source: SchemaSource
-) -> tuple[dict[str, TrackedSystem], list[DialogueGatherer]]:
-    """Each variant's predictions under the original names, scored; gold is read once. And the dialogues, if kept."""
+) -> tuple[dict[str, TrackedSystem], list[ScoredDialogues]]:
+    """Each variant's predictions under the original names, scored, and the dialogues, if kept. Gold is read once."""
     profile = find_profile(settings.profile or "sgd").with_rules(**settings.rules)
     renamings = {}
     if settings.schemas is not None:
@@ -148,8 +140,12 @@ def _scored(
         for label, path in paths.items()
     ]
     gathered = feed(Corpus(gold), predictions, workers=settings.workers)
-    systems = [TrackedSystem.of(settings.name, scorer) for scorer, *_ in gathered]
-    return dict(zip(paths, systems, strict=True)), [dialogues for _, *rest in gathered for dialogues in rest]
+    systems = {label: TrackedSystem.of(settings.name, made[0]) for label, made in zip(paths, gathered, strict=True)}
+    return systems, [
+        ScoredDialogues(kept, systems[label].frames, f"{settings.name}:{label}")
+        for label, (_, *rest) in zip(paths, gathered, strict=True)
+        for kept in rest
+    ]
 
 
 def _common(metric: Metric, frames: Mapping[str, Frames]) -> _Common:
@@ -176,8 +172,9 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         variants, original, _ = _common(metric, mine)
         frames, sets = mine[labels[0]], list(variants.values())
         train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
-        rules = (*recipe(metric, frames), SgdxRecipe(len(sets), rule), train)
-        make = partial(Cell, recipe=rules, group=group, reason=reason(metric, frames.profile, grouping.schema))
+        rules = (*recipe(metric, frames), {"variants": len(sets), "ss": rule}, train)
+        why = next((f"{label}: {one.unscorable}" for label, one in systems.items() if one.unscorable), None)
+        make = partial(Cell, recipe=rules, group=group, reason=why or reason(metric, frames.profile, grouping.schema))
         if original is not None:
             yield make(derived.original, original)
         yield make(derived.average, derived.average.compute(sets), shared=len(sets))
@@ -185,7 +182,7 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         yield from (make(derived.variants[label], parts) for label, parts in variants.items())
         if original is not None:
             change = derived.drop.compute(original, sets)
-            yield Cell(derived.drop, change, rules, group, ALL_ZERO, n=int(original.den.sum()))
+            yield Cell(derived.drop, change, rules, group, why or ALL_ZERO, n=int(original.den.sum()))
 
 
 def _varying(common: _Common) -> list[VaryingUnit]:
@@ -206,12 +203,3 @@ def _notes(common: _Common) -> list[str]:
     lines = [f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"]
     left_out = {label: count for label, count in common.unpaired.items() if count}
     return lines + [f"{label}: {n} units are left out: not all variants have them" for label, n in left_out.items()]
-
-
-def _archive(
-    systems: Mapping[str, TrackedSystem], dialogues: Sequence[DialogueGatherer], grouping: Grouping
-) -> Archive:
-    """Each wording of the schema is a system of its own."""
-    labelled = zip(dialogues, systems.items(), strict=True)
-    sets = [ScoredDialogues(gathered, one.frames, f"{one.name}:{label}") for gathered, (label, one) in labelled]
-    return Archive(Header(seen=None if grouping.seen is None else tuple(sorted(grouping.seen))), views(sets))
