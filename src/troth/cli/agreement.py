@@ -82,17 +82,17 @@ def agree(
     table = tables.Table(("metric", "group", "value", "95% interval", "pairs"), tuple(rows), labels=2)
     show.result(result, json_form=json, out=out, layout=[table])
     for one in () if json else result.details[:examples]:
-        votes = " ".join("yes" if vote else "no" for vote in one.votes)
-        show.text(
-            f"\n{one.id} ({one.dialogue}, turn {one.turn}): people {votes}; metric {'yes' if one.metric else 'no'}"
+        people, metric = (
+            " ".join("yes" if vote else "no" for vote in some) for some in (one["votes"], [one["metric"]])
         )
-        show.text(f"  before  {' '.join(one.previous.split())}")
-        show.text(f"  said    {' '.join(one.utterance.split())}")
-        show.text(f"  act     {one.words}")
+        show.text(f"\n{one['id']} ({one['dialogue']}, turn {one['turn']}): people {people}; metric {metric}")
+        show.text(f"  before  {' '.join(one['previous'].split())}")
+        show.text(f"  said    {' '.join(one['utterance'].split())}")
+        show.text(f"  act     {one['words']}")
     counts = next(iter(result.counts.values()))
-    people = f"{counts['annotators']} annotator{'s' if counts['annotators'] > 1 else ''}, {counts['pairs']} pairs"
+    who = f"{counts['annotators']} annotator{'s' if counts['annotators'] > 1 else ''}, {counts['pairs']} pairs"
     if key is None:
-        show.note(f"{people}; without --key nothing is said of the metric")
+        show.note(f"{who}; without --key nothing is said of the metric")
         return
-    show.note(f"{people}; {len(result.details)} disagreements with the metric")
+    show.note(f"{who}; {len(result.details)} disagreements with the metric")
     show.note(result.scores[0].signature)

@@ -62,11 +62,11 @@ def rerank(
                 file.write(msgspec.json.encode(one) + b"\n")
     show_trial(result, json=json, out=out, unit="lists")
     for rule in () if json else result.systems:
-        for one in [one for one in result.details if one.rule == rule][:examples]:
-            show.text(f"\n{one.dialogue}, turn {one.turn}: lost by {one.rule} to {', '.join(one.kinds)}")
-            show.text(f"  gold    {' '.join(one.gold.split())}")
-            show.text(f"  chosen  {' '.join(one.chosen.split())}")
-            show.text(f"  gold has no point for: {'; '.join(one.missed) or '–'}")
+        for one in [one for one in result.details if one["rule"] == rule][:examples]:
+            show.text(f"\n{one['dialogue']}, turn {one['turn']}: lost by {rule} to {', '.join(one['kinds'])}")
+            show.text(f"  gold    {' '.join(one['gold'].split())}")
+            show.text(f"  chosen  {' '.join(one['chosen'].split())}")
+            show.text(f"  gold has no point for: {'; '.join(one['missed']) or '–'}")
 
 
 @click.command(no_args_is_help=True)
@@ -85,7 +85,7 @@ def templates(gold: str, folder: str, turns: int, examples: int, out: str | None
     rest = f", {left} left out: an act has no template or no rule" if left else ""
     show_trial(result, json=json, out=out, unit="turns", rest=rest)
     for one in () if json else result.details[:examples]:
-        show.text(f"“{' '.join(one.gold.split())}” does not entail “{one.sentence}”")
+        show.text(f"“{' '.join(one['gold'].split())}” does not entail “{one['sentence']}”")
 
 
 def show_trial(

@@ -17,7 +17,6 @@ import io
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +30,7 @@ from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.meta.annotate import ANSWER, SheetKey, SheetRow, mark
+from troth.meta.annotate import ANSWER, SheetKey, mark
 from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
 from troth.stats.estimates import NO_PARTS, Cell, Resampling, scores, stacked
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 YES, NO = ("yes", "y", "1", "true"), ("no", "n", "0", "false")
 PEOPLE = "people"
+SHOWN = ("dialogue", "turn", "words", "previous", "utterance")  # of a pair on which the metric and people differ
 
 KAPPA = Metric(
     "fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number", unit="pair"
@@ -60,30 +60,6 @@ class Vote(NamedTuple):
         return None if 2 * yes == len(self.faithful) else 2 * yes > len(self.faithful)
 
 
-class Disagreement(msgspec.Struct, frozen=True):
-    """A pair on which the metric and most people differ."""
-
-    id: str
-    dialogue: str
-    turn: int
-    words: str
-    previous: str
-    utterance: str
-    metric: bool
-    votes: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """What changes the numbers."""
-
-    annotators: int
-    of: str = ""
-    seed: int | None = None  # of the drawn pairs
-    ties: str = ""
-    metric: str = ""  # the recipe of the metric that is judged
-
-
 def agree(
     *sheets: names.Path,
     key: names.Path | None = None,
@@ -94,8 +70,6 @@ def agree(
     """Compares filled sheets, one per annotator, with each other and, with the key, with the metric.
 
     The pairs on which the metric and the majority differ are the result's details.
-
-        troth.meta.agree("sheet-a.csv", "sheet-b.csv", key="sheet.key.json")["accuracy:sgsacc"].value
     """
     files = [names.path_of(sheet) for sheet in sheets]
     if not files:
@@ -119,7 +93,17 @@ def agree(
         [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
         counts={system: {"annotators": len(files), "pairs": len(votes), "undecided": len(ties)}},
         notes=[f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and pairs else [],
-        details=list(_disagreements(votes, pairs)),
+        details=[
+            {
+                "id": vote.id,
+                **{name: getattr(row, name) for name in SHOWN},
+                "metric": row.faithful,
+                "votes": vote.faithful,
+            }
+            for vote in votes
+            for row in [pairs[vote.id]] * bool(pairs)
+            if vote.majority not in (None, row.faithful)
+        ],
         arguments={"sheets": files, "key": place, "resamples": resamples, "seed": seed},
         make_rows=lambda: _rows(system, cells),
     )
@@ -227,13 +211,18 @@ def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: Sheet
 def _cells(votes: Sequence[Vote], key: SheetKey) -> Iterator[Cell]:
     decided = [(vote, key.pairs[vote.id], vote.majority) for vote in votes if vote.majority is not None]
     keys = [(row.dialogue, row.turn, vote.id) for vote, row, _ in decided]
-    recipe = _Recipe(len(votes[0].faithful), key.of, key.seed, "out", f"[{key.recipe}]")
+    recipe = _recipe(votes, key) | {"ties": "out", "metric": f"[{key.recipe}]"}
     for group in ("all", "corpus"):
         weight = _weights(key) if group == "corpus" else {True: 1.0, False: 1.0}
         for metric in (ACCURACY, PRECISION, RECALL, F1):
             fractions = [(metric.compute(people, row.faithful), weight[row.faithful]) for _, row, people in decided]
             parts = Parts.of([(num * w, den * w) for (num, den), w in fractions], keys)
             yield Cell(metric.on(key.metric), parts, recipe, group, "no pair to count", n=len(decided))
+
+
+def _recipe(votes: Sequence[Vote], key: SheetKey | None) -> dict[str, object]:
+    raters: dict[str, object] = {"annotators": len(votes[0].faithful)}
+    return raters if key is None else raters | {"of": key.of, "seed": key.seed}
 
 
 def _weights(key: SheetKey) -> dict[bool, float]:
@@ -248,8 +237,7 @@ def _weights(key: SheetKey) -> dict[bool, float]:
 def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Score:
     """Kappa is a function of two ratios of sums, agreement within pairs and the share of yes: both are resampled."""
     raters, n = len(votes[0].faithful), len(votes)
-    recipe = _Recipe(raters) if key is None else _Recipe(raters, key.of, key.seed)
-    text = signature(KAPPA, recipe, n=n)
+    text = signature(KAPPA, _recipe(votes, key), n=n)
 
     def score(value: float | None, low: float | None, high: float | None, reason: str | None) -> Score:
         return Score(PEOPLE, KAPPA.name, "all", value, low, high, n, text, reason, KAPPA.scale, KAPPA.better)
@@ -270,15 +258,6 @@ def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Scor
     drawn = np.divide(seen - chance, 1 - chance, out=np.full(len(seen), np.nan), where=chance < 1 - stats.TIE)
     low, high = (None if math.isnan(bound[0]) else float(bound[0]) for bound in stats.interval(drawn))
     return score(value, low, high, None)
-
-
-def _disagreements(votes: Sequence[Vote], pairs: Mapping[str, SheetRow]) -> Iterator[Disagreement]:
-    for vote in votes if pairs else ():
-        one = pairs[vote.id]
-        if vote.majority is not None and vote.majority != one.faithful:
-            yield Disagreement(
-                vote.id, one.dialogue, one.turn, one.words, one.previous, one.utterance, one.faithful, vote.faithful,
-            )  # fmt: skip
 
 
 def _rows(system: str, cells: Sequence[Cell]) -> pl.DataFrame:

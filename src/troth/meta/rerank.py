@@ -1,9 +1,8 @@
 """Whether the reranker chooses the faithful response: gold among spoiled copies of itself (`troth.meta.spoiled`).
 
-A list holds gold and, for each way of spoiling that can be done, one spoiled copy. There are no likelihoods, so of
-equal points the one closest to entailment wins; and gold comes last, so where the model sees no difference it loses.
-By kind, gold competes with the copy of that kind alone. Turns of which nothing can be spoiled do not count. What is
-scored is the reranker's own choice, by four rules:
+A list holds one spoiled copy for each way of spoiling that can be done, and gold. There are no likelihoods, and gold
+comes last, so where the model sees no difference it loses. By kind, gold competes with the copy of that kind alone.
+What is scored is the reranker's own choice, by four rules:
 
 - `entailed`: the paper's, the response alone;
 - `retry`: with the retry in context;
@@ -16,9 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Unpack, get_args
-
-import msgspec
+from typing import Any, NamedTuple, Unpack, get_args
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -39,7 +36,6 @@ from troth.storage.cache import Store
 from troth.storage.result import Result
 
 CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists of which gold is chosen", unit="list")
-Rule = Literal["entailed", "retry", "gated", "rule"]
 
 
 class RerankOptions(TrialOptions, total=False):
@@ -65,18 +61,6 @@ class SpoiledList(NamedTuple):
         return Nbest((*texts, self.turn.gold), self.turn.acts, self.turn.previous)
 
 
-class LostList(msgspec.Struct, frozen=True):
-    """A list of which gold was not chosen."""
-
-    dialogue: str
-    turn: int
-    rule: Rule
-    kinds: tuple[SpoiledKind, ...]  # of the copies that are chosen before gold
-    chosen: str
-    gold: str
-    missed: tuple[str, ...]  # gold's acts that gave no point
-
-
 def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
     """The share of lists of which gold is chosen, by each rule; the lost lists are the result's details.
 
@@ -89,12 +73,12 @@ def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
     nbest = [one.nbest(kind) for one in lists for kind in (None, *(kind for kind, _ in one.copies))]
     model = CachedNli(trial.nli, Store.at(None))  # most pairs are the same for all rules
     gate_alone = FakeNli(lambda *_: Entailment(1.0, 0.0, 0.0), listen=False)
-    ways: list[tuple[Rule, Nli, Augment]] = [
+    ways: list[tuple[str, Nli, Augment]] = [
         ("entailed", model, "never"), ("retry", model, "retry"), ("gated", model, settings.augment),
         ("rule", gate_alone, "never"),
     ]  # fmt: skip
     systems: dict[str, list[Cell]] = {}
-    lost: list[LostList] = []
+    lost: list[dict[str, Any]] = []
     for rule, nli, augment in ways:
         gated = rule in ("gated", "rule")
         choices = iter(rerank_all(nbest, nli, gated=gated, augment=augment))
@@ -131,11 +115,13 @@ class _Judged(NamedTuple):
     whole: Choice
     kinds: dict[SpoiledKind, Choice]
 
-    def lost(self, rule: Rule) -> LostList:
+    def lost(self, rule: str) -> dict[str, Any]:
+        """The copies that are chosen before gold, the chosen text, and gold's acts that gave no point."""
         turn, points = self.one.turn, self.whole.reasons[-1].acts
-        missed = tuple(f"{act.act}({act.slot}={', '.join(act.values)})" for act in points if not act.faithful)
-        kinds = tuple(kind for kind, alone in self.kinds.items() if not _is_gold(alone))
-        return LostList(turn.dialogue, turn.turn, rule, kinds, self.whole.response, turn.gold, missed)
+        missed = [f"{act.act}({act.slot}={', '.join(act.values)})" for act in points if not act.faithful]
+        kinds = [kind for kind, alone in self.kinds.items() if not _is_gold(alone)]
+        place = {"dialogue": turn.dialogue, "turn": turn.turn, "rule": rule, "kinds": kinds}
+        return place | {"chosen": self.whole.response, "gold": turn.gold, "missed": missed}
 
 
 def _is_gold(choice: Choice) -> bool:
@@ -148,7 +134,7 @@ def _cells(judged: Sequence[_Judged], recipe: Any) -> list[Cell]:
         choices[f"kind:{kind}"] = [(one.one.turn, one.kinds[kind]) for one in judged if kind in one.kinds]
     cells = []
     for group, mine in choices.items():
-        keys = [(turn.dialogue, turn.turn, "") for turn, _ in mine]
+        keys = [(*turn.key, "") for turn, _ in mine]
         parts = Parts.of([(float(_is_gold(choice)), 1.0) for _, choice in mine], keys)
         cells.append(Cell(CHOSEN, parts, recipe, group))
     return cells

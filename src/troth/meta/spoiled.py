@@ -1,15 +1,12 @@
-"""Responses spoiled on purpose: gold with one act told wrongly, as fluent as simple rules make it.
-
-They are what a reranker must not choose. Three kinds, each on one act drawn at random:
+"""Responses spoiled on purpose: gold with one act expressed wrongly, which a reranker must not choose.
 
 - `value`: another value of the slot (`tamper.tampered`) stands wherever the true one stood;
-- `missing`: the value's own words are gone, with the preposition that leads up to them; a sentence of which next to
-  nothing is left goes as a whole, unless another act is told in it, or it is all there is;
-- `boolean`: yes becomes no, or no yes, in the clause that names the slot, by rules over its words. Many clauses fit no
-  rule ("it does"), and are left alone.
+- `missing`: the value's own words are gone, with the preposition before them; a sentence of which next to nothing is
+  left goes as a whole, unless another act is expressed in it, or it is all there is;
+- `boolean`: yes becomes no, or no yes, in the clause that names the slot, by rules over its words.
 
-None comes out where nothing can be changed with certainty: the value is not in the text word by word, or still stands
-in it afterwards in another form, or the value of another act is lost with it.
+A text is left alone where nothing can be changed with certainty: the value is not in it word by word, or is still in it
+afterwards in another form, or the value of another act is lost with it.
 """
 
 from __future__ import annotations
@@ -38,23 +35,20 @@ def spoiled(
     text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[SpoiledKind] = KINDS
 ) -> dict[SpoiledKind, str]:
     """The text spoiled in each way that can be done, one act each."""
-    made: dict[SpoiledKind, str] = {}
+    rules: dict[SpoiledKind, Callable[[DueAct], str | None]] = {
+        "value": lambda one: _wrong(text, one, due, pool, rng),
+        "missing": lambda one: _missing(text, one, due),
+        "boolean": lambda one: flipped(text, one),
+    }
+    texts: dict[SpoiledKind, str] = {}
     for kind in kinds:
         order = list(due)
         rng.shuffle(order)  # always as many draws, whatever comes of them
-        rule: Callable[[DueAct], str | None] = {
-            "value": lambda one: _wrong(text, one, due, pool, rng),
-            "missing": lambda one: _missing(text, one, due),
-            "boolean": lambda one: flipped(text, one),
-        }[kind]
-        found = next((new for new in map(rule, order) if new is not None and _differs(new, text)), None)
-        if found is not None:
-            made[kind] = found
-    return made
-
-
-def _differs(new: str, text: str) -> bool:
-    return bool(new.strip()) and new.lower().split() != text.lower().split()
+        for new in map(rules[kind], order):
+            if new is not None and new.strip() and new.lower().split() != text.lower().split():
+                texts[kind] = new
+                break
+    return texts
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -62,7 +56,7 @@ def _differs(new: str, text: str) -> bool:
 
 def _wrong(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
     act, service = one
-    if tamper.kind(act, service) in ("boolean", "intent", "request", "act"):
+    if tamper.kind(act, service) in tamper.UNSAID:
         return None
     said = [other.act for other in due if other.service.name == service.name]
     twin = tamper.tampered(act, service, pool, rng, said=said)
@@ -70,15 +64,14 @@ def _wrong(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng
         return None
     new = text
     for old, other in zip(act.values, twin.values, strict=True):
-        found = _places(old, new)
-        for start, end in reversed(found):
+        for start, end in reversed(_places(old, new)):
             new = new[:start] + _like(new[start:end], other) + new[end:]
     return new if _only(one, due, text, new) else None
 
 
 def _missing(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
     act, service = one
-    if tamper.kind(act, service) in ("boolean", "intent", "request", "act") or not tamper.present(act, service, text):
+    if tamper.kind(act, service) in tamper.UNSAID or not tamper.present(act, service, text):
         return None
     others = [other for other in due if other != one]
     cut = [(part, _without(part, act.values[0])) for part in _SENTENCE.split(text)]
@@ -97,12 +90,12 @@ def _without(sentence: str, value: str) -> str:
 
 
 def _dropped(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
-    """Whether what is left of a sentence is not worth saying, and no other act is told in it."""
-    return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_told(other, sentence) for other in others)
+    """Whether what is left of a sentence is not worth saying, and no other act is expressed in it."""
+    return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_expresses(sentence, other) for other in others)
 
 
-def _told(one: DueAct, sentence: str) -> bool:
-    """Whether a sentence seems to tell the act: it has its value, or its name where the value is a yes or no."""
+def _expresses(sentence: str, one: DueAct) -> bool:
+    """Whether a sentence seems to express the act: it has its value, or the slot's name where that is a yes or no."""
     act, service = one
     slot = references.slot_of(act, service)
     if slot is not None and references.is_boolean(slot):
@@ -120,22 +113,15 @@ def _only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
 
 def _places(value: str, text: str) -> list[tuple[int, int]]:
     """Where the value stands, as said or as a number word, and not as a part of another word or number."""
-    forms = {value, *(form for form in (_word(value), _digits(value)) if form)}
-    pattern = "|".join(tamper.whole(form) for form in sorted(forms, key=len, reverse=True))
+    forms = sorted(tamper.forms((value,)), key=len, reverse=True)
+    pattern = "|".join(map(tamper.whole, forms))
     return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
 def _like(old: str, new: str) -> str:
     """A number in words stays one in words."""
-    return (_word(new) or new) if old.lower() in tamper.NUMBERS else new
-
-
-def _word(value: str) -> str | None:
-    return tamper.NUMBERS[int(value)] if value.isdecimal() and int(value) < len(tamper.NUMBERS) else None
-
-
-def _digits(value: str) -> str | None:
-    return str(tamper.NUMBERS.index(value.lower())) if value.lower() in tamper.NUMBERS else None
+    in_words = (form for form in tamper.forms((new,)) if form in tamper.NUMBERS)
+    return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
 
 # -- yes and no --------------------------------------------------------------------------------------------------------

@@ -11,10 +11,7 @@ context. Turns with an act that has no template or no rule are left out on both 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Unpack
-
-import msgspec
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -37,25 +34,6 @@ REJECTED = Metric(
     compute=lambda answers: not all(answer.entailed for answer in answers),
 )
 REJECTED_PLAIN = REJECTED.on("plain", lambda answers: not all(answer.entailed_plain for answer in answers))
-
-
-class RejectedExample(msgspec.Struct, frozen=True):
-    """A gold utterance, and a template's sentence that it does not entail."""
-
-    gold: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """What changes the share."""
-
-    refs: str
-    desc: str  # none, part: the schema lacks descriptions
-    augment: str
-    nli: str
-    turns: int
-    seed: int
 
 
 class _Case(NamedTuple):
@@ -88,7 +66,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
             answers = iter(sgsacc.ask(trial.nli, questions))
             answered += [[next(answers) for _ in case.sentences] for case in part]
     examples = [
-        RejectedExample(case.turn.gold, sentence)
+        {"gold": case.turn.gold, "sentence": sentence}
         for case, answers in zip(cases, by_template, strict=True)
         for sentence, answer in zip(case.sentences, answers, strict=True)
         if not answer.entailed
@@ -112,7 +90,7 @@ def _drawn(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:
     for seen, turn in enumerate(trial.turns()):
         if trial.settings.turns is not None and len(cases) == trial.settings.turns:
             return cases, seen - len(cases)
-        sentences = [one for frame in frames[turn.dialogue, turn.turn] for one in templates.sentences(frame, known)]
+        sentences = [one for frame in frames[turn.key] for one in templates.sentences(frame, known)]
         said = {(one.service, one.act): one.text for one in sentences}
         texts = [said[due.service.name, due.act] for due in turn.acts if references.candidates(*due)]
         whole = tuple(text for text in texts if text is not None)
@@ -123,12 +101,13 @@ def _drawn(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:
 
 def _cells(trial: Trial, cases: Sequence[_Case], answered: Sequence[Sequence[Answer]], refs: str) -> list[Cell]:
     desc = "" if trial.descriptions == "schema" else trial.descriptions
-    keys = [(case.turn.dialogue, case.turn.turn, "") for case in cases]
+    drawn = {"nli": trial.nli.name, "turns": len(cases), "seed": trial.settings.seed}
+    keys = [(*case.turn.key, "") for case in cases]
     return [
         Cell(
             metric,
             Parts.of([(float(metric.compute(answers)), 1.0) for answers in answered], keys),
-            _Recipe(refs, desc, augment, trial.nli.name, len(cases), trial.settings.seed),
+            {"refs": refs, "desc": desc, "augment": augment, **drawn},
         )
         for metric, augment in ((REJECTED_PLAIN, "never"), (REJECTED, "retry"))
     ]

@@ -1,23 +1,20 @@
 """How well SGSAcc tells true acts from tampered ones, whatever the schema's wording (SGSAcc, appendix A, table 2).
 
-True: every act of a gold system turn, against the gold utterance. Tampered: the same act with another value. An act is
-accepted if and only if any of its candidate sentences is entailed, and a tampered act likewise by *its* candidates.
-Five judges see the same cases: the model by the utterance alone (`plain`), with the retry in context (`retry`), each of
-them with all values present (`gated_plain`, `gated`), and the presence of values with no model at all (`rule`).
+True: every act of a gold system turn, against the gold utterance. Tampered: the same act with another value. An act,
+true or tampered, is accepted if any of its candidate sentences is entailed. Five judges see the same cases: the model
+by the utterance alone (`plain`), with the retry in context (`retry`), each of them with all values present
+(`gated_plain`, `gated`), and the presence of values with no model at all (`rule`).
 
-Requests and fixed acts have no value to tamper with. Their negatives are acts that the turn lacks: a request for
-another slot of the service, another fixed act. The paper has none of these, so they have rows of their own and count in
-`all+absent`, not in `all`.
-
-Turns are drawn, values changed and kinds decided by the original schema; a variant only changes the words of the
-references. So every variant judges the same cases.
+Requests and fixed acts have no value to tamper with. Their negatives are acts that the turn lacks, which the paper does
+not have: they count in `all+absent` and by kind, not in `all`. Cases are made under the original schema; a variant only
+changes the words of the references.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -131,11 +128,11 @@ class ActCase(NamedTuple):
 
 def cases(trial: Trial) -> list[list[ActCase]]:
     """The cases of each drawn turn."""
-    drawn = {(turn.dialogue, turn.turn) for turn in trial.turns()[: trial.settings.turns]}
+    drawn = {turn.key for turn in trial.turns()[: trial.settings.turns]}
     if not drawn:
         raise UserError("no system turn has acts and a text", hint="SGD has them: actions of the system's frames")
     pool = tamper.pool(trial.gold.dialogues)
-    turns = [turn for turn in trial.gold.turns if (turn.dialogue, turn.turn) in drawn]
+    turns = [turn for turn in trial.gold.turns if turn.key in drawn]
     return [list(_cases(turn, pool, trial.settings.seed)) for turn in turns]
 
 
@@ -216,36 +213,29 @@ NO_ACT = "no such act"
 REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_ACCEPTS: NO_ACT}
 
 
-@dataclass(frozen=True)
-class _Recipe:
+def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> dict[str, object]:
     """What changes the numbers. Cases are made under the original schema; the rule sees nothing else, and no model."""
-
-    judge: str
-    wording: str
-    nli: str
-    refs: str
-    schema: str  # a fingerprint of the wording's schema,
-    cases: str  # and of the original one, where that is another
-    negatives: int
-    turns: int
-    seed: int
-    train: str = ""  # a fingerprint of the training services, for groups seen and unseen
-
-
-def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> _Recipe:
     own, original = map(references.fingerprint, (schema, trial.gold.schema))
-    basis = (judge, wording, "", "", original, "")
-    if judge != "rule":
-        basis = (judge, wording, trial.nli.name, references.RULES, own, "" if own == original else original)
-    return _Recipe(*basis, negatives=1, turns=turns, seed=trial.settings.seed)
+    drawn = {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
+    if judge == "rule":
+        return {"judge": judge, "wording": wording, "schema": original, **drawn}
+    model = {
+        "nli": trial.nli.name,
+        "refs": references.RULES,
+        "schema": own,
+        "cases": original if own != original else "",
+    }
+    return {"judge": judge, "wording": wording, **model, **drawn}
 
 
-def _cells(judged: Sequence[_JudgedCase], judge: str, recipe: _Recipe, seen: frozenset[str] | None) -> Iterator[Cell]:
+def _cells(
+    judged: Sequence[_JudgedCase], judge: str, recipe: dict[str, object], seen: frozenset[str] | None
+) -> Iterator[Cell]:
     accepted = [JUDGES[judge](one) for one in judged]
     truth = [(one.case.sort == "true", taken) for one, taken in zip(judged, accepted, strict=True)]
-    keys = [(one.case.turn.dialogue, one.case.turn.turn, f"{one.case.place} {one.case.sort}") for one in judged]
+    keys = [(*one.case.turn.key, f"{one.case.place} {one.case.sort}") for one in judged]
     parts = {metric: Parts.of([metric.compute(*one) for one in truth], keys) for metric in REASONS}
-    trained = None if seen is None else replace(recipe, train=groups.fingerprint(seen))
+    trained = recipe | {"train": groups.fingerprint(seen or ())}
     for group, side, places in _groups(judged, seen):
         mine = trained if side else recipe
         for metric, reason in REASONS.items():
@@ -272,13 +262,15 @@ def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Itera
         yield from ((name, side, places) for name, places in named.items() if places)
 
 
-def _validation(cases: Sequence[ActCase], passes: Sequence[bool], recipe: Any, group: str) -> Iterator[Cell]:
+def _validation(
+    cases: Sequence[ActCase], passes: Sequence[bool], recipe: dict[str, object], group: str
+) -> Iterator[Cell]:
     """Gold passes: the true act is accepted and its tampered twin is not. A turn passes if all its acts do."""
     acts: dict[tuple[str, int, str], bool] = {}
     turns: dict[tuple[str, int, str], bool] = {}
     for case, passed in zip(cases, passes, strict=True):
         for units, item in ((acts, f"{case.place}"), (turns, "")):
-            key = (case.turn.dialogue, case.turn.turn, item)
+            key = (*case.turn.key, item)
             units[key] = units.get(key, True) and passed
     for metric, units in ((VALID_ACTS, acts), (VALID_TURNS, turns)):
         parts = Parts.of([(float(passed), 1.0) for passed in units.values()], list(units))

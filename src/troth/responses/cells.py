@@ -1,4 +1,8 @@
-"""Judged turns as cells: every metric for every group of turns or of acts, ready to become scores."""
+"""From judged turns to scores: every metric for every group of turns or of acts.
+
+A turn belongs to `seen` if all its services are in the training schema, else to `unseen`; to `service:` and `domain:`
+of each of its services. Groups by act, slot and kind are over single acts: a turn has acts of many kinds.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +18,17 @@ from troth.core.parts import Ints, Parts
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.responses import bleu, references, tamper
-from troth.responses.metrics import BleuRecipe, JudgedTurn, Recipes, TurnRecipe, TurnScoring, coverage
-from troth.responses.sgsacc import DueAct
-from troth.stats.estimates import Cell, Estimate, Resampling
-from troth.stats.estimates import scores as ratio_scores
+from troth.responses.metrics import JudgedTurn, Recipes, TurnRecipe, coverage
+from troth.stats import estimates
+from troth.stats.estimates import NO_PARTS, Cell, Estimate, Resampling
 
 if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
 
-NO_ESTIMATE = Estimate(None, None, None, 0)
 GROUPS = ("seen", "service", "domain", "act", "slot", "kind")
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The groups that are asked for, and the training services."""
-
-    by: Sequence[str]
-    seen: frozenset[str] | None
-
-    def recipe(self, turns: TurnRecipe, group: str) -> TurnRecipe:
-        if self.seen is None or group not in ("seen", "unseen"):
-            return turns
-        return replace(turns, train=groups.fingerprint(self.seen))
+ORDER = ("all", "seen", "unseen", "service", "domain", "act", "kind", "slots", "slot")
 
 
 @dataclass(frozen=True)
@@ -56,104 +46,121 @@ class JudgedSystem:
 
     def parts(self, metric: Metric) -> Parts:
         """The metric's part of every turn."""
-        return Parts.of(map(metric.compute.part, self.turns), [turn.key for turn in self.turns])
+        keys = [(*one.turn.key, "+".join(one.services)) for one in self.turns]
+        return Parts.of(map(metric.compute.part, self.turns), keys)
 
 
-def scores(
-    system: JudgedSystem,
-    metrics: Sequence[Metric],
-    recipes: Recipes,
-    grouping: Grouping,
-    unscored: dict[str, str],
-    how: Resampling,
-) -> Iterator[Score]:
-    """The scores of one system. `unscored`: metrics that cannot be computed at all, with the reason."""
-    wanted = [metric for metric in metrics if metric.name not in unscored]
-    ratios = [metric for metric in wanted if metric.unit != "corpus"]
-    yield from ratio_scores(system.name, _cells(system, ratios, recipes, grouping), system.dialogues, how)
-    for metric in wanted:
-        if metric.unit == "corpus":
-            yield from _corpus_scores(system, metric, grouping, how)
-    for metric in (metric for metric in metrics if metric.name in unscored):
-        recipe = (_kind(metric, recipes), system.recipe)
-        yield _score(system, metric, "all", NO_ESTIMATE, recipe, unscored[metric.name])
+@dataclass(frozen=True)
+class ResponseScorer:
+    """What is scored of each system: metrics, groups, and how intervals are made."""
 
+    metrics: Sequence[Metric]
+    unscored: dict[str, str]  # metrics that cannot be computed at all, with the reason
+    recipes: Recipes
+    by: Sequence[str]
+    seen: frozenset[str] | None  # training services
+    how: Resampling
 
-def _cells(system: JudgedSystem, metrics: Sequence[Metric], recipes: Recipes, grouping: Grouping) -> Iterator[Cell]:
-    def cell(metric: Metric, parts: Parts, group: str, unit: str) -> Cell:
-        kind = replace(metric.compute.recipe(recipes), unit=unit)
-        recipe = (kind, grouping.recipe(system.recipe, group))
-        return Cell(metric, parts, recipe, group, _reason(metric.compute, system))
+    def scores(self, system: JudgedSystem) -> Iterator[Score]:
+        """The scores of one system, over everything and by group."""
+        wanted = [metric for metric in self.metrics if metric.name not in self.unscored]
+        ratios = [metric for metric in wanted if metric.unit != "corpus"]
+        yield from estimates.scores(system.name, self._cells(system, ratios), system.dialogues, self.how)
+        for metric in (metric for metric in wanted if metric.unit == "corpus"):
+            yield from self._corpus_scores(system, metric)
+        for metric in (metric for metric in self.metrics if metric.name in self.unscored):
+            yield self._score(system, metric, "all", reason=self.unscored[metric.name])
 
-    by_turn = _turn_groups(system, grouping)
-    for metric in metrics:
-        parts = system.parts(metric)
-        yield from (cell(metric, parts.take(places), group, metric.unit) for group, places in by_turn.items())
-    for metric in coverage(metrics):
-        parts = system.parts(metric)
-        yield from (
-            cell(metric, parts.take(places), group, metric.unit)
-            for group, places in by_turn.items()
-            if ":" not in group  # nobody asks which part of a service is covered
-        )
-    acts = [turn.alone(act) for turn in system.turns for act in turn.acts]
-    keys = [(one.turn.dialogue, one.turn.turn, f"{place}") for place, one in enumerate(acts)]
-    # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
-    chosen = sorted((metric for metric in metrics if metric.compute.by_act), key=lambda one: "nli" not in one.needs)
-    by_act = _act_groups(acts, grouping.by)
-    parts_of = {metric.name: Parts.of(map(metric.compute.part, acts), keys) for metric in (chosen if by_act else ())}
-    for group, places in by_act.items():
-        yield from (cell(metric, parts_of[metric.name].take(places), group, "act") for metric in chosen)
+    def rows(self, systems: Sequence[JudgedSystem]) -> pl.DataFrame:
+        """One row per turn and metric, for the metrics that are ratios of sums; BLEU is not one."""
+        import polars as pl
 
+        ratios = [one for one in self.metrics if one.name not in self.unscored and one.unit != "corpus"]
+        frames = [system.parts(metric).frame(system.name, metric.name) for system in systems for metric in ratios]
+        return pl.concat([NO_PARTS.frame("", ""), *frames])
 
-def _corpus_scores(system: JudgedSystem, metric: Metric, grouping: Grouping, how: Resampling) -> Iterator[Score]:
-    """BLEU over the turns that have a gold utterance."""
-    counts = metric.compute(system.turns)
-    spoken = np.array([bool(one.turn.gold.strip()) for one in system.turns], dtype=bool)
-    dialogues = np.array(system.dialogues, dtype=object)
-    for group, places in _turn_groups(system, grouping).items():
-        chosen = places[spoken[places]]
-        recipe = (BleuRecipe(**bleu.rules()), grouping.recipe(system.recipe, group))
-        if len(chosen):
-            estimate = bleu.estimate(counts[chosen], dialogues[chosen].tolist(), system.dialogues, how)
-            yield _score(system, metric, group, estimate, recipe)
-        elif group == "all":
-            yield _score(system, metric, group, NO_ESTIMATE, recipe, "no gold utterance")
+    def _cells(self, system: JudgedSystem, metrics: Sequence[Metric]) -> Iterator[Cell]:
+        nothing = "no response to score" if not system.turns else "no turn has acts"
+        empty = not any(turn.acts for turn in system.turns)
 
+        def cells(metric: Metric, unit: str, parts: Parts, places: dict[str, Ints]) -> Iterator[Cell]:
+            kind = replace(metric.compute.recipe(self.recipes), unit=unit)
+            reason = nothing if empty else metric.compute.reason
+            for group, mine in places.items():
+                yield Cell(metric, parts.take(mine), (kind, self._turns(system, group)), group, reason)
 
-def _score(
-    system: JudgedSystem, metric: Metric, group: str, estimate: Estimate, recipe: Any, reason: str | None = None
-) -> Score:
-    value, low, high, n = estimate
-    text = signature(metric, recipe, n=n, group=group)
-    return Score(system.name, metric.name, group, value, low, high, n, text, reason, metric.scale, metric.better)
+        by_turn = self._turn_groups(system)
+        for metric in metrics:
+            yield from cells(metric, metric.unit, system.parts(metric), by_turn)
+        wide = {group: places for group, places in by_turn.items() if ":" not in group}
+        for metric in coverage(metrics):  # nobody asks which part of a service is covered
+            yield from cells(metric, metric.unit, system.parts(metric), wide)
+        acts = [turn.alone(act) for turn in system.turns for act in turn.acts]
+        keys = [(*one.turn.key, f"{place}") for place, one in enumerate(acts)]
+        by_act = _grouped(acts, self._act_names)
+        # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
+        chosen = sorted((one for one in metrics if one.compute.by_act), key=lambda one: "nli" not in one.needs)
+        parts = [Parts.of(map(metric.compute.part, acts), keys) for metric in (chosen if by_act else ())]
+        for group, places in by_act.items():
+            for metric, mine in zip(chosen, parts, strict=True):
+                yield from cells(metric, "act", mine, {group: places})
 
+    def _corpus_scores(self, system: JudgedSystem, metric: Metric) -> Iterator[Score]:
+        """BLEU over the turns that have a gold utterance."""
+        counts = metric.compute.counts(system.turns)
+        spoken = np.array([bool(one.turn.gold.strip()) for one in system.turns], dtype=bool)
+        dialogues = system.dialogues
+        for group, places in self._turn_groups(system).items():
+            chosen = places[spoken[places]]
+            if len(chosen):
+                mine = [dialogues[place] for place in chosen]
+                yield self._score(system, metric, group, bleu.estimate(counts[chosen], mine, dialogues, self.how))
+            elif group == "all":
+                yield self._score(system, metric, group, reason="no gold utterance")
 
-def _kind(metric: Metric, recipes: Recipes) -> Any:
-    if metric.unit != "corpus":
-        return metric.compute.recipe(recipes)
-    return BleuRecipe(**bleu.rules()) if bleu.available() else ()
+    def _score(
+        self,
+        system: JudgedSystem,
+        metric: Metric,
+        group: str,
+        estimate: Estimate | None = None,
+        reason: str | None = None,
+    ) -> Score:
+        value, low, high, n = estimate or Estimate(None, None, None, 0)
+        recipe = (metric.compute.recipe(self.recipes), self._turns(system, group))
+        text = signature(metric, recipe, n=n, group=group)
+        return Score(system.name, metric.name, group, value, low, high, n, text, reason, metric.scale, metric.better)
 
+    def _turns(self, system: JudgedSystem, group: str) -> TurnRecipe:
+        trained = self.seen is not None and group in ("seen", "unseen")
+        return replace(system.recipe, train=groups.fingerprint(self.seen or ())) if trained else system.recipe
 
-def _reason(scoring: TurnScoring, system: JudgedSystem) -> str:
-    """Why there is nothing to divide by."""
-    if not system.turns:
-        return "no response to score"
-    return scoring.reason if any(turn.acts for turn in system.turns) else "no turn has acts"
+    # -- groups
 
+    def _turn_groups(self, system: JudgedSystem) -> dict[str, Ints]:
+        return {"all": np.arange(len(system.turns)), **_grouped(system.turns, self._turn_names)}
 
-def rows(systems: Sequence[JudgedSystem], metrics: Sequence[Metric]) -> pl.DataFrame:
-    """One row per turn and metric, for the metrics that are ratios of sums; BLEU is not one."""
-    import polars as pl
+    def _turn_names(self, turn: JudgedTurn) -> Iterator[str]:
+        services = turn.services
+        if self.seen is not None and services:
+            yield "seen" if self.seen.issuperset(services) else "unseen"
+        if "service" in self.by:
+            yield from (f"service:{name}" for name in services)
+        if "domain" in self.by:
+            yield from dict.fromkeys(f"domain:{groups.domain(name)}" for name in services)
 
-    ratios = [metric for metric in metrics if metric.unit != "corpus"]
-    none = Parts.of([], []).frame("", "")
-    return pl.concat([none, *(system.parts(one).frame(system.name, one.name) for system in systems for one in ratios)])
-
-
-# -- groups ------------------------------------------------------------------------------------------------------------
-
-ORDER = ("all", "seen", "unseen", "service", "domain", "act", "kind", "slots", "slot")
+    def _act_names(self, turn: JudgedTurn) -> Iterator[str]:
+        act, service = turn.acts[0].due
+        if "act" in self.by:
+            yield f"act:{act.act}"
+        if "slot" in self.by and act.slot:
+            yield f"slot:{service.name}.{act.slot}"
+        if "kind" in self.by:
+            yield f"kind:{tamper.kind(act, service)}"
+            slot = references.slot_of(act, service)
+            # The values of a request are what the user may choose from: nobody need say them.
+            if slot is not None and act.values and act.act != "REQUEST" and slot is not references.COUNT:
+                yield "slots:categorical" if slot.is_categorical else "slots:noncategorical"
 
 
 def _grouped(units: Sequence[T], names: Callable[[T], Iterable[str]]) -> dict[str, Ints]:
@@ -163,39 +170,8 @@ def _grouped(units: Sequence[T], names: Callable[[T], Iterable[str]]) -> dict[st
         for name in names(unit):
             places.setdefault(name, []).append(place)
 
-    def rank(name: str) -> tuple[int, int, str]:
+    def rank(name: str) -> tuple[Any, ...]:
         sort, _, rest = name.partition(":")
-        return ORDER.index(sort), tamper.KINDS.index(rest) if sort == "kind" else 0, name  # type: ignore[arg-type]
+        return ORDER.index(sort), tamper.KINDS.index(rest) if sort == "kind" else 0, name
 
     return {name: np.array(places[name], dtype=np.int64) for name in sorted(places, key=rank)}
-
-
-def _turn_groups(system: JudgedSystem, grouping: Grouping) -> dict[str, Ints]:
-    def names(turn: JudgedTurn) -> Iterator[str]:
-        services = turn.services
-        if grouping.seen is not None and services:
-            yield "seen" if grouping.seen.issuperset(services) else "unseen"
-        if "service" in grouping.by:
-            yield from (f"service:{name}" for name in services)
-        if "domain" in grouping.by:
-            yield from dict.fromkeys(f"domain:{groups.domain(name)}" for name in services)
-
-    return {"all": np.arange(len(system.turns)), **_grouped(system.turns, names)}
-
-
-def _act_groups(acts: Sequence[JudgedTurn], by: Sequence[str]) -> dict[str, Ints]:
-    return _grouped([one.acts[0].due for one in acts], lambda due: _names(due, by))
-
-
-def _names(due: DueAct, by: Sequence[str]) -> Iterator[str]:
-    act, service = due
-    if "act" in by:
-        yield f"act:{act.act}"
-    if "slot" in by and act.slot:
-        yield f"slot:{service.name}.{act.slot}"
-    if "kind" in by:
-        yield f"kind:{tamper.kind(act, service)}"
-        slot = references.slot_of(act, service)
-        # The values of a request are what the user may choose from: nobody need say them.
-        if slot is not None and act.values and act.act != "REQUEST" and slot is not references.COUNT:
-            yield "slots:categorical" if slot.is_categorical else "slots:noncategorical"

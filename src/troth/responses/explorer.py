@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from troth.models import Entailment
 from troth.responses import tamper
 from troth.responses.cells import JudgedSystem
@@ -40,29 +38,15 @@ def _dialogue(name: str, by_system: dict[str, list[JudgedTurn]]) -> DialogueView
 
 
 def _act(one: JudgedAct) -> ActView:
-    act, service = one.due
-    view = ActView(
-        service.name,
-        act.act,
-        act.slot,
-        act.values,
-        tuple(value.text for value in one.values),
-        tuple(value.text for value in one.missed),
-    )
-    verdict = one.verdict
+    (act, service), verdict = one.due, one.verdict
+    sought, missed = (tuple(value.text for value in some) for some in (one.values, one.missed))
     if verdict is None:
-        return view
-    return msgspec.structs.replace(
-        view,
-        entailed=verdict.entailed if verdict.reference is not None else None,
-        reference=verdict.reference,
-        plain=verdict.plain,
-        augmented=verdict.augmented,
-        excluded=verdict.excluded,
-        kind=tamper.kind(act, service),
-        entailed_plain=verdict.entailed_plain,
-        present=verdict.present,
-    )
+        return ActView(service.name, act.act, act.slot, act.values, sought, missed)
+    entailed = verdict.entailed if verdict.reference is not None else None
+    return ActView(
+        service.name, act.act, act.slot, act.values, sought, missed, entailed, verdict.reference, verdict.plain,
+        verdict.augmented, verdict.excluded, tamper.kind(act, service), verdict.entailed_plain, verdict.present,
+    )  # fmt: skip
 
 
 # -- reading it --------------------------------------------------------------------------------------------------------

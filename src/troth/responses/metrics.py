@@ -1,9 +1,4 @@
-"""Metrics of responses: what each is, its part of one judged turn, and the recipe that its signature names.
-
-A turn belongs to `seen` if and only if all its services are in the training schema, else to `unseen`; to `service:` and
-`domain:` of each of its services. Groups by act, slot and kind are over single acts (`unit:act`), since a turn has acts
-of many kinds. There `ser`, which divides by everything, has no place beside `ser_applicable`.
-"""
+"""Metrics of responses: what each is, its part of one judged turn, and the recipe that its signature names."""
 
 from __future__ import annotations
 
@@ -19,6 +14,7 @@ from troth.responses.ser import Value
 from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
 
 Fraction = tuple[float, float]
+NONE: Fraction = (0.0, 0.0)  # the metric does not apply
 ALWAYS = {"always": True}
 
 
@@ -41,11 +37,6 @@ class JudgedTurn(NamedTuple):
     @property
     def services(self) -> list[str]:
         return list(dict.fromkeys(act.due.service.name for act in self.acts))
-
-    @property
-    def key(self) -> tuple[str, int, str]:
-        """Dialogue, turn and services: the key of its part."""
-        return self.turn.dialogue, self.turn.turn, "+".join(self.services)
 
     def alone(self, act: JudgedAct) -> JudgedTurn:
         """The same turn as if it had this act only."""
@@ -79,8 +70,8 @@ class SgsaccRecipe:
     seed: int | None = None  # of the negatives
     gate: str = ""
 
-    def unvalidated(self) -> SgsaccRecipe:
-        return replace(self, negatives=None, seed=None)
+    def unvalidated(self, **changes: Any) -> SgsaccRecipe:
+        return replace(self, negatives=None, seed=None, **changes)
 
 
 @dataclass(frozen=True)
@@ -109,18 +100,26 @@ class Recipes(NamedTuple):
 
     ser: SerRecipe
     sgsacc: SgsaccRecipe
+    bleu: BleuRecipe | tuple[()]  # empty where sacreBLEU is not installed
 
 
 class TurnScoring(NamedTuple):
     """`Metric.compute` of a metric that is a ratio of sums over turns."""
 
-    part: Callable[[JudgedTurn], Fraction]  # the denominator is 0 where the metric does not apply to the turn
+    part: Callable[[JudgedTurn], Fraction]
     recipe: Callable[[Recipes], Any]  # a frozen dataclass with the field `unit`
     by_act: bool = True  # whether it can be given for single acts
     reason: str = "no rule fits any act"  # why there is no value where it applies to no turn
 
 
-# -- slot error rate ---------------------------------------------------------------------------------------------------
+class CorpusScoring(NamedTuple):
+    """`Metric.compute` of BLEU (`unit="corpus"`): counts of each turn, which are summed before anything is divided."""
+
+    counts: Callable[[Sequence[JudgedTurn]], bleu.Counts]
+    recipe: Callable[[Recipes], Any]
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
 
 
 def _ser(turn: JudgedTurn) -> Fraction:
@@ -128,26 +127,7 @@ def _ser(turn: JudgedTurn) -> Fraction:
 
 
 def _ser_applicable(turn: JudgedTurn) -> Fraction:
-    return _ser(turn) if any(act.values for act in turn.acts) else (0.0, 0.0)
-
-
-SER = Metric(
-    "ser",
-    "Slot error rate",
-    "share of turns whose response leaves out a value of a non-categorical slot",
-    better="lower",
-    unit="turn",
-    needs=("schema",),
-    compute=TurnScoring(_ser, lambda run: run.ser, by_act=False),
-)
-SER_APPLICABLE = SER.derive(
-    "ser_applicable",
-    title="Slot error rate, applicable turns",
-    about="slot error rate over the turns that have such a value to give",
-    compute=TurnScoring(_ser_applicable, lambda run: run.ser, reason="no turn has a value to give"),
-)
-
-# -- SGSAcc ------------------------------------------------------------------------------------------------------------
+    return _ser(turn) if any(act.values for act in turn.acts) else NONE
 
 
 def _faithful(true: Callable[[ActVerdict], bool], *, validated: bool = False) -> Callable[[JudgedTurn], Fraction]:
@@ -157,94 +137,74 @@ def _faithful(true: Callable[[ActVerdict], bool], *, validated: bool = False) ->
         verdicts = [act.verdict for act in turn.acts if act.verdict is not None]
         judged = [verdict for verdict in verdicts if verdict.reference is not None]
         if not judged or (validated and any(verdict.excluded for verdict in verdicts)):
-            return 0.0, 0.0
+            return NONE
         return float(all(map(true, judged))), 1.0
 
     return part
 
 
-SGSACC = Metric(
-    "sgsacc",
-    "SGSAcc",
-    "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
-    unit="turn",
-    needs=("schema", "nli"),
-    compute=TurnScoring(_faithful(lambda verdict: verdict.entailed), lambda run: run.sgsacc.unvalidated()),
-)
-SGSACC_PLAIN = SGSACC.derive(
-    "sgsacc_plain",
-    title="SGSAcc without context",
-    about="SGSAcc without the retry in context",
-    compute=TurnScoring(
-        _faithful(lambda verdict: verdict.entailed_plain),
-        lambda run: replace(run.sgsacc.unvalidated(), augment="never"),
+SER = Metric(
+    "ser", "Slot error rate", "share of turns whose response leaves out a value of a non-categorical slot",
+    better="lower", unit="turn", needs=("schema",),
+    compute=TurnScoring(_ser, lambda run: run.ser, by_act=False),  # it divides by everything: not beside the next one
+)  # fmt: skip
+SER_APPLICABLE = SER.derive(
+    "ser_applicable", title="Slot error rate, applicable turns",
+    about="slot error rate over the turns that have such a value to give",
+    compute=TurnScoring(_ser_applicable, lambda run: run.ser, reason="no turn has a value to give"),
+)  # fmt: skip
+BLEU = Metric(
+    "bleu", "BLEU", "corpus BLEU against gold's utterances, by sacreBLEU", unit="corpus", needs=("text", "sacrebleu"),
+    compute=CorpusScoring(
+        lambda turns: bleu.counts([one.response or "" for one in turns], [one.turn.gold for one in turns]),
+        lambda run: run.bleu,
     ),
-)
+)  # fmt: skip
+SGSACC = Metric(
+    "sgsacc", "SGSAcc", "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
+    unit="turn", needs=("schema", "nli"),
+    compute=TurnScoring(_faithful(lambda verdict: verdict.entailed), lambda run: run.sgsacc.unvalidated()),
+)  # fmt: skip
+SGSACC_PLAIN = SGSACC.derive(
+    "sgsacc_plain", title="SGSAcc without context", about="SGSAcc without the retry in context",
+    compute=TurnScoring(
+        _faithful(lambda verdict: verdict.entailed_plain), lambda run: run.sgsacc.unvalidated(augment="never")
+    ),
+)  # fmt: skip
 SGSACC_VALIDATED = SGSACC.derive(
-    "sgsacc_validated",
-    title="SGSAcc, validated turns",
-    about="SGSAcc over the turns whose gold passes validation",
+    "sgsacc_validated", title="SGSAcc, validated turns", about="SGSAcc over the turns whose gold passes validation",
     needs=("schema", "nli", "text", "negatives"),
     compute=TurnScoring(
-        _faithful(lambda verdict: verdict.entailed, validated=True),
-        lambda run: run.sgsacc,
+        _faithful(lambda verdict: verdict.entailed, validated=True), lambda run: run.sgsacc,
         reason="no turn passes validation",
     ),
-)
+)  # fmt: skip
 SGSACC_GATED = SGSACC.derive(
-    "sgsacc_gated",
-    title="SGSAcc with the gate",
+    "sgsacc_gated", title="SGSAcc with the gate",
     about="SGSAcc where, in addition, every value that is said as it is must stand in the response",
     compute=TurnScoring(
         _faithful(lambda verdict: verdict.entailed and verdict.present),
-        lambda run: replace(run.sgsacc.unvalidated(), gate="present"),
+        lambda run: run.sgsacc.unvalidated(gate="present"),
     ),
-)
+)  # fmt: skip
 
-
-# -- BLEU --------------------------------------------------------------------------------------------------------------
-
-
-def _bleu_counts(turns: Sequence[JudgedTurn]) -> bleu.Counts:
-    """A missing response is an empty one."""
-    return bleu.counts([turn.response or "" for turn in turns], [turn.turn.gold for turn in turns])
-
-
-BLEU = Metric(
-    "bleu",
-    "BLEU",
-    "corpus BLEU against gold's utterances, by sacreBLEU",
-    unit="corpus",
-    needs=("text", "sacrebleu"),
-    compute=_bleu_counts,
-)
-
-METRICS = Registry(
-    "metric of responses",
-    "troth.responses_metrics",
-    {
-        metric.name: metric
-        for metric in (SER, SER_APPLICABLE, BLEU, SGSACC, SGSACC_PLAIN, SGSACC_VALIDATED, SGSACC_GATED)
-    },
-)
+OURS = (SER, SER_APPLICABLE, BLEU, SGSACC, SGSACC_PLAIN, SGSACC_VALIDATED, SGSACC_GATED)
+METRICS = Registry("metric of responses", "troth.responses_metrics", {metric.name: metric for metric in OURS})
 
 
 def chosen(names: str | Iterable[str] | None) -> list[Metric]:
-    """The metrics of these names; a name stands for all metrics that are derived from it, too. None: all of ours."""
+    """The metrics of these names, each with those that are derived from it. None: all of ours."""
     metrics: dict[str, Metric] = {}
     for name in listed(names) or METRICS.own:
         metric: Metric = METRICS.load(name)
-        family = [one for one in METRICS.own.values() if one.of == metric.name]
-        metrics |= {one.name: one for one in (metric, *family)}
+        metrics |= {one.name: one for one in (metric, *(one for one in OURS if one.of == metric.name))}
     return list(metrics.values())
 
-
-# -- coverage ----------------------------------------------------------------------------------------------------------
 
 # Which acts a rule fits does not depend on the model; which turns pass validation does.
 COVERED: dict[str, tuple[Metric, Callable[[Recipes], Any]]] = {
     "ser": (SER_APPLICABLE, lambda run: run.ser),
-    "sgsacc": (SGSACC, lambda run: replace(run.sgsacc.unvalidated(), nli="", select="", augment=None)),
+    "sgsacc": (SGSACC, lambda run: run.sgsacc.unvalidated(nli="", select="", augment=None)),
     "validated": (SGSACC_VALIDATED, lambda run: run.sgsacc),
 }
 
@@ -254,17 +214,13 @@ def coverage(metrics: Sequence[Metric]) -> list[Metric]:
     covered = [(name, *one) for name, one in COVERED.items() if one[0] in metrics]
     return [
         metric.derive(
-            f"{prefix}:{name}",
-            title=f"{unit.capitalize()}s that {metric.title} applies to",
-            about=f"share of {unit}s that {metric.name} applies to",
-            better="higher",
-            unit=unit,
-            variant="coverage",
-            compute=TurnScoring(count(metric.compute), recipe, reason=metric.compute.reason),
+            f"{prefix}:{name}", title=f"{unit.capitalize()}s that {metric.title} applies to", better="higher",
+            about=f"share of {unit}s that {metric.name} applies to", unit=unit, variant="coverage",
+            compute=TurnScoring(part(metric.compute), recipe, reason=metric.compute.reason),
         )
-        for prefix, unit, count in (("coverage", "turn", _turns), ("act_coverage", "act", _acts))
+        for prefix, unit, part in (("coverage", "turn", _turns), ("act_coverage", "act", _acts))
         for name, metric, recipe in covered
-    ]
+    ]  # fmt: skip
 
 
 def _turns(scoring: TurnScoring) -> Callable[[JudgedTurn], Fraction]:

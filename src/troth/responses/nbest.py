@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -135,25 +134,20 @@ def _candidate(item: object) -> tuple[str, float | None]:
 
 def _matched(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nbest]:
     """Each list with the acts of its turn; a list for a turn that gold does not have is an error."""
-    turns = {(turn.dialogue, turn.turn): turn for turn in gold.turns}
+    turns = {turn.key: turn for turn in gold.turns}
     names = [dialogue.id for dialogue in gold.dialogues]
     matched: dict[Key, Nbest] = {}
     for key, one in lists.items():
-        with _placed(one, key):
-            if key[0] not in names:
-                hint = near(key[0], names) or "do gold and lists belong together?"
-                raise UserError("gold has no such dialogue", hint=hint)
-            if key not in turns:
-                hint = "turns count from 0, the user's and the system's"
-                raise UserError("gold has no such system turn", hint=hint)
-            matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores)
+        dialogue, turn = key
+        try:
+            with where(line=one.line, dialogue=dialogue, turn=turn):
+                if dialogue not in names:
+                    hint = near(dialogue, names) or "do gold and lists belong together?"
+                    raise UserError("gold has no such dialogue", hint=hint)
+                if key not in turns:
+                    hint = "turns count from 0, the user's and the system's"
+                    raise UserError("gold has no such system turn", hint=hint)
+                matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores)
+        except UserError as error:
+            raise error.at(file=one.file) from error
     return matched
-
-
-@contextmanager
-def _placed(one: _List, key: Key) -> Iterator[None]:
-    try:
-        with where(line=one.line, dialogue=key[0], turn=key[1]):
-            yield
-    except UserError as error:
-        raise error.at(file=one.file) from error

@@ -1,16 +1,13 @@
 """Entailment references: the sentences that a faithful utterance must entail (SGSAcc, appendix B).
 
-A dialogue act becomes one or more candidate sentences, by rules over its intent, its slot's name and its slot's
-description in the schema. The rules are the appendix's, to the letter; where it leaves something open:
+A dialogue act becomes one or more candidate sentences, by the appendix's rules over its intent, its slot's name and its
+slot's description in the schema. Where the appendix leaves something open:
 
 - A slot's name is written with spaces for underscores. "Contains" is by word: `purchase_date` does not contain "has".
-- A name with "has" or "have" and the value False gives "Does not {slot}", as its table 3 has it. (That table also shows
-  "Has no {slot}" and "Does not {slot}" for names without "has", which the rules do not give. The rules win.)
-- A name with both "has" (or "have") and "is" goes by the first rule alone: `has_seat_that_is_reserved` gives "Does has
-  seat that is reserved".
-- A description's final full stop, question mark or exclamation mark is dropped before anything is put behind it: "Name
-  of the hotel." gives "Name of the hotel is Queens". The appendix's own examples have no such mark.
-- Without a description the slot's name stands in its place, and there is one candidate fewer.
+- A name with "has" or "have" and the value False gives "Does not {slot}", as in its table 3, whose other forms the
+  rules do not give. A name with both "has" (or "have") and "is" goes by the first rule alone.
+- A description's final punctuation is dropped before anything is put behind it. Without a description the slot's name
+  stands in its place, and there is one candidate fewer.
 
 The appendix has no rule for four things that SGD's systems say. These are ours, and the signature says so (`refs:b+4`):
 `INFORM_COUNT(count)` and `OFFER_INTENT(intent)`, whose slots are in no schema, `NOTIFY_SUCCESS`, `NOTIFY_FAILURE`.

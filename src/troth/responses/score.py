@@ -16,11 +16,11 @@ from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
 from troth.models import Nli
 from troth.readers import responses as response_files
-from troth.readers.responses import Key, Response
+from troth.readers.responses import Key
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
 from troth.responses import metrics as measures
-from troth.responses.cells import Grouping, JudgedSystem
-from troth.responses.metrics import JudgedAct, JudgedTurn, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
+from troth.responses.cells import JudgedSystem, ResponseScorer
+from troth.responses.metrics import BleuRecipe, JudgedAct, JudgedTurn, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
 from troth.stats.estimates import Resampling
 from troth.storage.result import Result, check_out
@@ -90,25 +90,21 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     by = groups.chosen(settings.by, cells.GROUPS, train_schema=settings.train_schema)
     _check(settings)
     source = path_of(gold)
-    run = _Run.of(source, responses, settings, {need for metric in metrics for need in metric.needs})
+    run = _Run(source, responses, settings, {need for metric in metrics for need in metric.needs})
+    systems = run.systems()
     seen = None if settings.train_schema is None else frozenset(corpus.schema_of(settings.train_schema, source) or ())
     how = Resampling(settings.resamples, settings.seed)
-    unscored = _unscored(metrics, texts=any(turn.gold.strip() for turn in run.turns))
-    systems = run.systems()
-    validated = any("negatives" in metric.needs for metric in metrics)
+    scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, seen, how)
+    rows = explorer.act_rows(explorer.archive(systems).dialogues, validated=run.validate)
     result = Result(
         "nlg",
-        [s for one in systems for s in cells.scores(one, metrics, run.recipes, Grouping(by, seen), unscored, how)],
+        [score for system in systems for score in scorer.scores(system)],
         [*metrics, *measures.coverage(metrics)],
         counts={system.name: system.counts for system in systems},
-        notes=run.notes(systems),
-        details=[
-            row
-            for row in explorer.act_rows(explorer.archive(systems).dialogues, validated=validated)
-            if row["reference"] is not None and not row["entailed"]
-        ],
+        notes=run.all_notes(systems),
+        details=[row for row in rows if row["reference"] is not None and not row["entailed"]],
         arguments=recorded(settings, gold=source, responses=responses),
-        make_rows=lambda: cells.rows(systems, [metric for metric in metrics if metric.name not in unscored]),
+        make_rows=lambda: scorer.rows(systems),
         make_explorer=lambda: explorer.archive(systems),
     )
     if settings.out is not None:
@@ -126,82 +122,60 @@ def _check(settings: ResponseSettings) -> None:
         check_out(settings.out)
 
 
-def _unscored(metrics: Sequence[Metric], *, texts: bool) -> dict[str, str]:
-    """The metrics that cannot be computed at all, with the reason."""
-    absent = {"text": NO_TEXT} if not texts else {}
-    absent |= {"sacrebleu": bleu.MISSING} if not bleu.available() else {}
-    reasons = {metric.name: [absent[need] for need in metric.needs if need in absent] for metric in metrics}
-    return {name: mine[0] for name, mine in reasons.items() if mine}
-
-
-# -- judging -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
 class _Run:
-    """What is scored by what: gold's turns, the responses of each system, and the model."""
+    """What is judged by what: gold's turns, the responses of each system, and the model."""
 
-    settings: ResponseSettings
-    gold: corpus.ActCorpus
-    turns: Sequence[SystemTurn]  # gold's system turns, with their text if it may be used
-    files: Mapping[str, Mapping[Key, Response]]  # by system
-    reading: Sequence[str]  # notes from reading the files
-    model: Nli | None
-    validate: bool
-
-    @classmethod
-    def of(cls, gold: str, responses: Sequence[Path], settings: ResponseSettings, needs: Set[str]) -> _Run:
-        read = corpus.read(gold, settings.schema, format=settings.format, acts="schema" in needs)
-        if not read.turns:
+    def __init__(self, gold: str, responses: Sequence[Path], settings: ResponseSettings, needs: Set[str]) -> None:
+        self.settings, self.validate = settings, "negatives" in needs
+        self.gold = corpus.read(gold, settings.schema, format=settings.format, acts="schema" in needs)
+        if not self.gold.turns:
             raise UserError("gold has no system turn", file=gold, hint="SGD's layout has them")
-        turns = read.turns if settings.gold_text else [turn._replace(gold="") for turn in read.turns]
         if not responses:
             raise UserError("no responses are given", hint="for example responses.jsonl, or name=responses.jsonl")
-        notes: list[str] = []
-        speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in read.dialogues}
+        self.turns = [turn if settings.gold_text else turn._replace(gold="") for turn in self.gold.turns]
+        self.notes: list[str] = []
+        speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in self.gold.dialogues}
         ids = None if settings.ids is None else path_of(settings.ids)
-        files = {
-            label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=notes.append)
+        self.files = {
+            label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=self.notes.append)
             for label, path in labelled(responses, "file of responses")
         }
-        model = corpus.model(settings.nli, settings.cache) if "nli" in needs else None
-        return cls(settings, read, turns, files, notes, model, "negatives" in needs)
+        self.model = corpus.model(settings.nli, settings.cache) if "nli" in needs else None
 
-    @property
     def recipes(self) -> Recipes:
         schema, settings = self.gold.schema, self.settings
         ways = {"gold" if turn.gold.strip() else "any" for turn in self.turns if turn.acts}
-        return Recipes(
-            SerRecipe(schema=ser.fingerprint(ser.noncategorical(schema))),
-            SgsaccRecipe(
-                schema=references.fingerprint(schema),
-                descriptions=corpus.descriptions(schema),
-                nli=self.model.name if self.model is not None else "",
-                select="+".join(sorted(ways, reverse=True)) or "gold",
-                augment=settings.augment,
-                negatives=settings.negatives,
-                seed=settings.seed,
-            ),
+        sgsacc_recipe = SgsaccRecipe(
+            schema=references.fingerprint(schema),
+            descriptions=corpus.descriptions(schema),
+            nli=self.model.name if self.model is not None else "",
+            select="+".join(sorted(ways, reverse=True)) or "gold",
+            augment=settings.augment,
+            negatives=settings.negatives,
+            seed=settings.seed,
         )
+        ser_recipe = SerRecipe(schema=ser.fingerprint(ser.noncategorical(schema)))
+        return Recipes(ser_recipe, sgsacc_recipe, BleuRecipe(**bleu.rules()) if bleu.available() else ())
 
-    def scored(self) -> dict[str, list[SystemTurn]]:
-        """The turns that count, by system. Except under `skip`, all systems have the same turns."""
-        answered = {dialogue for mine in self.files.values() for dialogue, _ in mine}
-        if self.settings.missing == "skip":
-            return {
-                name: [turn for turn in self.turns if (turn.dialogue, turn.turn) in mine]
-                for name, mine in self.files.items()
-            }
-        every = self.settings.missing == "zero"
-        turns = [turn for turn in self.turns if every or turn.dialogue in answered]
-        return dict.fromkeys(self.files, turns)
+    def unscored(self, metrics: Sequence[Metric]) -> dict[str, str]:
+        """The metrics that cannot be computed at all, with the reason."""
+        absent = {} if any(turn.gold.strip() for turn in self.turns) else {"text": NO_TEXT}
+        absent |= {} if bleu.available() else {"sacrebleu": bleu.MISSING}
+        reasons = {metric.name: [absent[need] for need in metric.needs if need in absent] for metric in metrics}
+        return {name: mine[0] for name, mine in reasons.items() if mine}
+
+    def all_notes(self, systems: Sequence[JudgedSystem]) -> list[str]:
+        notes = [*self.notes, *([DIFFERENT] if len({system.recipe.set for system in systems}) > 1 else [])]
+        if self.model is None:
+            return notes
+        return [*notes, *corpus.lacking(corpus.descriptions(self.gold.schema)), *corpus.shortened(self.model)]
 
     def systems(self) -> list[JudgedSystem]:
         """All systems, judged; gold's part is done once."""
-        scored, settings = self.scored(), self.settings
+        scored, settings = self._scored(), self.settings
         prepared: dict[Key, tuple[ActReference, ...]] = {}
         if self.model is not None:
-            distinct = {(turn.dialogue, turn.turn): turn for turns in scored.values() for turn in turns}
+            distinct = {turn.key: turn for turns in scored.values() for turn in turns}
             made = sgsacc.prepare(
                 list(distinct.values()), self.model, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
                 validate=self.validate, count=settings.negatives, seed=settings.seed,
@@ -209,40 +183,37 @@ class _Run:
             prepared = dict(zip(distinct, made, strict=True))
         return [self._system(name, turns, prepared) for name, turns in scored.items()]
 
+    def _scored(self) -> dict[str, list[SystemTurn]]:
+        """The turns that count, by system. Except under `skip`, all systems have the same turns."""
+        if self.settings.missing == "skip":
+            return {name: [one for one in self.turns if one.key in mine] for name, mine in self.files.items()}
+        answered = {dialogue for mine in self.files.values() for dialogue, _ in mine}
+        every = self.settings.missing == "zero"
+        turns = [turn for turn in self.turns if every or turn.dialogue in answered]
+        return {name: turns for name in self.files}  # noqa: C420 (nobody changes them)
+
     def _system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
-        keys = [(turn.dialogue, turn.turn) for turn in turns]
-        found = self.files[name]
-        texts = [found[key].text if key in found else None for key in keys]
+        found, slots = self.files[name], ser.noncategorical(self.gold.schema)
+        texts = [found[turn.key].text if turn.key in found else None for turn in turns]
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
-            mine = [prepared[key] for key in keys]
+            mine = [prepared[turn.key] for turn in turns]
             verdicts = sgsacc.verdicts(turns, mine, texts, self.model, augment=self.settings.augment)
-        slots = ser.noncategorical(self.gold.schema)
-        judged = [_judged(*row, slots) for row in zip(turns, texts, verdicts, strict=True)]
+        judged = []
+        for turn, text, said in zip(turns, texts, verdicts, strict=True):
+            values = [ser.values(due.act, due.service.name, slots) for due in turn.acts]
+            missed = [tuple(ser.missed(some, text or "")) for some in values]
+            acts = tuple(map(JudgedAct, turn.acts, values, missed, said))
+            judged.append(JudgedTurn(turn, text, acts))
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
-            recipe = replace(recipe, set=groups.fingerprint(f"{dialogue}\t{turn}" for dialogue, turn in keys))
-        counts = _counts(judged, len(self.turns) - len(found), modelled=self.model is not None)
-        return JudgedSystem(name, judged, counts, recipe)
-
-    def notes(self, systems: Sequence[JudgedSystem]) -> list[str]:
-        notes = [*self.reading, *([DIFFERENT] if len({system.recipe.set for system in systems}) > 1 else [])]
-        if self.model is None:
-            return notes
-        return [*notes, *corpus.lacking(corpus.descriptions(self.gold.schema)), *corpus.shortened(self.model)]
+            recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
+        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(found), self.model), recipe)
 
 
-def _judged(turn: SystemTurn, text: str | None, verdicts: Sequence[ActVerdict | None], slots: ser.Slots) -> JudgedTurn:
-    acts = []
-    for due, verdict in zip(turn.acts, verdicts, strict=True):
-        values = ser.values(due.act, due.service.name, slots)
-        acts.append(JudgedAct(due, values, tuple(ser.missed(values, text or "")), verdict))
-    return JudgedTurn(turn, text, tuple(acts))
-
-
-def _counts(turns: Sequence[JudgedTurn], lacking: int, *, modelled: bool) -> dict[str, int]:
+def _counts(turns: Sequence[JudgedTurn], lacking: int, model: Nli | None) -> dict[str, int]:
     """What the user should know of; `run.json` keeps it."""
     counts = {
         "dialogues": len({one.turn.dialogue for one in turns}),
@@ -252,7 +223,7 @@ def _counts(turns: Sequence[JudgedTurn], lacking: int, *, modelled: bool) -> dic
         "empty_responses": sum(one.response is not None and not one.response.strip() for one in turns),
         "turns_without_acts": sum(not one.acts for one in turns),
     }
-    if not modelled:
+    if model is None:
         return counts
     verdicts = [[act.verdict for act in one.acts if act.verdict is not None] for one in turns]
     flat = [verdict for mine in verdicts for verdict in mine]

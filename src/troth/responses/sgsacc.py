@@ -1,17 +1,16 @@
 """Schema-Guided Semantic Accuracy (SGSAcc, section 2): whether a response says what it was to say, by entailment.
 
-Each act of a system turn becomes candidate sentences (`references`). A response is true to the act if and only if an
-entailment model finds entailment the most probable class for (response, reference); it is faithful if it is true to all
-its acts. The paper published no code. What its text says, and what is chosen where it leaves something open:
+Each act of a system turn becomes candidate sentences (`references`). A response is true to the act if entailment is the
+most probable class for (response, reference), and faithful if it is true to all its acts. The paper published no code.
+What its text says, and what is chosen where it leaves something open:
 
-- Reference (`select:gold`): the candidate that the gold utterance entails with the highest probability. Candidates
-  that are entailed come before those that are not. If gold alone entails none and gold in its context does, the context
-  decides; so gold itself is faithful wherever validation passes. Without gold (`select:any`), as for the reranker, any
-  candidate will do.
-- Retry (`augment:retry`): where the utterance alone fails, the premise is `{previous turn} {description}. {utterance}`,
-  for gold, for negatives and for responses alike. The verdict without the retry is kept beside it.
-- Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`). The paper does
-  not say how many twins an act has: one, drawn by seed, dialogue, turn and the act's place.
+- Reference: the candidate that the gold utterance entails with the highest probability, entailed ones first. If gold
+  alone entails none and gold in its context does, the context decides; so gold itself is faithful wherever validation
+  passes. Without gold, as for the reranker, any candidate will do.
+- Retry: where the utterance alone fails, the premise is `{previous turn} {description}. {utterance}`, for gold, for
+  negatives and for responses alike. The verdict without the retry is kept beside it.
+- Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
+  drawn by seed, dialogue, turn and the act's place.
 - An empty response is true to nothing, and no model is asked.
 """
 
@@ -55,6 +54,10 @@ class SystemTurn(NamedTuple):
     gold: str
     previous: str
     before: Speaker = "USER"  # who said `previous`
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.dialogue, self.turn
 
 
 def system_turns(dialogue: Dialogue, schema: Schema) -> Iterator[SystemTurn]:
@@ -279,16 +282,15 @@ def verdicts(
     judged: list[tuple[ActVerdict, ...]] = []
     for rows in batches(list(zip(turns, prepared, responses, strict=True)), "responses"):
         flat = [(turn, one, response or "") for turn, mine, response in rows for one in mine]
-        answers = ask(nli, [question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat],
-                      augment=augment)  # fmt: skip
+        asked = [question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat]
+        answers = ask(nli, asked, augment=augment)
         other = [Question(one.plain, text, text) for _, one, text in flat if one.plain != one.hypotheses]
         second = iter(ask(nli, other, augment="never"))
-        made = iter(
-            [
-                _verdict(one, text, answer, answer if one.plain == one.hypotheses else next(second))
-                for (_, one, text), answer in zip(flat, answers, strict=True)
-            ]
-        )
+        plain = [
+            answer if one.plain == one.hypotheses else next(second)
+            for (_, one, _), answer in zip(flat, answers, strict=True)
+        ]
+        made = iter([_verdict(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)])
         judged += [tuple(next(made) for _ in mine) for _, mine, _ in rows]
     return judged
 

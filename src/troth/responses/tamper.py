@@ -30,6 +30,8 @@ DRAWS = 16  # how many values are drawn and tested before all are looked at
 Values = tuple[tuple[str, ...], tuple[str, ...]]  # as said, and canonical
 Pool = Mapping[tuple[str, str], Sequence[Values]]  # by service and slot, in order
 
+UNSAID = ("boolean", "intent", "request", "act")  # kinds without a value that is said as it is
+
 _PRICE = re.compile(r"price|fare|cost|rent|balance|amount|fee|fees|budget|total", re.IGNORECASE)
 
 
@@ -62,13 +64,11 @@ def kind(act: Act, service: Service) -> ActKind:
 def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
     """All values that the system's acts give each slot, sorted: the order of the dialogues changes no draw."""
     values: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
-    for dialogue in dialogues:
-        for turn in dialogue.turns:
-            if turn.speaker == "SYSTEM":
-                for frame in turn.frames:
-                    for act in frame.acts:
-                        if act.slot and act.values and act.act != "REQUEST":
-                            values[frame.service, act.slot][act.values, act.canonical_values] = None
+    turns = (turn for dialogue in dialogues for turn in dialogue.turns if turn.speaker == "SYSTEM")
+    for frame in (frame for turn in turns for frame in turn.frames):
+        for act in frame.acts:
+            if act.slot and act.values and act.act != "REQUEST":
+                values[frame.service, act.slot][act.values, act.canonical_values] = None
     return {key: sorted(some) for key, some in values.items()}
 
 
@@ -100,7 +100,7 @@ def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, sa
 
 def same(values: Values, act: Act) -> bool:
     """Whether these values may mean what the act's values mean."""
-    ours, theirs = _forms(*values), _forms(act.values, act.canonical_values)
+    ours, theirs = forms(*values), forms(act.values, act.canonical_values)
     return any(a == b or (len(min(a, b, key=len)) > 2 and (a in b or b in a)) for a in ours for b in theirs)
 
 
@@ -110,7 +110,7 @@ def stands(value: str, canonical: Sequence[str], text: str) -> bool:
     A part of a number does not count: neither 1 nor 30 in "1:30", nor 200 in "1,200".
     """
     text = " ".join(text.lower().split())
-    return any(re.search(whole(form), text) for form in _forms((value,), tuple(canonical)))
+    return any(re.search(whole(form), text) for form in forms((value,), tuple(canonical)))
 
 
 def whole(form: str) -> str:
@@ -126,7 +126,7 @@ def present(act: Act, service: Service, text: str) -> bool:
     Booleans, offered intents, acts without values and the value "None" (subtitles: None is said as "no subtitles") are
     accepted: there is nothing to look for.
     """
-    if kind(act, service) in ("boolean", "intent", "request", "act"):
+    if kind(act, service) in UNSAID:
         return True
     canonical = act.canonical_values if len(act.canonical_values) == len(act.values) else act.values
     said = [(value, form) for value, form in zip(act.values, canonical, strict=True) if value.lower() != "none"]
@@ -146,10 +146,11 @@ def _choices(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values]
 
 
 @lru_cache(maxsize=1 << 16)
-def _forms(values: tuple[str, ...], canonical: tuple[str, ...]) -> frozenset[str]:
-    forms = {" ".join(value.lower().split()) for value in (*values, *canonical)}
-    forms |= {NUMBERS[int(form)] for form in list(forms) if form.isdecimal() and int(form) < len(NUMBERS)}
-    return frozenset(forms | {str(NUMBERS.index(form)) for form in forms if form in NUMBERS})
+def forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> frozenset[str]:
+    """How values may be written: in lower case, canonically, as digits or as a number word."""
+    said = {" ".join(value.lower().split()) for value in (*values, *canonical)}
+    said |= {NUMBERS[int(form)] for form in list(said) if form.isdecimal() and int(form) < len(NUMBERS)}
+    return frozenset(said | {str(NUMBERS.index(form)) for form in said if form in NUMBERS})
 
 
 def _with(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:

@@ -1,22 +1,9 @@
 """Responses by template (T2G2: Kale and Rastogi 2020): each act becomes a sentence, the sentences become the response.
 
-A folder holds a file of templates for each service, `Hotels_2.tsv`, a template a line, with a tab between its key and
-its text:
-
-    ACT                             GOODBYE, REQ_MORE
-    ACT!!slot                       REQUEST!!city, an act without values
-    ACT!!slot!!@                    OFFER!!name!!@, one value; @@ for two, @@@ for three
-    ACT!!slot!!True                 INFORM!!has_wifi!!True: True, False and dontcare have sentences of their own
-    ACT!!intent                     NOTIFY_SUCCESS!!BookHotel, NOTIFY_FAILURE!!…, OFFER_INTENT!!…
-    INFORM_COUNT!!intent!!count!!@
-
-In the text, each @ stands for a value, in order. The intent is that of the frame's service call; for OFFER_INTENT, the
-one that is offered. Of a repeated key, the last line counts. All that is as in the authors' generator, and so is the
-order of a turn's sentences: SELECT, INFORM_COUNT, NOTIFY_SUCCESS, NOTIFY_FAILURE, INFORM, REQUEST, CONFIRM, then the
-others, each in the order of the acts; a frame that confirms begins with "Please confirm the following details:".
-
-Their generator fails where there is no template or no file for a service. Ours leaves the act out and reports it; where
-nothing that confirms is left, the phrase is left out, too.
+A folder holds a file of templates for each service (docs/formats.md, templates). As in the authors' generator, of a
+repeated key the last line counts, and the sentences of a turn come in the order of `ORDER`, then the others, each in
+the order of the acts; a frame that confirms begins with `CONFIRM`. Their generator fails where there is no template or
+no file for a service. Ours leaves the act out and reports it.
 """
 
 from __future__ import annotations
