@@ -59,7 +59,7 @@ def test_four_questions_and_a_page(whole: demo.Demo) -> None:
         archive = explorer.read(folder / name / explorer.NAME)
         assert archive.responses if name == "grounding" else archive.dialogues
     text = (folder / "report.html").read_text()
-    for question in ("track what the user wants", "user says it otherwise", "schema is worded otherwise",
+    for question in ("track what the user wants", "user says it in other words", "schema is worded differently",
                      "what it was told to say", "true to its document"):  # fmt: skip
         assert question in text
 
@@ -70,7 +70,7 @@ def test_the_lines_tell_the_figures(whole: demo.Demo) -> None:
     jga = {name: results.tracking.score("jga", system=f"{name}:trade").value or 0 for name in demo.TRACKERS}
     assert f"sturdy has the whole state right in {100 * jga['sturdy']:.0f}% of turns" in tracking
     assert "hasty leads" in tracking
-    ned = {name: {s.metric: s.value for s in one.scores} for name, one in results.robust.items()}
+    ned = {one.systems[0]: {s.metric: s.value for s in one.scores} for one in results.robust}
     assert f"{100 * (ned['hasty']['cjga:NED'] or 0):.0f}% of what hasty gets right stays right" in robustness
     assert f"(sturdy {100 * (ned['sturdy']['cjga:NED'] or 0):.0f}%)" in robustness
     boolean = results.responses.score("sgsacc", "kind:boolean", "fluent").value or 0
@@ -91,7 +91,7 @@ def test_pmi_faith_where_its_model_is(whole: demo.Demo) -> None:
         assert whole.left_out == []
     else:
         assert "PMI-Faith" not in whole.found[3]
-        assert whole.left_out == [f"left out: PMI-Faith; to have it: {way}"]
+        assert whole.left_out == [f"left out: PMI-Faith; to get it: {way}"]
 
 
 @pytest.mark.usefixtures("lean")
@@ -107,9 +107,9 @@ def test_lean(fine: Troth, tmp_path: Path) -> None:
     notes = result.err.splitlines()
     assert notes[:5] == [f"{number}/5 {part}" for number, part in enumerate(demo.PARTS, 1)]
     assert notes[5:8] == [
-        'left out: SGSAcc and entailment; to have them: pip install "troth[nli]"',
-        'left out: U-F1; to have it: pip install "troth[text]"',
-        'left out: PMI-Faith; to have it: pip install "troth[neural]" && troth models fetch',
+        'left out: SGSAcc and entailment; to get them: pip install "troth[nli]"',
+        'left out: U-F1; to get it: pip install "troth[text]"',
+        'left out: PMI-Faith; to get it: pip install "troth[neural]" && troth models fetch',
     ]
     assert not (out / "grounding").exists()
     (command,) = (line.removeprefix("try troth ") for line in notes if line.startswith("try troth "))
@@ -157,8 +157,8 @@ def test_a_file_and_a_link_stay(troth: Troth, tmp_path: Path) -> None:
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_text("mine")
     link.symlink_to(tmp_path)
-    told(troth("demo", "--out", str(file)), "exists and is a file (choose another --out)")
-    told(troth("demo", "--out", str(link)), "is a link (choose another --out)")
+    told(troth("demo", "--out", str(file)), "exists and is a file (choose another name)")
+    told(troth("demo", "--out", str(link)), "is a link (choose another name)")
     assert file.read_text() == "mine"
 
 
@@ -192,7 +192,7 @@ def test_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def broken(*_: Any) -> None:
         raise RuntimeError("on the way")
 
-    monkeypatch.setattr(demo._Work, "page", broken)
+    monkeypatch.setattr(demo._Work, "grounding", broken)
     with pytest.raises(RuntimeError, match="on the way"):
         demo.demo(str(tmp_path / "out"))
     assert list(tmp_path.iterdir()) == []

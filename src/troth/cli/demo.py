@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--out",
-    metavar="DIR",
-    default="troth-demo",
-    show_default=True,
-    type=options.FOLDER,
-    help="Folder for the page and the runs.",
-)
+@options.option("--out", "DIR", "Folder for the page and the runs.", type=options.FOLDER, default="troth-demo")
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @options.JSON
 def demo(out: str, open_it: bool, json: bool) -> None:

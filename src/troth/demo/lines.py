@@ -91,9 +91,8 @@ def grounding(found: Result | None) -> str:
     shares = [(system, _labelled(found, [system], names[0])) for system in found.systems]
     people = " and ".join(_percent(sum(label for _, label in pairs) / len(pairs)) for _, pairs in shares)
     if verdict is not None:
-        said = " and ".join(
-            f"{_percent(_value(found.score(verdict.name, system=one)))} of {one}'s" for one, _ in shares
-        )
+        by_metric = [(one, _value(found.score(verdict.name, system=one))) for one in found.systems]
+        said = " and ".join(f"{_percent(share)} of {one}'s" for one, share in by_metric)
         text = f"{TITLES[names[0]]} finds {said} answers supported by their document, people {people}"
     else:
         text = f"people find {people} of {' and '.join(name for name, _ in shares)}'s answers supported"

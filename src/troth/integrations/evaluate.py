@@ -31,8 +31,8 @@ from troth.core.parts import Parts
 from troth.core.records import Grounded, Schema
 from troth.core.score import Score
 from troth.core.signature import signature
+from troth.grounding.graded import document_key
 from troth.grounding.metrics import Models, Unscored, grade, graders
-from troth.grounding.score import document_key
 from troth.integrations.states import Columns, dialogues_of
 from troth.readers import plain
 from troth.responses import bleu, ser

@@ -156,8 +156,10 @@ def _failure(error: UserError) -> BaseException:
 def _change(outcome: GateOutcome) -> str:
     from troth.core.table import signed
 
-    low, difference, high = (signed(one, outcome.scale) for one in (outcome.low, outcome.difference, outcome.high))
-    change = f"{outcome.metric} {difference} ({low} … {high}) over {outcome.dialogues} dialogues"
+    bounds = [signed(one, outcome.scale) for one in (outcome.low, outcome.high) if one is not None]
+    interval = f" ({' … '.join(bounds)})" if bounds else ""
+    difference = signed(outcome.difference, outcome.scale)
+    change = f"{outcome.metric} {difference}{interval} over {outcome.dialogues} dialogues"
     return f"{change}, margin {signed(outcome.margin, outcome.scale).lstrip('+')}"
 
 
