@@ -13,8 +13,8 @@ from troth import demo, readers
 from troth.responses import sgsacc
 gold = str(demo.path("gold"))
 schema = readers.schema(gold + "/schema.json")
-units = [unit for dialogue in readers.gold(gold) for unit in sgsacc.units(dialogue, schema)]
-asked = [sgsacc.question(due, unit.gold, unit.previous) for unit in units for due in unit.due]
+turns = [turn for dialogue in readers.gold(gold) for turn in sgsacc.system_turns(dialogue, schema)]
+asked = [sgsacc.question(due, turn.gold, turn.previous) for turn in turns for due in turn.acts]
 pairs = [(text, told) for one in asked for text in (one.text, one.augmented) for told in one.hypotheses]
 """
 

@@ -11,17 +11,17 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 from training.nli.data import KEPT_OUT, VARIANTS
 from troth import readers
 from troth.core.score import Score
-from troth.meta.wording import Judgement, judge
+from troth.meta.wording import wording
 from troth.models import Nli
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
-from troth.responses.tamper import Kind
+from troth.responses.tamper import KINDS
 from troth.storage.cache import Store
+from troth.storage.result import Result
 
 JUDGES = ("plain", "retry", "gated", "rule")
 WORDINGS = ("original", *VARIANTS)
@@ -43,19 +43,18 @@ def public(nli: Nli, folder: Path) -> dict[str, float]:
     return found
 
 
-def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -> Judgement:
+def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -> Result:
     places = {name: data / "sgd/sgd_x/data" / name / split for name in variants}
-    return judge(
-        list(readers.gold(str(data / "sgd" / split))),
-        readers.schema(str(data / "sgd" / split / "schema.json")),
-        nli,
+    return wording(
+        data / "sgd" / split,
+        nli=nli,
         variants={name: readers.schema(str(place / "schema.json")) for name, place in places.items()},
         turns=turns,
-        train=frozenset(readers.schema(str(data / "sgd/train/schema.json"))),
+        train_schema=data / "sgd/train/schema.json",
     )
 
 
-def tables(found: Judgement) -> Iterator[str]:
+def tables(found: Result) -> Iterator[str]:
     """Headline by wording and judge; then by sort of value, for the original schema and for v5."""
     scores = {(score.system, score.metric, score.group): score for score in found.scores}
 
@@ -67,26 +66,26 @@ def tables(found: Judgement) -> Iterator[str]:
         yield f"\nF1 of true against tampered acts, {group} services\n"
         yield "| schema | " + " | ".join(JUDGES) + " |"
         yield "|---" * (len(JUDGES) + 1) + "|"
-        for wording in WORDINGS:
-            yield f"| {wording} | " + " | ".join(cell(f"{wording}/{one}", "f1", group) for one in JUDGES) + " |"
+        for words in WORDINGS:
+            yield f"| {words} | " + " | ".join(cell(f"{words}/{one}", "f1", group) for one in JUDGES) + " |"
     for side in ("", "unseen/"):
-        for wording in ("original", "v5"):
-            yield f"\nBy sort of value, {wording}, {'unseen' if side else 'all'} services: F1 (false accepts)\n"
+        for words in ("original", "v5"):
+            yield f"\nBy sort of value, {words}, {'unseen' if side else 'all'} services: F1 (false accepts)\n"
             yield "| sort | n | " + " | ".join(JUDGES) + " |"
             yield "|---" * (len(JUDGES) + 2) + "|"
-            for kind in get_args(Kind):
+            for kind in KINDS:
                 group = f"{side}kind:{kind}"
-                any_score = scores.get((f"{wording}/retry", "f1", group))
-                told = [(f"{wording}/{one}", group) for one in JUDGES]
+                any_score = scores.get((f"{words}/retry", "f1", group))
+                told = [(f"{words}/{one}", group) for one in JUDGES]
                 row = [f"{cell(one, 'f1', group)} ({cell(one, 'false_accepts', group)})" for one, group in told]
                 yield f"| {kind} | {any_score.n if any_score else 0} | " + " | ".join(row) + " |"
     yield "\n| schema | precision | recall | valid acts | valid turns |\n|---|---|---|---|---|"
-    for wording in WORDINGS:
+    for words in WORDINGS:
         for one in ("plain", "retry", "gated"):
             row = [
-                cell(f"{wording}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")
+                cell(f"{words}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")
             ]
-            yield f"| {wording}, {one} | " + " | ".join(row) + " |"
+            yield f"| {words}, {one} | " + " | ".join(row) + " |"
 
 
 def main() -> None:
