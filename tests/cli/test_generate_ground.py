@@ -14,8 +14,12 @@ import pytest
 
 from tests.cli.conftest import Troth
 from tests.models.build import WORDS, lm_folder
+from troth.core.progress import within
 from troth.core.records import Grounded
-from troth.grounding import generate as decode
+from troth.grounding.generate import GenerateSettings, contexts
+from troth.grounding.metrics import Models
+from troth.grounding.settings import Setting
+from troth.grounding.sweep import GRAMMAR, RELEVANCE, SweepSettings, sweep
 from troth.models.batches import Room
 
 ITEMS = [
@@ -44,16 +48,16 @@ def rows(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses of words, other ones for each context and setting: what a model of random weights says scores 0."""
-    from troth.grounding.generator import Response
+    from troth.grounding.generator import GeneratedResponse
 
     def said(self: Any, contexts: Any, setting: Any) -> list[bytes]:
         made = []
         for context in contexts:
             draw = random.Random(repr((context, setting.alpha, setting.top_p)))
-            made.append(msgspec.msgpack.encode(Response(" ".join(draw.sample(WORDS, 5)), 5, 0)))
+            made.append(msgspec.msgpack.encode(GeneratedResponse(" ".join(draw.sample(WORDS, 5)), 5, 0)))
         return made
 
-    monkeypatch.setattr("troth.grounding.generator.Responder._made", said)
+    monkeypatch.setattr("troth.grounding.generator.Responder._encoded", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")
@@ -70,8 +74,8 @@ def test_responses_for_troth_ground(troth: Troth, model: str, data: str, tmp_pat
     assert found[0]["source"] == "a"
     assert found[0]["meta"]["recipe"].endswith("|prompt:plain|first:word|decode:greedy|alpha:0.25|p:0.6|max:6")
     lines = made.out.splitlines()
-    assert lines[0].split() == ["metric", "mean"]
-    assert [line.split()[0] for line in lines[1:]] == ["pmi_faith", "nli"]
+    assert lines[0].split() == ["metric", "out"]
+    assert [line.split()[0] for line in lines[1:3]] == ["pmi_faith", "nli"]
     assert "3 responses of" in made.err
     assert "GENERATE|model:tiny-lm@" in made.err
     again = troth("ground", str(out), "--metrics", "pmi_faith", "--lm", "fake", "--json")
@@ -137,14 +141,14 @@ def test_what_is_drawn_does_not_move_the_intervals(troth: Troth, model: str, tmp
 def test_models_that_hide_their_probabilities(troth: Troth, name: str, data: str, tmp_path: Path) -> None:
     made = troth("generate", "ground", data, "--model", name, "--out", str(tmp_path / "o.jsonl"), *COMMON)
     assert made.code == 2
-    assert "gives no access to its probabilities" in made.err
+    assert f"'{name}' gives no model for transformers" in made.err
 
 
 def test_no_template_for_conversations(troth: Troth, model: str, data: str, tmp_path: Path) -> None:
     made = troth(
         "generate", "ground", data, "--model", model, "--prompt", "chat", "--out", str(tmp_path / "o.jsonl"), *COMMON
     )
-    assert "has no template for conversations (--prompt plain)" in made.err
+    assert "has no template for conversations (use the plain prompt)" in made.err
     assert not (tmp_path / "o.jsonl").exists()
 
 
@@ -194,16 +198,12 @@ def test_a_killed_run_goes_on(
 
 
 def test_the_document_gives_way(model: str, tmp_path: Path) -> None:
-    from troth.grounding.generator import Responder
-    from troth.grounding.pmi_decode import Setting
-
-    made = decode.responder(model, cache=None)
-    assert isinstance(made, Responder)
+    made = GenerateSettings(model, cache=None).responder()
     long = Grounded("1", "the room is nice " * 30, "", ("monday",))
     context = made.context(long, 6)
     assert context.dropped > 0
     assert len(context.prompt.given) == 58
-    tokenizer, _, _ = made._model()
+    tokenizer, _, _ = made.loaded
     assert tokenizer.decode(context.prompt.given).endswith("monday.\nAgent:")
     assert tokenizer.decode(context.prompt.alone) == "monday.\nAgent:"
     (one,) = made.responses([long], Setting(max_tokens=6))
@@ -228,7 +228,7 @@ def test_table_5(troth: Troth, model: str, data: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.code == 0, made.err
     heads = [line.split("  ")[0] for line in made.out.splitlines() if "α 0 " in line]
-    names = ["pmi_faith", "nli", decode.RELEVANCE, decode.GRAMMAR]
+    names = ["pmi_faith", "nli", RELEVANCE, GRAMMAR]
     assert heads == [f"{name}, n 3" for name in (*names, "pmi_faith, normalised")]
     assert "SWEEP|model:tiny-lm@" in made.err
     drawn = json.loads(chart.read_text())
@@ -285,22 +285,15 @@ def test_the_order_of_metrics_moves_nothing(troth: Troth, model: str, data: str)
 
 def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
     """Also where some of it exists already."""
-    from troth.grounding.metrics import Models
-    from troth.grounding.pmi_decode import Setting
-
-    made = decode.responder(model, cache=None)
-    made.responses(decode.load(data).items[:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
-    steps: list[tuple[int, int]] = []
-    decode.sweep(
-        data,
-        made,
-        Setting(max_tokens=3),
-        alphas=(0.0, 0.5, 1.0),
-        ps=(1.0,),
-        metrics=["u_f1"],
+    made = GenerateSettings(model, cache=None).responder()
+    settings = SweepSettings(
+        model=made, setting=Setting(max_tokens=3), alphas=(0.0, 0.5, 1.0), ps=(1.0,), metrics="u_f1",
         models=Models(cache=None),
-        progress=lambda done, total: steps.append((done, total)),
-    )
+    )  # fmt: skip
+    made.responses(contexts(data, settings).items[:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
+    steps: list[tuple[int, int]] = []
+    with within(lambda what, done, total: steps.append((done, total)) if what == "generating" else None):
+        sweep(data, settings)
     assert len({total for _, total in steps}) == 1
     assert [done for done, _ in steps] == sorted({done for done, _ in steps})
     assert steps[-1][0] == steps[-1][1]
@@ -334,7 +327,7 @@ def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, mo
     assert "(n" not in second
     told = made.err.splitlines()
     assert "α 0.5, p 0.6: u_f1: 1 of 3 not scored: the response is empty" in told
-    assert f"all α and p: {decode.RELEVANCE}: 1 of 3 not scored: the data has no response" in told
+    assert f"all α and p: {RELEVANCE}: 1 of 3 not scored: the data has no response" in told
     assert "1 contexts have no document, and were left out" in told
     assert sum("not scored" in line for line in told) == 2
 
@@ -357,7 +350,7 @@ def test_long_contexts_are_told_by_a_sweep(troth: Troth, model: str, tmp_path: P
 def test_a_sweep_without_metrics_has_relevance(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0,0.5", "--ps", "0.6", "--metrics", "none")
     found = swept(troth, model, data, *grid)
-    assert [set(one["means"]) for one in found["cells"]] == [{decode.RELEVANCE}] * 2
+    assert [set(one["means"]) for one in found["cells"]] == [{RELEVANCE}] * 2
     made = troth("generate", "sweep", data, "--model", model, *grid, "--pick", *COMMON)
     assert made.code == 2
     assert "--pick needs a metric of faithfulness" in made.err
@@ -387,7 +380,7 @@ def checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, checkers: str) -> None:
     found = swept(troth, model, data, "--alphas", "0", "--ps", "1", "--grammar", f"{checkers}:right")
-    assert found["cells"][0]["means"][decode.GRAMMAR] == 0
+    assert found["cells"][0]["means"][GRAMMAR] == 0
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 
 from tests.cli.conftest import Troth
 from troth.cli import words
-from troth.core.records import Grounded
-from troth.grounding.pmi import Word
-from troth.grounding.words import Explained, explained, least
+from troth.grounding.words import Word, WordByWord, least_supported, word_by_word
 from troth.models.fake import FakeLm
+from troth.storage.explorer import ResponseView
 
 GROUNDS = "Crayola makes chalk in Easton."
 ROWS = [
@@ -65,7 +64,7 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    row = Explained(
+    row = WordByWord(
         "s", "a[red]", 0.5, (Word("[bold]", 0.0, 2.0, "supported"), Word("x\x1b[2J", -3.0, 0.0, "unsupported"))
     )
     words.draw([row])
@@ -77,22 +76,22 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_the_least_supported_come_first() -> None:
     rows = [
-        Explained("s", "a", 1.0, ()),
-        Explained("s", "b", None, (), "no"),
-        Explained("s", "c", -1.0, ()),
-        Explained("s", "d", 0.0, ()),
+        WordByWord("s", "a", 1.0, ()),
+        WordByWord("s", "b", None, (), "no"),
+        WordByWord("s", "c", -1.0, ()),
+        WordByWord("s", "d", 0.0, ()),
     ]
-    assert [row.id for row in least(rows, 2)] == ["c", "d"]
+    assert [row.id for row in least_supported(rows, 2)] == ["c", "d"]
 
 
 def test_in_the_order_of_the_items() -> None:
-    items = [Grounded("1", "d", " "), Grounded("2", "a d", "a d"), Grounded("3", "", "x"), Grounded("4", "d", "d")]
-    found = explained({"a": items[:2], "b": items[2:]}, FakeLm())
+    texts = [("a", "1", "d", " "), ("a", "2", "a d", "a d"), ("b", "3", "", "x"), ("b", "4", "d", "d")]
+    found = word_by_word([ResponseView(*text) for text in texts], FakeLm())
     assert [(row.system, row.id, len(row.words)) for row in found] == [
         ("a", "1", 0), ("a", "2", 2), ("b", "3", 0), ("b", "4", 1),
     ]  # fmt: skip
 
 
 def test_several_systems_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    words.draw([Explained("old", "7", 0.5, ()), Explained("new", "7", 0.25, ())])
+    words.draw([WordByWord("old", "7", 0.5, ()), WordByWord("new", "7", 0.25, ())])
     assert "old 7: pmi_faith 0.500" in capsys.readouterr().out

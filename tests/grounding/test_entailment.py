@@ -94,7 +94,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (1, 7, 50):
         monkeypatch.setattr(entailment, "PAIRS", size)
         seen: list[tuple[str, int, int]] = []
-        with within(lambda *step, seen=seen: seen.append(step)):  # type: ignore[misc]
+        with within(lambda *step, seen=seen: seen.append(step)):
             assert SentenceEntailment(FakeNli()).score(items) == whole
         assert [done for _, done, _ in seen] == sorted({done for _, done, _ in seen})
         assert seen[-1][1] == seen[-1][2]

@@ -71,7 +71,7 @@ def test_what_holds_for_every_metric() -> None:
         assert grader.metric == METRICS.load(grader.metric.name)
         assert identity(grader.metric, grader.recipe).startswith(grader.metric.name.upper() + "|")
         seen: list[tuple[str, int, int]] = []
-        with within(lambda *step, seen=seen: seen.append(step)):  # type: ignore[misc]
+        with within(lambda *step, seen=seen: seen.append(step)):
             values = grade(grader, items)
         assert all(isinstance(value, float) for value in values)
         assert seen[-1][1] == seen[-1][2] > 0

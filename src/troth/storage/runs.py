@@ -146,6 +146,8 @@ def _completed(run: Run) -> Run:
         derived = next(filter(None, (re.fullmatch(form, score.metric) for form in _FAMILIES)), None)
         of, variant = (derived["of"], derived["variant"]) if derived else ("", "")
         metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale, of=of, variant=variant)
+        if run.command == "meta eval" and of == "auroc":  # its rows are of the metric itself
+            metrics[variant] = Metric(variant, variant, scale="number")
     scores = [
         msgspec.structs.replace(s, scale=metrics[s.metric].scale, better=metrics[s.metric].better) for s in run.scores
     ]
