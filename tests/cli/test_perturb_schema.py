@@ -122,10 +122,20 @@ def swapped(services: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say where variants come from (--from SGDX for published ones, or --make to make some)"),
-        (("--from", "SGDX", "--make", "corrupt"), "say where variants come from"),
-        (("--from", "SGDX", "--count", "2"), "--count, --engine and --paraphrases are for --make"),
-        (("--make", "corrupt", "--variants", "v1"), "--variants are those of --from"),
+        ((), "say where variants come from (--from FOLDER for published variants, or --make NAME to make some)"),
+        (("--count", "2"), "say where variants come from"),
+        (("--from", "SGDX", "--count", "2"), "say where variants come from"),
+        (
+            ("--from", "SGDX", "--make", "corrupt"),
+            "--from is no option of 'corrupt' (its options: --count, --stop-words",
+        ),
+        (("--make", "corrupt", "--variants", "v1"), "--variants is no option of 'corrupt'"),
+        (("--make", "corupt"), "no schema generator is called 'corupt' (did you mean 'corrupt'?)"),
+        (("--make", "corrupt", "--rate", "2"), "corrupt.rate: Expected `float` <= 1.0"),
+        (("--make", "corrupt", "--count", "0"), "corrupt.count: Expected `int` >= 1"),
+        (("--make", "corrupt", "--count", "many"), "corrupt.count: Expected `int | null`, got `str`"),
+        (("--make", "corrupt", "--stop-words", "none"), "corrupt.stop: Invalid enum value 'none'"),
+        (("--variants", "v1"), "no folder with published variants is named"),
         (("--make", "compose"), "nothing to compose variants from"),
         (("--make", "compose", "--paraphrases", "no.json"), "no.json: no such file or folder"),
         (("--from", "nowhere"), "nowhere: no such file or folder"),
@@ -184,7 +194,7 @@ def test_out_is_not_overwritten_and_a_schema_is_needed(troth: Troth, tmp_path: P
     lone = tmp_path / "dialogues_001.json"
     lone.write_bytes((Path(GOLD) / "dialogues_001.json").read_bytes())
     result = troth("perturb", "schema", str(lone), str(tmp_path / "out"), "--make", "corrupt")
-    assert "no schema.json beside the dialogues (name it with --schema)" in result.err
+    assert "no schema.json beside the dialogues (name the schema file)" in result.err
     result = troth("perturb", "schema", str(lone), str(tmp_path / "out"), "--make", "corrupt", "--schema", SCHEMA)
     assert result.code == 0, result.err
 
@@ -195,4 +205,4 @@ def test_stats_without_sacrebleu(fine: Troth, tmp_path: Path, monkeypatch: pytes
     sgdx = variants(tmp_path / "sgdx")
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     result = fine("perturb", "stats", SCHEMA, *(str(sgdx / "data" / f"v{i}") for i in (1, 2)))
-    assert 'not told: sacrebleu is not installed: pip install "troth[text]"' in result.err
+    assert 'not computed: sacrebleu is not installed: pip install "troth[text]"' in result.err

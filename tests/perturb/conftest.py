@@ -12,20 +12,18 @@ import pytest
 
 from troth import demo, readers
 from troth.core.records import Act, Dialogue, Frame, Schema, Span, State, Turn
-from troth.perturb import Changed, Inventory, apply, inventory
+from troth.perturb.users import FAMILIES, Inventory, Twin, apply, inventory
 
 
 class Corpus(NamedTuple):
     dialogues: list[Dialogue]
     known: Inventory
 
-    def perturbed(self, family: str, *, seed: int = 0, **options: Any) -> list[Changed]:
+    def perturbed(self, family: str, *, seed: int = 0, **options: Any) -> list[Twin]:
         """Every dialogue perturbed by one family; the input must stay as it was."""
-        from troth.perturb import FAMILIES
-
-        chosen = FAMILIES.load(family).Options(**options)
+        chosen = FAMILIES.load(family)(**options)
         before = msgspec.json.encode(self.dialogues)
-        made = [apply(dialogue, family, seed=seed, known=self.known, options=chosen) for dialogue in self.dialogues]
+        made = [apply(chosen, dialogue, self.known, seed=seed) for dialogue in self.dialogues]
         assert msgspec.json.encode(self.dialogues) == before
         return made
 

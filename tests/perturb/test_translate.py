@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from troth.core.errors import UserError
-from troth.perturb.translate import Apertium, Marian, Translate
+from troth.perturb.translate import Apertium, Marian, TranslationParaphraser
 from troth.perturb.users import guard
-from troth.perturb.users.engine import Request
-from troth.perturb.users.guard import Kept
+from troth.perturb.users.engines import Rewrite
+from troth.perturb.users.guard import Stretch
 
 
 class Upside:
@@ -26,20 +26,20 @@ class Upside:
         return [" ".join(reversed(text.split())) for text in texts]
 
 
-def request(text: str, *values: str, seed: int = 0) -> Request:
-    kept = tuple(Kept(text.index(value), text.index(value) + len(value), guard.VALUE) for value in values)
-    return Request(text, kept, seed)
+def request(text: str, *values: str, seed: int = 0) -> Rewrite:
+    kept = tuple(Stretch(text.index(value), text.index(value) + len(value), guard.VALUE) for value in values)
+    return Rewrite(text, kept, seed)
 
 
 def test_values_are_veiled_on_the_way() -> None:
     asked = request("a hotel in San Jose for 2 nights", "San Jose", "2")
-    assert Translate([Upside()]).rewrite([asked]) == ["nights 2 for San Jose in hotel a"]
+    assert TranslationParaphraser([Upside()]).rewrite([asked]) == ["nights 2 for San Jose in hotel a"]
 
 
 def test_many_values() -> None:
     values = [f"Value{number}" for number in range(30)]
     asked = request(" ".join(values), *values)
-    assert Translate([Upside()]).rewrite([asked]) == [" ".join(reversed(values))]
+    assert TranslationParaphraser([Upside()]).rewrite([asked]) == [" ".join(reversed(values))]
 
 
 def test_words_left_over_from_the_other_language_are_marked() -> None:
@@ -48,7 +48,7 @@ def test_words_left_over_from_the_other_language_are_marked() -> None:
             return ["*Quan does *Xqa leave, *Bob?"] * len(texts)
 
     asked = request("When does the Comet leave, Bob?", "the Comet")
-    assert Translate([Left()]).rewrite([asked]) == ["*Quan does the Comet leave, Bob?"]
+    assert TranslationParaphraser([Left()]).rewrite([asked]) == ["*Quan does the Comet leave, Bob?"]
 
 
 def test_the_seed_picks_the_pivot() -> None:
@@ -56,7 +56,7 @@ def test_the_seed_picks_the_pivot() -> None:
         def there_and_back(self, texts: Sequence[str]) -> list[str]:
             return [text + " indeed" for text in texts]
 
-    engine = Translate([Upside(), Shout()])
+    engine = TranslationParaphraser([Upside(), Shout()])
     assert engine.varies
     assert engine.rewrite([request("a b", seed=3), request("a b", seed=4)]) == ["a b indeed", "b a"]
 
@@ -70,8 +70,8 @@ def test_apertium(pair: str) -> None:
     except UserError as error:
         pytest.skip(str(error))
     asked = [request("I want a room in Port Linnet for 2 nights.", "Port Linnet", "2"), request("Thanks, that is all.")]
-    first = Translate([translator]).rewrite(asked)
-    assert first == Translate([translator]).rewrite(asked)
+    first = TranslationParaphraser([translator]).rewrite(asked)
+    assert first == TranslationParaphraser([translator]).rewrite(asked)
     assert "Port Linnet" in str(first[0])
     assert "2 nights" in str(first[0])
 

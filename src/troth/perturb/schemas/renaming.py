@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, State, Turn
+from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Turn
 from troth.readers.decode import where
 
 INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
@@ -241,10 +241,11 @@ def _renamed(frame: Frame, names: ServiceNames) -> Frame:
     changed: dict[str, Any] = {"service": names.service}
     if frame.state is not None:
         intent, requested = frame.state.active_intent, frame.state.requested_slots
-        changed["state"] = State(
-            None if intent is None else names.intent(intent),
-            None if requested is None else tuple(names.slot(slot) for slot in requested),
-            names.known_keys(frame.state.slot_values),
+        changed["state"] = msgspec.structs.replace(
+            frame.state,
+            active_intent=None if intent is None else names.intent(intent),
+            requested_slots=None if requested is None else tuple(names.slot(slot) for slot in requested),
+            slot_values=names.known_keys(frame.state.slot_values),
         )
     if frame.spans:
         changed["spans"] = tuple(msgspec.structs.replace(span, slot=names.slot(span.slot)) for span in frame.spans)

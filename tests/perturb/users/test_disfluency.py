@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.perturb import conftest
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
 from troth.core.records import Dialogue
-from troth.perturb import apply
-from troth.perturb.users.disfluency import Options
+from troth.perturb.users import apply
+from troth.perturb.users.disfluency import Disfluency
 
 
 def unchanged_but_for_text(before: Dialogue, after: Dialogue) -> None:
@@ -62,9 +62,9 @@ def test_rates_are_kept(sgd: Corpus) -> None:
     made = sgd.perturbed("disfluency")
     total = {key: sum(m.figures[key] for m in made) for key in made[0].figures}
     for kind in ("fillers", "repetitions", "restarts"):
-        assert total[kind] / total["words"] == pytest.approx(getattr(Options(), kind), rel=0.15)
+        assert total[kind] / total["words"] == pytest.approx(getattr(Disfluency(), kind), rel=0.15)
     tell = sum(any(f.spans for f in turn.frames) for d in sgd.dialogues for turn in d.turns if turn.speaker == "USER")
-    assert total["repairs"] / tell == pytest.approx(Options().repairs, rel=0.1)
+    assert total["repairs"] / tell == pytest.approx(Disfluency().repairs, rel=0.1)
 
 
 def test_nothing_at_rate_zero(bundled: Corpus) -> None:
@@ -77,10 +77,10 @@ def test_a_repair_says_a_wrong_value_first_and_the_right_one_last(make: Make) ->
     others = [make((f"Play {name}.", {"song": name}), name=name) for name in ("Hurt", "Hello", "Limbo Song", "Creep")]
     before = make(("I want to hear Limbo now.", {"song": "Limbo"}))
     known = corpus_of([before, *others]).known
-    options = Options(fillers=0, repetitions=0, restarts=0, repairs=1)
+    options = Disfluency(fillers=0, repetitions=0, restarts=0, repairs=1)
     seen = set()
     for seed in range(40):
-        made = apply(before, "disfluency", seed=seed, known=known, options=options)
+        made = apply(options, before, known, seed=seed)
         text = made.dialogue.turns[0].text
         found = re.fullmatch(r"I want to hear (\w+), (.+) Limbo now\.", text)
         assert found, text
@@ -92,8 +92,8 @@ def test_a_repair_says_a_wrong_value_first_and_the_right_one_last(make: Make) ->
 
 def test_no_repair_without_another_value(make: Make) -> None:
     before = make(("I want to hear Limbo now.", {"song": "Limbo"}))
-    options = Options(fillers=0, repetitions=0, restarts=0, repairs=1)
-    made = apply(before, "disfluency", seed=0, known=corpus_of([before]).known, options=options)
+    options = Disfluency(fillers=0, repetitions=0, restarts=0, repairs=1)
+    made = apply(options, before, corpus_of([before]).known)
     assert made.dialogue == before
     assert made.refused == {"no other value of the slot is known": 1}
 
@@ -104,8 +104,8 @@ def test_no_repair_without_another_value(make: Make) -> None:
 )
 def test_style_of_the_text_is_kept(make: Make, text: str, mark: str | None) -> None:
     before = make((text, {}))
-    options = Options(fillers=1.0, repetitions=0, restarts=0, repairs=0)
-    made = apply(before, "disfluency", seed=1, known=corpus_of([before]).known, options=options)
+    options = Disfluency(fillers=1.0, repetitions=0, restarts=0, repairs=0)
+    made = apply(options, before, corpus_of([before]).known, seed=1)
     new = made.dialogue.turns[0].text
     assert made.figures["fillers"] >= 5
     assert ("," in new) == (mark is not None)
@@ -117,7 +117,7 @@ def test_style_of_the_text_is_kept(make: Make, text: str, mark: str | None) -> N
 @given(st.text(alphabet=st.sampled_from("ab I.,?'é\t\n"), min_size=1, max_size=40), st.integers(0, 9))
 def test_any_text_keeps_its_words(text: str, seed: int) -> None:
     before = conftest.dialogue((text, {}))
-    made = apply(before, "disfluency", seed=seed, known=corpus_of([before]).known, options=Options(scale=12.0)).dialogue
+    made = apply(Disfluency(scale=12.0), before, corpus_of([before]).known, seed=seed).dialogue
     assert is_subsequence(text.lower().split(), re.sub(r"(?<=\w),", "", made.turns[0].text.lower()).split()) or (
         is_subsequence(words(text), words(made.turns[0].text))
     )
@@ -131,4 +131,4 @@ def test_seed_decides(bundled: Corpus) -> None:
 
 def test_rates_must_be_rates() -> None:
     with pytest.raises(ValueError, match="fillers"):
-        Options(fillers=-0.1)
+        Disfluency(fillers=-0.1)

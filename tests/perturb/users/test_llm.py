@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from troth import perturb
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Frame, Span, Turn
 from troth.models import client
-from troth.perturb import Changed, Inventory
-from troth.perturb.users.engine import Failed, Request
-from troth.perturb.users.guard import VALUE, Kept
-from troth.perturb.users.llm import Endpoint
-from troth.perturb.users.paraphrase import Options
+from troth.perturb.users import Inventory, Twin, apply
+from troth.perturb.users.engines import Failed, Rewrite
+from troth.perturb.users.guard import VALUE, Stretch
+from troth.perturb.users.llm import LlmParaphraser, engine
+from troth.perturb.users.paraphrase import Paraphrase
 
 Reply = tuple[int, bytes]
 
@@ -83,12 +82,12 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     thread.join()
 
 
-def endpoint(stub: Stub, **other: Any) -> Endpoint:
-    given = {"timeout": 5.0, "parallel": 2, "cache": None, "temperature": 0.5, "key_variable": "STUB_KEY"}
-    return Endpoint(url=stub.url, model="m", **{**given, **other})
+def endpoint(stub: Stub, **other: Any) -> LlmParaphraser:
+    given = {"timeout": 5.0, "parallel": 2, "temperature": 0.5, "key_variable": "STUB_KEY"}
+    return engine(Paraphrase(url=stub.url, model="m", **{**given, **other}))
 
 
-ASKED = Request("I want a room in Paris.", (Kept(17, 22, VALUE),), 7)
+ASKED = Rewrite("I want a room in Paris.", (Stretch(17, 22, VALUE),), 7)
 
 
 def test_success(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,9 +141,7 @@ def test_timeout(stub: Stub) -> None:
 
 
 def test_nobody_there(stub: Stub) -> None:
-    gone = Endpoint(
-        url="http://127.0.0.1:9/v1", model="m", key_variable="K", temperature=0.0, timeout=1.0, parallel=1, cache=None
-    )
+    gone = engine(Paraphrase(url="http://127.0.0.1:9/v1", model="m", timeout=1.0, parallel=1))
     with pytest.raises(UserError, match="no connection"):
         gone.rewrite([ASKED])
     gone.client.reached = True  # it was there before: a turn is lost, not the run
@@ -159,7 +156,7 @@ def test_a_wrong_key_is_the_users_to_mend(stub: Stub) -> None:
 
 def test_no_web_address() -> None:
     with pytest.raises(UserError, match="web address"):
-        Endpoint(url="file:///etc", model="m", key_variable="K", temperature=0, timeout=1, parallel=1, cache=None)
+        engine(Paraphrase(url="file:///etc", model="m"))
 
 
 def test_the_cache_goes_on_after_a_kill(stub: Stub, tmp_path: Path) -> None:
@@ -169,7 +166,7 @@ def test_the_cache_goes_on_after_a_kill(stub: Stub, tmp_path: Path) -> None:
     with cache.open("ab") as file:
         file.write(b'\n{"key": "torn')  # killed in the middle of a line
     again = endpoint(stub, cache=str(cache))
-    other = Request("And now?", (), 7)
+    other = Rewrite("And now?", (), 7)
     assert again.rewrite([ASKED, other]) == ["A room in Paris."] * 2
     assert len(stub.asked) == 2, "the first was known"
     assert endpoint(stub, cache=str(cache)).rewrite([ASKED, other]) == ["A room in Paris."] * 2
@@ -191,11 +188,11 @@ def test_as_a_family(stub: Stub) -> None:
         Turn("USER", "Two nights."),
         Turn("USER", "Thanks."),
     )
-    options = Options(engine="llm", url=stub.url, model="m", timeout=5.0, tries=1)
+    options = Paraphrase(engine="llm", url=stub.url, model="m", timeout=5.0, tries=1)
     known = Inventory({}, frozenset(), frozenset())
 
-    def run(seed: int) -> Changed:
-        return perturb.apply(Dialogue("1", turns), "paraphrase", seed=seed, known=known, options=options)
+    def run(seed: int) -> Twin:
+        return apply(options, Dialogue("1", turns), known, seed=seed)
 
     after = run(1)
     new = after.dialogue.turns[0]
@@ -210,7 +207,4 @@ def test_as_a_family(stub: Stub) -> None:
 
 def test_it_needs_an_endpoint() -> None:
     with pytest.raises(UserError, match="url and model"):
-        perturb.apply(
-            Dialogue("1", (Turn("USER", "Hi"),)), "paraphrase", seed=0,
-            known=Inventory({}, frozenset(), frozenset()), options=Options(engine="llm"),
-        )  # fmt: skip
+        apply(Paraphrase(engine="llm"), Dialogue("1", (Turn("USER", "Hi"),)), Inventory({}, frozenset(), frozenset()))

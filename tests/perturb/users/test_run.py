@@ -1,4 +1,4 @@
-"""`troth perturb dialogue` and `perturb_dialogues`: the same bytes however they are made, and nothing half done."""
+"""`troth.perturb` and `troth perturb dialogue`: the same bytes however they are made, and nothing half done."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tests.cli.conftest import Result, Troth, fine, troth  # noqa: F401 (fixture
 from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Dialogue
-from troth.perturb import apply, inventory
-from troth.perturb.corpus import perturb_dialogues
-from troth.perturb.users import disfluency, entities
+from troth.perturb.users import apply, inventory
+from troth.perturb.users.disfluency import Disfluency
+from troth.perturb.users.entities import Entities
+from troth.perturb.users.run import perturb
 from troth.tracking.check import check
 
 FAMILIES = ("disfluency", "entities", "format")
@@ -49,7 +50,7 @@ def findings(path: str) -> Counter[str]:
 def test_same_seed_same_bytes_on_any_number_of_workers(sgd_files: str, tmp_path: Path) -> None:
     made = {}
     for name, seed, workers in (("one", 5, 1), ("two", 5, 2), ("four", 5, 4), ("other", 6, 1)):
-        perturb_dialogues(sgd_files, str(tmp_path / name), FAMILIES, seed=seed, workers=workers)
+        perturb(sgd_files, tmp_path / name, with_=FAMILIES, seed=seed, workers=workers)
         made[name] = content(tmp_path / name)
     assert made["one"] == made["two"] == made["four"]
     for file in ("dialogues_001.json", "dialogues_007.json", "dialogues_012.json"):
@@ -62,7 +63,7 @@ def test_order_of_dialogues_moves_nothing(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "dialogues.json").write_text(json.dumps(listed))
         shutil.copy(Path(GOLD) / "schema.json", tmp_path / name)
-        perturb_dialogues(str(tmp_path / name), str(tmp_path / f"{name}-out"), FAMILIES, seed=1)
+        perturb(tmp_path / name, tmp_path / f"{name}-out", with_=FAMILIES, seed=1)
     forth, back = (json.loads((tmp_path / name / "dialogues.json").read_bytes()) for name in ("forth-out", "back-out"))
     assert forth == back[::-1]
     assert len(forth) == len(documents)
@@ -70,8 +71,8 @@ def test_order_of_dialogues_moves_nothing(tmp_path: Path) -> None:
 
 def test_families_draw_apart(tmp_path: Path) -> None:
     """What one family draws does not depend on who else is at work."""
-    perturb_dialogues(GOLD, str(tmp_path / "both"), ["disfluency", "format"], seed=1)
-    perturb_dialogues(GOLD, str(tmp_path / "one"), ["disfluency"], seed=1)
+    perturb(GOLD, tmp_path / "both", with_=["disfluency", "format"], seed=1)
+    perturb(GOLD, tmp_path / "one", with_="disfluency", seed=1)
     records = [json.loads((tmp_path / name / "perturbation.json").read_bytes()) for name in ("both", "one")]
     assert records[0]["families"][0] == records[1]["families"][0]
 
@@ -80,7 +81,7 @@ def test_families_draw_apart(tmp_path: Path) -> None:
 
 
 def test_perturbed_sgd_passes_the_check(sgd_files: str, tmp_path: Path) -> None:
-    perturb_dialogues(sgd_files, str(tmp_path / "out"), FAMILIES)
+    perturb(sgd_files, tmp_path / "out", with_=FAMILIES)
     before, after = findings(sgd_files), findings(str(tmp_path / "out"))
     assert not after - before
     assert [s.value for s in check(str(tmp_path / "out")).ceiling] == [s.value for s in check(sgd_files).ceiling]
@@ -97,7 +98,7 @@ def test_only_what_is_perturbed_differs(sgd_files: str, tmp_path: Path) -> None:
         keep = ("service", "slot", "act", "speaker", "dialogue_id", "active_intent", "method")
         return value if key in keep else type(value).__name__
 
-    perturb_dialogues(sgd_files, str(tmp_path / "out"), ["disfluency", "entities"])
+    perturb(sgd_files, tmp_path / "out", with_="disfluency,entities")
     for file in sorted(Path(sgd_files).glob("dialogues_*")):
         before, after = (json.loads(path.read_bytes()) for path in (file, tmp_path / "out" / file.name))
         assert shape(before) == shape(after)
@@ -105,8 +106,7 @@ def test_only_what_is_perturbed_differs(sgd_files: str, tmp_path: Path) -> None:
 
 
 def test_nothing_drawn_nothing_changed(sgd_files: str, tmp_path: Path) -> None:
-    options = {"disfluency": disfluency.Options(scale=0)}
-    perturb_dialogues(sgd_files, str(tmp_path / "out"), ["disfluency"], options=options)
+    perturb(sgd_files, tmp_path / "out", with_=Disfluency(scale=0))
     for file in Path(sgd_files).iterdir():
         assert (tmp_path / "out" / file.name).read_bytes().strip() == file.read_bytes().strip()
 
@@ -126,8 +126,8 @@ def test_keys_of_ones_own_are_kept(tmp_path: Path, by_id: bool) -> None:
     source.mkdir()
     (source / "d.json").write_text(json.dumps({d["dialogue_id"]: d for d in listed} if by_id else listed))
     plain, noted = tmp_path / "plain", tmp_path / "noted"
-    perturb_dialogues(str(source), str(noted), ["disfluency", "entities"], schema=f"{GOLD}/schema.json")
-    perturb_dialogues(GOLD, str(plain), ["disfluency", "entities"])
+    perturb(source, noted, with_=["disfluency", "entities"], schema=f"{GOLD}/schema.json")
+    perturb(GOLD, plain, with_=["disfluency", "entities"])
     made = json.loads((noted / "d.json").read_bytes())
     assert isinstance(made, dict) == by_id
     made = list(made.values()) if by_id else made
@@ -142,13 +142,7 @@ def test_keys_of_ones_own_are_kept(tmp_path: Path, by_id: bool) -> None:
 
 
 def test_the_record_says_what_was_done(tmp_path: Path) -> None:
-    record = perturb_dialogues(
-        GOLD,
-        str(tmp_path / "out"),
-        ["entities", "disfluency"],
-        seed=3,
-        options={"entities": entities.Options(names=("Ely",) * 200)},
-    )
+    record = perturb(GOLD, tmp_path / "out", with_=[Entities(names=("Ely",) * 200), "disfluency"], seed=3)
     written = json.loads((tmp_path / "out/perturbation.json").read_bytes())
     assert (written["source"], written["seed"], written["dialogues"]) == (GOLD, 3, 22)
     assert [family["family"] for family in written["families"]] == ["entities", "disfluency"]
@@ -161,17 +155,16 @@ def test_the_record_says_what_was_done(tmp_path: Path) -> None:
 # -- other formats -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("to", ["jsonl", "sgd"])
-def test_multiwoz_is_written_as_something_else(shared: Path, tmp_path: Path, to: str) -> None:
+@pytest.mark.parametrize("to", [None, "jsonl", "sgd"])
+def test_multiwoz_is_written_as_it_was_or_in_another_format(shared: Path, tmp_path: Path, to: str | None) -> None:
     source = str(shared / "data/multiwoz/test.json.zip")
-    perturb_dialogues(source, str(tmp_path / "out"), ["entities"], to=to)
+    perturb(source, tmp_path / "out", with_="entities", to=to)
     made = {dialogue.id: dialogue for dialogue in readers.gold(str(tmp_path / "out"))}
     before = {dialogue.id: dialogue for dialogue in readers.gold(source)}
     assert made.keys() == before.keys()
     changed = sum(states(made[name]) != states(dialogue) for name, dialogue in before.items())
     assert changed > 600
-    with pytest.raises(UserError, match="--to sgd"):
-        perturb_dialogues(source, str(tmp_path / "other"), ["entities"])
+    assert readers.detect(str(tmp_path / "out")) == (to or "multiwoz")
 
 
 def states(dialogue: Dialogue) -> list[Any]:
@@ -192,7 +185,7 @@ def test_checkdst_stays_checkdst(tmp_path: Path) -> None:
         },
     ]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    perturb_dialogues(str(tmp_path / "in.jsonl"), str(tmp_path / "out"), ["entities"])
+    perturb(tmp_path / "in.jsonl", tmp_path / "out", with_="entities")
     made = [json.loads(line) for line in (tmp_path / "out/dialogues.jsonl").read_text().splitlines()]
     name = made[0]["gold"].split()[-1]
     assert name != "ely"
@@ -206,16 +199,16 @@ def test_checkdst_stays_checkdst(tmp_path: Path) -> None:
 def test_an_existing_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(UserError, match="exists already"):
-        perturb_dialogues(GOLD, str(tmp_path / "out"), ["entities"])
+        perturb(GOLD, tmp_path / "out", with_="entities")
 
 
 def test_a_crash_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*_: object) -> None:
         raise RuntimeError("now")
 
-    monkeypatch.setattr(entities, "perturb", crash)
+    monkeypatch.setattr(Entities, "perturb", crash)
     with pytest.raises(RuntimeError, match="now"):
-        perturb_dialogues(GOLD, str(tmp_path / "deep/out"), ["disfluency", "entities"])
+        perturb(GOLD, tmp_path / "deep/out", with_=["disfluency", "entities"])
     assert list((tmp_path / "deep").iterdir()) == []
 
 
@@ -227,7 +220,7 @@ def test_broken_input_leaves_nothing(tmp_path: Path, workers: int) -> None:
         shutil.copy(Path(GOLD) / "dialogues_001.json", source / name)
     (source / "c.json").write_text('[{"dialogue_id": "x", "turns": [{"speaker": "USER", "utterance": 3}]}]')
     with pytest.raises(UserError, match=r"c\.json.*dialogue x, turn 0.*text"):
-        perturb_dialogues(str(source), str(tmp_path / "out"), ["entities"], workers=workers)
+        perturb(source, tmp_path / "out", with_="entities", workers=workers)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
@@ -262,21 +255,21 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
     ("arguments", "line"),
     [
         ("entity", "no perturbation is called 'entity' (did you mean 'entities'?)"),
-        ("entities,entities", "perturbation 'entities' is named twice (each works once, in the order given)"),
+        ("entities,entities", "perturbation 'entities' is named twice (each is applied once, in the given order)"),
         ("disfluency --set x", "--set x (write it as --set disfluency.fillers=0.05)"),
         ("disfluency --set disfluency.filler=1", "'disfluency' has no option 'filler' (did you mean 'fillers'?)"),
         (
             "disfluency --set disfluency.fillers=-1",
-            "disfluency: 'fillers' must be 0 or more (see docs/perturbations.md)",
+            "disfluency: 'fillers' must be 0 or more (options: fillers, repetitions, restarts, repairs, scale)",
         ),
         (
             "disfluency --slots city",
-            "options of 'entities', which is not applied (name it, too: --with disfluency,entities)",
+            "options of 'entities', which is not applied (add it: --with disfluency,entities)",
         ),
         ("entities --names nowhere", "nowhere: cannot be read: No such file or directory (check the path)"),
         (
             "entities --to trippy",
-            f"{GOLD}: 'trippy' can be read, but not written (say --to sgd or --to jsonl)",
+            f"{GOLD}: 'trippy' can be read, but not written (can be written: checkdst, jsonl, multiwoz, mwzeval, sgd)",
         ),
     ],
 )
@@ -289,14 +282,14 @@ def test_wrong_use(troth: Troth, tmp_path: Path, arguments: str, line: str) -> N
 def test_apply_is_what_the_command_does(tmp_path: Path) -> None:
     dialogues = list(readers.gold(GOLD))
     known = inventory(dialogues, readers.schema_beside(GOLD))
-    perturb_dialogues(GOLD, str(tmp_path / "out"), ["entities"], seed=9)
-    made = [apply(dialogue, "entities", seed=9, known=known).dialogue for dialogue in dialogues]
+    perturb(GOLD, tmp_path / "out", with_="entities", seed=9)
+    made = [apply("entities", dialogue, known, seed=9).dialogue for dialogue in dialogues]
     assert list(readers.gold(str(tmp_path / "out"))) == made
 
 
 def test_bytes_do_not_hang_on_hashing(tmp_path: Path) -> None:
     """Sets have another order in every process; nothing that is written may follow it."""
-    code = "import sys\nfrom troth.runner import perturb\nperturb.perturb_dialogues(*sys.argv[1:3], sys.argv[3:])"
+    code = "import sys, troth\ntroth.perturb(*sys.argv[1:3], with_=sys.argv[3:])"
     for seed in ("1", "2"):
         command = [sys.executable, "-c", code, GOLD, str(tmp_path / seed), *FAMILIES]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
@@ -304,7 +297,7 @@ def test_bytes_do_not_hang_on_hashing(tmp_path: Path) -> None:
 
 
 def test_samples_in_the_docs_are_real() -> None:
-    page = (Path(__file__).parents[2] / "docs/perturbations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/perturbations.md").read_text(encoding="utf-8")
     dialogues = list(readers.gold(GOLD))
     known = inventory(dialogues, readers.schema_beside(GOLD))
     rows = [
@@ -316,9 +309,7 @@ def test_samples_in_the_docs_are_real() -> None:
         made = {
             (old.text, new.text)
             for dialogue in dialogues
-            for old, new in zip(
-                dialogue.turns, apply(dialogue, family, seed=0, known=known).dialogue.turns, strict=True
-            )
+            for old, new in zip(dialogue.turns, apply(family, dialogue, known).dialogue.turns, strict=True)
         }
         shown = {(before, after) for name, before, after in rows if name == family}
         assert len(shown) >= 2

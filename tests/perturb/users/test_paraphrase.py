@@ -8,20 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from troth import demo, perturb, readers
+from troth import demo, readers
+from troth.core.randomness import generator
 from troth.core.records import Dialogue, Frame, Span, Turn
-from troth.perturb import Changed, Inventory
-from troth.perturb.users import guard, paraphrase
-from troth.perturb.users.engine import Failed, Request
-from troth.perturb.users.paraphrase import Options
+from troth.perturb.users import Inventory, Twin, apply, guard, paraphrase
+from troth.perturb.users.engines import Failed, Rewrite
+from troth.perturb.users.paraphrase import Paraphrase
 from troth.tracking.check import check
 
 NOTHING = Inventory({}, frozenset(), frozenset())
 DEMO = Path(demo.__file__).parent / "data" / "gold"
 
 
-def changed(dialogue: Dialogue, seed: int = 0, options: Options | None = None) -> Changed:
-    return perturb.apply(dialogue, "paraphrase", seed=seed, known=NOTHING, options=options)
+def changed(dialogue: Dialogue, seed: int = 0, options: Paraphrase | None = None) -> Twin:
+    return apply(options or "paraphrase", dialogue, NOTHING, seed=seed)
 
 
 def cut(dialogue: Dialogue) -> list[tuple[str, str]]:
@@ -93,10 +93,10 @@ def test_real_dialogues(shared: Path, tmp_path: Path) -> None:
 
 
 def test_speakers_and_share(bundled: list[Dialogue]) -> None:
-    system = changed(bundled[0], options=Options(speakers=("SYSTEM",)))
+    system = changed(bundled[0], options=Paraphrase(speakers=("SYSTEM",)))
     assert system.turns
     assert all(bundled[0].turns[i].speaker == "SYSTEM" for i in system.turns)
-    assert changed(bundled[0], options=Options(share=0.0)) == Changed(
+    assert changed(bundled[0], options=Paraphrase(share=0.0)) == Twin(
         bundled[0], (), {}, system.figures | dict.fromkeys(system.figures, 0.0)
     )
 
@@ -122,7 +122,7 @@ class Fixed:
     def __init__(self, *answers: str | Failed) -> None:
         self.answers, self.asked = list(answers), 0
 
-    def rewrite(self, requests: Sequence[Request]) -> list[str | Failed]:
+    def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
         self.asked += len(requests)
         return [self.answers.pop(0) for _ in requests]
 
@@ -154,8 +154,8 @@ def test_entailment_must_hold_both_ways(monkeypatch: pytest.MonkeyPatch) -> None
 
     with_engine(monkeypatch, Fixed("I need a cheap room.", "A room is what I want."))
     dialogue = Dialogue("1", (Turn("USER", "I want a room."),))
-    rng = perturb.generator(0, "paraphrase", "1")
-    after = paraphrase.perturb(dialogue, rng, NOTHING, Options(tries=2), entails=entails)
+    rng = generator(0, "paraphrase", "1")
+    after = Paraphrase(tries=2).perturb(dialogue, rng, NOTHING, entails=entails)
     assert after.dialogue.turns[0].text == "A room is what I want."
     assert ("I want a room.", "I need a cheap room.") in seen
     assert ("I need a cheap room.", "I want a room.") in seen
@@ -167,4 +167,4 @@ def test_entailment_must_hold_both_ways(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_options_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert(wrong, Options)
+        msgspec.convert(wrong, Paraphrase)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.perturb.conftest import Corpus, Make, check, corpus_of, spans_fit
-from troth.perturb import apply
-from troth.perturb.users.format import Options, spelled
+from troth.perturb.users import apply
+from troth.perturb.users.transcript import Transcript, spelled
 
 
 @pytest.mark.parametrize("options", [{}, {"case": "keep"}, {"digits": "digits", "slips": 0.3}, {"punctuation": "keep"}])
@@ -44,14 +44,14 @@ def test_laws_elsewhere(family: str, request: pytest.FixtureRequest) -> None:
 def test_kinds(make: Make, options: dict[str, Any], expected: str | None) -> None:
     text = "I need 3 rooms at St. John's; no, two! (Or 42?) In 5 minutes."
     before = make((text, {"hotel_name": "St. John's", "rooms": "3"}))
-    made = apply(before, "format", seed=0, known=corpus_of([before]).known, options=Options(**options))
+    made = apply(Transcript(**options), before, corpus_of([before]).known)
     assert made.dialogue.turns[0].text == (text if expected is None else expected)
     assert made.turns == (() if expected is None else (0,))
 
 
 def test_lower_case_is_followed(make: Make) -> None:
     before = make(("At Sino.", {"name": "Sino"}), ("Sino it is.", {"name": "Sino"}), ("Yes!", {}))
-    after = apply(before, "format", seed=0, known=corpus_of([before]).known).dialogue
+    after = apply("format", before, corpus_of([before]).known).dialogue
     user, system, last = (turn.frames[0] for turn in after.turns)
     assert user.state is not None
     assert last.state is not None
@@ -63,14 +63,14 @@ def test_lower_case_is_followed(make: Make) -> None:
 
 def test_a_turn_of_marks_alone_stays(make: Make) -> None:
     before = make(("...?", {}))
-    made = apply(before, "format", seed=0, known=corpus_of([before]).known)
+    made = apply("format", before, corpus_of([before]).known)
     assert (made.dialogue, made.refused) == (before, {"nothing would be left of it": 1})
 
 
 def test_slips_are_outside_values(make: Make) -> None:
     before = make(("please find something somewhere near Leicester", {"city": "Leicester"}))
-    options = Options(case="keep", punctuation="keep", digits="keep", slips=1.0)
-    made = apply(before, "format", seed=3, known=corpus_of([before]).known, options=options)
+    options = Transcript(case="keep", punctuation="keep", digits="keep", slips=1.0)
+    made = apply(options, before, corpus_of([before]).known, seed=3)
     words = made.dialogue.turns[0].text.split()
     assert words[-1] == "Leicester"
     assert all(a != b for a, b in zip(words[:-1], before.turns[0].text.split()[:-1], strict=True))
@@ -90,4 +90,4 @@ def test_spelled(number: int, words: str) -> None:
 
 def test_slips_must_be_a_rate() -> None:
     with pytest.raises(ValueError, match="slips"):
-        Options(slips=2)
+        Transcript(slips=2)

@@ -14,11 +14,19 @@ from troth import readers
 from troth.core.errors import UserError
 from troth.core.records import Intent, Schema, Service, SlotSchema
 from troth.perturb.schemas import naming
-from troth.perturb.schemas.divergence import table
-from troth.perturb.schemas.lemmas import DETERMINERS, jaccard, lemma
+from troth.perturb.schemas.divergence import divergence
+from troth.perturb.schemas.lemmas import jaccard, lemma, stop_words
 from troth.perturb.schemas.renaming import Renaming
-from troth.perturb.schemas.table import schema_table
-from troth.perturb.schemas.variants import Said, ServiceSaid, ThereAndBack, compose, corrupted, translated, worded
+from troth.perturb.schemas.table import stats
+from troth.perturb.schemas.variants import (
+    ServiceWordings,
+    ThereAndBack,
+    Wordings,
+    compose,
+    corrupted,
+    translated,
+    worded,
+)
 from troth.perturb.translate import Apertium
 
 BANK = Service(
@@ -36,13 +44,13 @@ BANK = Service(
 )
 SCHEMA: Schema = {"Banks_2": BANK}
 SAID = {
-    "Banks_2": ServiceSaid(
+    "Banks_2": ServiceWordings(
         ("Look after your money", "Manage your bank accounts"),
         {
-            "account_type": Said(("kind of account", "type_of_account"), ("Which account", "Type of account")),
-            "amount": Said(("sum", "amt"), ()),
+            "account_type": Wordings(("kind of account", "type_of_account"), ("Which account", "Type of account")),
+            "amount": Wordings(("sum", "amt"), ()),
         },
-        {"TransferMoney": Said(("send some cash", "MoveMoney"), ("Pay someone", "Send some money"))},
+        {"TransferMoney": Wordings(("send some cash", "MoveMoney"), ("Pay someone", "Send some money"))},
     )
 }
 
@@ -84,11 +92,12 @@ def test_lemmas(words: str, same: int) -> None:
 
 
 def test_jaccard() -> None:
-    assert jaccard("The cities", "a city") == 0.0
-    assert jaccard("", "the") == 0.0
-    assert jaccard("one thing", "another matter") == 1.0
-    assert jaccard("Name of the song", "Song name", DETERMINERS) == pytest.approx(1 / 3)
-    assert jaccard("Name of the song", "Song name") == 0.0  # as the paper says: without stop words
+    paper, published = stop_words("paper"), stop_words("published")
+    assert jaccard("The cities", "a city", paper) == 0.0
+    assert jaccard("", "the", paper) == 0.0
+    assert jaccard("one thing", "another matter", paper) == 1.0
+    assert jaccard("Name of the song", "Song name", published) == pytest.approx(1 / 3)
+    assert jaccard("Name of the song", "Song name", paper) == 0.0  # as the paper says: without stop words
 
 
 def test_compose_orders_by_distance_and_everything_follows() -> None:
@@ -111,25 +120,29 @@ def test_compose_orders_by_distance_and_everything_follows() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"Bank_2": ServiceSaid()}, r"'Bank_2', which is no service .*did you mean 'Banks_2'"),
-        ({"Banks_2": ServiceSaid(slots={"amout": Said()})}, r"no slot of Banks_2 \(did you mean 'amount'"),
+        ({"Bank_2": ServiceWordings()}, r"'Bank_2', which is no service .*did you mean 'Banks_2'"),
+        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"no slot of Banks_2 \(did you mean 'amount'"),
         (
-            {"Banks_2": ServiceSaid(slots={"amount": Said(("sum", "sum"))})},
+            {"Banks_2": ServiceWordings(slots={"amount": Wordings(("sum", "sum"))})},
             r"slot 'amount': names: 1 different ones for 2",
         ),
         (
-            {"Banks_2": ServiceSaid(slots={s: Said(("amount_type", "z" * 30)) for s in ("amount", "account_type")})},
+            {
+                "Banks_2": ServiceWordings(
+                    slots={s: Wordings(("amount_type", "z" * 30)) for s in ("amount", "account_type")}
+                )
+            },
             r"two of v1 would be called",
         ),
     ],
 )
-def test_paraphrases_that_will_not_do(said: dict[str, ServiceSaid], message: str) -> None:
+def test_paraphrases_that_will_not_do(said: dict[str, ServiceWordings], message: str) -> None:
     with pytest.raises(UserError, match=message):
         compose(SCHEMA, said, count=2)
 
 
 def test_more_paraphrases_than_wanted_are_drawn_by_seed() -> None:
-    many = {"Banks_2": ServiceSaid(slots={"amount": Said(tuple(f"name_{letter}" for letter in "abcdefghij"))})}
+    many = {"Banks_2": ServiceWordings(slots={"amount": Wordings(tuple(f"name_{letter}" for letter in "abcdefghij"))})}
     drawn = {
         tuple(v[f"Banks_2{i}"].slots[1].name for i, v in enumerate(compose(SCHEMA, many, seed=seed), 1))
         for seed in range(8)
@@ -204,22 +217,22 @@ def test_table_by_hand() -> None:
     other = {"Banks_2x": Service("Banks_2x", "Manage bank accounts", (SlotSchema("ab"),), (Intent("Go"),))}
     base = {"Banks_2": Service("Banks_2", "Manage bank accounts", (SlotSchema("ab"),), (Intent("No"),))}
     train = {"T": Service("T", "", (SlotSchema("ab"), SlotSchema("z")), (Intent("No"),))}
-    made = table(base, {"v1": other}, train=train)
+    made = divergence(base, {"v1": other}, train=train)
     first, second = made.rows
     assert (first.slots_seen, first.intents_seen, first.distance, first.bleu) == (1.0, 1.0, None, None)
     assert (second.slots_seen, second.intents_seen, second.distance) == (1.0, 0.0, 0.25)
     assert second.bleu is not None
     assert made.self_bleu is None
-    assert table(base, {"v1": other}).rows[0].slots_seen is None
+    assert divergence(base, {"v1": other}).rows[0].slots_seen is None
     with pytest.raises(UserError, match="v1: the variant has 0 services"):
-        table(base, {"v1": {}})
+        divergence(base, {"v1": {}})
 
 
 @pytest.mark.shared
 def test_table_1_of_the_paper(shared: Path) -> None:
     """What matches the printed figures and what does not is in docs/schemas.md."""
     data = shared / "data/sgd"
-    made = schema_table(str(data), [str(data / f"sgd_x/data/v{i}") for i in range(1, 6)])
+    made = stats(data, *(data / f"sgd_x/data/v{i}" for i in range(1, 6)))
     assert (made.services, made.names, made.unseen_slots, made.unseen_intents) == (45, 453, 116, 28)
     original, *variants = made.rows
     assert [round(100 * (x or 0)) for x in (original.slots_seen, original.intents_seen)] == [65, 71]  # as printed
@@ -237,15 +250,15 @@ def test_the_published_order_is_the_one_that_compose_makes(shared: Path) -> None
     old = readers.schema(str(data / "test/schema.json"))
     five = [list(readers.schema(str(data / f"sgd_x/data/v{i}/test/schema.json")).values()) for i in range(1, 6)]
     said = {
-        service.name: ServiceSaid(
+        service.name: ServiceWordings(
             tuple(variant[n].description for variant in five),
-            {s.name: Said(*_both([v[n].slots[i] for v in five])) for i, s in enumerate(service.slots)},
-            {s.name: Said(*_both([v[n].intents[i] for v in five])) for i, s in enumerate(service.intents)},
+            {s.name: Wordings(*_both([v[n].slots[i] for v in five])) for i, s in enumerate(service.slots)},
+            {s.name: Wordings(*_both([v[n].intents[i] for v in five])) for i, s in enumerate(service.intents)},
         )
         for n, service in enumerate(old.values())
     }
     same = [0, 0]
-    for made, theirs in zip(compose(old, said, stop=DETERMINERS), five, strict=True):
+    for made, theirs in zip(compose(old, said, stop="published"), five, strict=True):
         for ours, published in zip(made.values(), theirs, strict=True):
             assert ours.name == published.name
             for a, b in zip((*ours.slots, *ours.intents), (*published.slots, *published.intents), strict=True):

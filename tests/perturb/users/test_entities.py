@@ -11,8 +11,8 @@ from tests.perturb.conftest import Corpus, Make, check, corpus_of
 from troth import readers
 from troth.core.normalize import is_named_entity
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, State, Turn
-from troth.perturb import Changed, Inventory, apply, inventory
-from troth.perturb.users.entities import LOST, OVERLAP, UNSAID, Options
+from troth.perturb.users import Inventory, Twin, apply, inventory
+from troth.perturb.users.entities import LOST, OVERLAP, UNSAID, Entities
 
 
 def named(dialogue: Dialogue, known: Inventory) -> set[str]:
@@ -67,8 +67,8 @@ def test_other_values_stay(sgd: Corpus) -> None:
                         assert cut == old.text[span.start : span.exclusive_end]
 
 
-def one(before: Dialogue, *, seed: int = 0, **options: tuple[str, ...]) -> Changed:
-    return apply(before, "entities", seed=seed, known=corpus_of([before]).known, options=Options(**options))
+def one(before: Dialogue, *, seed: int = 0, **options: tuple[str, ...]) -> Twin:
+    return apply(Entities(**options), before, corpus_of([before]).known, seed=seed)
 
 
 def scrambled(new: str, old: str) -> bool:
@@ -189,7 +189,7 @@ def test_values_of_spans_follow() -> None:
 def test_closed_lists_stay(make: Make) -> None:
     before = make(("To Leeds please.", {"destination": "Leeds"}), service="Buses_9")
     known = msgspec.structs.replace(corpus_of([before]).known, categorical=frozenset(("Buses_9.destination",)))
-    assert apply(before, "entities", seed=0, known=known).dialogue == before
+    assert apply("entities", before, known).dialogue == before
 
 
 def test_slots_of_ones_own(make: Make) -> None:
@@ -265,7 +265,7 @@ def test_a_name_has_one_new_name_in_acts_calls_and_results(shared: Path) -> None
     known = inventory(items, readers.schema(str(folder / "schema.json")))
     mixed = 0
     for dialogue in items:
-        after = apply(dialogue, "entities", seed=0, known=known).dialogue
+        after = apply("entities", dialogue, known).dialogue
         pairs: dict[tuple[str, str, str], set[str]] = {}
         for old, new in zip(dialogue.turns, after.turns, strict=True):
             for was, now in zip(old.frames, new.frames, strict=True):
@@ -283,5 +283,5 @@ def test_a_name_has_one_new_name_in_acts_calls_and_results(shared: Path) -> None
 def test_spans_that_do_not_fit_the_text_are_no_crash(start: int, end: int) -> None:
     frame = Frame("Hotels_1", State(slot_values={"hotel_name": ("Alder",)}), (Span("hotel_name", start, end),))
     dialogue = Dialogue("d", (Turn("USER", "the Alder, please", (frame,)),))
-    changed = apply(dialogue, "entities", seed=0, known=inventory([dialogue], None))
+    changed = apply("entities", dialogue, inventory([dialogue]))
     assert changed.refused or "Alder" not in changed.dialogue.turns[0].text

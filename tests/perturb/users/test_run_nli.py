@@ -11,8 +11,8 @@ from troth import demo
 from troth.core.errors import UserError
 from troth.models import Verdict
 from troth.models.fake import FakeNli
-from troth.perturb.corpus import perturb_dialogues
 from troth.perturb.users import guard
+from troth.perturb.users.run import perturb
 
 GOLD = demo.path("gold")
 YES, NO = Verdict(0.9, 0.05, 0.05), Verdict(0.05, 0.9, 0.05)
@@ -26,8 +26,8 @@ def record(folder: Path) -> dict[str, object]:
 
 def test_a_model_that_agrees_changes_nothing_but_the_record(tmp_path: Path) -> None:
     nli = FakeNli(lambda *_: YES)
-    perturb_dialogues(GOLD, str(tmp_path / "with"), ["paraphrase"], nli=nli, workers=4)
-    perturb_dialogues(GOLD, str(tmp_path / "without"), ["paraphrase"])
+    perturb(GOLD, tmp_path / "with", with_="paraphrase", nli=nli, workers=4)
+    perturb(GOLD, tmp_path / "without", with_="paraphrase")
     texts = [(tmp_path / name / "dialogues_001.json").read_bytes() for name in ("with", "without")]
     assert texts[0] == texts[1]
     ours, plain = record(tmp_path / "with"), record(tmp_path / "without")
@@ -37,10 +37,9 @@ def test_a_model_that_agrees_changes_nothing_but_the_record(tmp_path: Path) -> N
 
 
 def test_what_is_not_entailed_both_ways_is_refused_under_its_own_reason(tmp_path: Path) -> None:
-    perturb_dialogues(
-        GOLD, str(tmp_path / "some"), ["paraphrase"], nli=FakeNli(lambda a, b: YES if len(a) >= len(b) else NO)
-    )
-    perturb_dialogues(GOLD, str(tmp_path / "none"), ["paraphrase"], nli=FakeNli(lambda *_: NO))
+    shorter = FakeNli(lambda a, b: YES if len(a) >= len(b) else NO)
+    perturb(GOLD, tmp_path / "some", with_="paraphrase", nli=shorter)
+    perturb(GOLD, tmp_path / "none", with_="paraphrase", nli=FakeNli(lambda *_: NO))
     some, none = record(tmp_path / "some"), record(tmp_path / "none")
     assert none["turns_changed"] == 0
     assert none["turns_refused"][guard.ENTAILED] > some["turns_refused"][guard.ENTAILED] > 0  # type: ignore[index]
@@ -49,8 +48,8 @@ def test_what_is_not_entailed_both_ways_is_refused_under_its_own_reason(tmp_path
 
 
 def test_other_families_have_nothing_to_judge(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none are made \(name it, too: --with disfluency,paraphrase\)"):
-        perturb_dialogues(GOLD, str(tmp_path / "out"), ["disfluency"], nli=FakeNli())
-    perturb_dialogues(GOLD, str(tmp_path / "both"), ["paraphrase", "disfluency"], nli=FakeNli())
+    with pytest.raises(UserError, match=r"no family takes one \(families that do: paraphrase\)"):
+        perturb(GOLD, tmp_path / "out", with_="disfluency", nli=FakeNli())
+    perturb(GOLD, tmp_path / "both", with_=["paraphrase", "disfluency"], nli=FakeNli())
     listed = json.loads((tmp_path / "both" / "perturbation.json").read_bytes())["families"]
     assert ["nli" in effect["options"] for effect in listed] == [True, False]
