@@ -29,9 +29,9 @@ def test_the_best_of_a_table(fine: Troth, runs: tuple[str, str]) -> None:
 
 
 def test_a_gate_on_what_is_better_when_lower(fine: Troth, troth: Troth, runs: tuple[str, str]) -> None:
-    options = ("--metric", "all_wrong_jga", "--margin", "1")
-    assert fine("gate", *runs, *options).out.startswith("not worse: all_wrong_jga -16.30 (")
-    back = troth("gate", *reversed(runs), *options)
+    options = ("--metric", "all_wrong_jga", "--margin")
+    assert fine("gate", *runs, *options, "5").out.startswith("not worse: all_wrong_jga -16.30 (")
+    back = troth("gate", *reversed(runs), *options, "1")
     assert back.code == 1
     assert back.out.startswith("worse: all_wrong_jga +16.30 (")
 

@@ -68,7 +68,7 @@ def test_responses_by_another_metric_alone(tmp_path: Path) -> None:
     rest = [score for score in source.result.scores if score.metric == "ser_applicable"]
     made = page.build([replace(source, result=replace(source.result, scores=rest))])
     assert (made.cards, made.systems) == ([], ["whole", "half"])
-    assert tables(made)[0].rows[0][0] == "Slot error rate, applicable"
+    assert tables(made)[0].rows[0][0] == "Slot error rate, applicable turns"
 
 
 def test_no_chart_without_rows_and_no_heading_over_nothing() -> None:

@@ -15,7 +15,7 @@ PLUGIN = Metric("service_f1", "A metric whose name begins like SER")
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "verdict"), [(10, 150, "worse"), (150, 10, "not worse"), (40, 40, "not worse")]
+    ("base", "new", "verdict"), [(10, 150, "worse"), (150, 10, "not worse"), (40, 40, "undecided")]
 )
 def test_a_gate_on_slot_errors(base: int, new: int, verdict: str) -> None:
     outcome = gate(result("a", SER, base), result("b", SER, new), metric="ser", margin=0.01)

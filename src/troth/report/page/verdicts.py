@@ -49,12 +49,13 @@ def flexible(one: ScoredSystem, rates: Sequence[float]) -> list[float]:
 
 
 def service_rows(one: ScoredSystem) -> pl.DataFrame:
-    """Joint scores per service as rows, for runs whose units are whole turns."""
+    """Joint scores of the services that gold has values of, as rows: for runs whose units are whole turns."""
     import polars as pl
 
-    rows = [
-        (dialogue.id, service, joint, 1.0) for dialogue, turn in tracked(one) for service, joint in turn.frames.items()
-    ]
+    rows = []
+    for dialogue, turn in tracked(one):
+        gold = next((said.state or {} for said in dialogue.utterances if said.number == turn.number), {})
+        rows += [(dialogue.id, service, joint, 1.0) for service, joint in turn.frames.items() if gold.get(service)]
     schema = {"dialogue": pl.String, "service": pl.String, "num": pl.Float64, "den": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
