@@ -148,7 +148,7 @@ def test_always_wrong_by_each_convention(tmp_path: Path) -> None:
     assert "ss:skip" in skip["ss_jga"].signature
     assert "ss:" not in skip["jga_v1-2"].signature
     assert zero["jga_drop"].value is None
-    assert zero["jga_drop"].reason == "the score under the original schema is 0"
+    assert zero["jga_drop"].reason == "the original's score is 0"
 
 
 def test_a_loss_is_negative_and_better_is_higher() -> None:

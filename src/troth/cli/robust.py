@@ -14,14 +14,12 @@ from troth.tracking.profiles import CHOICES
 if TYPE_CHECKING:
     from troth.storage.result import Result
 
-CHART = "(.svg, .png, .html)"
-
 
 def _choice(flag: str, choices: Sequence[str], help: str) -> Callable[[options.F], options.F]:
     return click.option(flag, type=click.Choice(list(choices)), default=choices[0], show_default=True, help=help)
 
 
-def _several(name: str, metavar: str, type: click.Path = options.FILE) -> Callable[[options.F], options.F]:
+def _several(name: str, metavar: str, type: Any = options.FILE) -> Callable[[options.F], options.F]:
     return click.argument(name, nargs=-1, required=True, metavar=metavar, type=type)
 
 
@@ -102,8 +100,8 @@ def _place(unit: Any) -> str:
 @options.TRAIN_SCHEMA
 @_choice("--ss", ("zero", "skip"), "How to count units that are wrong under every variant: as 0, or not at all.")
 @options.number("--units", 5, "Number of varying units to show.")
-@options.option("--chart", "FILE", f"Draw sensitivity against accuracy by service {CHART}.")
-@options.option("--chart-variants", "FILE", f"Draw the metric under each variant {CHART}.")
+@options.option("--chart", "FILE", "Draw sensitivity against accuracy by service (.svg, .png, .html).")
+@options.option("--chart-variants", "FILE", "Draw the metric under each variant (.svg, .png, .html).")
 @options.resamples(1000, 1)
 @options.SEED
 @options.WORKERS
@@ -178,10 +176,12 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
         show.json(found.medians)
         return
     rows: dict[str, dict[str, str]] = {}
-    for one in found.medians:
-        error = "" if one.error is None else f" ± {tables.percent(one.error, 1)}"
-        rows.setdefault(one.system, {})[one.metric] = tables.percent(one.median, 1) + error
     columns = [column.name for column in found.columns]
+    shares = {column.name for column in found.columns if column.scale == "share"}
+    for one in found.medians:
+        known = [value for value in (one.median, one.error) if value is not None]
+        figures = [tables.percent(value, 1) if one.metric in shares else f"{value:.3f}" for value in known]
+        rows.setdefault(one.system, {})[one.metric] = " ± ".join(figures)
     best, worst = (
         frozenset((list(rows).index(one.system), 1 + columns.index(one.metric)) for one in marked)
         for marked in (found.best, found.worst)
@@ -196,7 +196,7 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
 @robust.command(no_args_is_help=True)
 @_several("paths", "RUN...", options.FOLDER)
 @click.option("--pick", is_flag=True, help="Print only the checkpoint to keep: the one with the least average slack.")
-@options.option("--chart", "FILE", f"Draw the metrics over the checkpoints {CHART}.")
+@options.option("--chart", "FILE", "Draw the metrics over the checkpoints (.svg, .png, .html).")
 @options.JSON
 def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: bool) -> None:
     """One system over its training: curves, gains, and the checkpoint with the least average slack.

@@ -28,7 +28,7 @@ class Median(msgspec.Struct, frozen=True):
     system: str
     metric: str
     median: float
-    error: float | None  # of the median; None for a single run
+    error: float | None  # of the median; None for a single run, and for the slack
     runs: int
 
 
@@ -73,12 +73,14 @@ def medians(runs: Iterable[Result | Path]) -> MedianTable:
         for system, by_metric in values.items()
         for metric, several in by_metric.items()
     ]
-    columns = table_2(_shared(results, values))
+    shared = _shared(results, values)
+    columns = table_2(shared)
     if len(values) > 1 and columns:
         centres = {system: {m.metric: m.median for m in found if m.system == system} for system in values}
-        found += [Median(system, SLACK.name, slack, None, 0) for system, slack in _slack(centres, columns).items()]
+        slack = _slack(centres, columns)
+        found += [Median(system, SLACK.name, slack[system], None, len(results)) for system in values]
         columns.append(SLACK)
-    columns = columns or _shared(results, values)
+    columns = columns or shared
     best, worst = set[Median](), set[Median]()
     for column in columns:
         cells = [median for median in found if median.metric == column.name]

@@ -39,7 +39,6 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 
 ORIGINAL = "orig"  # the name of predictions under the original schema
-ALL_ZERO = "the score under the original schema is 0"
 
 
 class VaryingUnit(msgspec.Struct, frozen=True):
@@ -182,7 +181,9 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         yield from (make(derived.variants[label], parts) for label, parts in variants.items())
         if original is not None:
             change = derived.drop.compute(original, sets)
-            yield Cell(derived.drop, change, rules, group, why or ALL_ZERO, n=int(original.den.sum()))
+            yield Cell(
+                derived.drop, change, rules, group, why or "the original's score is 0", n=int(original.den.sum())
+            )
 
 
 def _varying(common: _Common) -> list[VaryingUnit]:
@@ -201,5 +202,5 @@ def _varying(common: _Common) -> list[VaryingUnit]:
 def _notes(common: _Common) -> list[str]:
     wrong = all_wrong(list(common.variants.values()))
     lines = [f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"]
-    left_out = {label: count for label, count in common.unpaired.items() if count}
-    return lines + [f"{label}: {n} units are left out: not all variants have them" for label, n in left_out.items()]
+    left_out = ((label, count) for label, count in common.unpaired.items() if count)
+    return lines + [f"{label}: {n} units are left out: not all variants have them" for label, n in left_out]
