@@ -165,9 +165,7 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
     for label, system in systems.items():
         for group, frames in groups(system.frames, grouping):
             by_group.setdefault(group, {})[label] = frames
-    for group, mine in by_group.items():
-        if not mine.keys() >= set(labels):
-            continue
+    for group, mine in ((group, mine) for group, mine in by_group.items() if mine.keys() >= set(labels)):
         variants, original, _ = _common(metric, mine)
         frames, sets = mine[labels[0]], list(variants.values())
         train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
@@ -180,10 +178,8 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         yield from (make(one, one.compute(sets)) for one in (derived.sensitivity, derived.all_wrong))
         yield from (make(derived.variants[label], parts) for label, parts in variants.items())
         if original is not None:
-            change = derived.drop.compute(original, sets)
-            yield Cell(
-                derived.drop, change, rules, group, why or "the original's score is 0", n=int(original.den.sum())
-            )
+            change, n = derived.drop.compute(original, sets), int(original.den.sum())
+            yield Cell(derived.drop, change, rules, group, why or "the original's score is 0", n=n)
 
 
 def _varying(common: _Common) -> list[VaryingUnit]:
