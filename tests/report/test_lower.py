@@ -52,8 +52,8 @@ def test_metrics_that_are_no_trackers_are_all_shown() -> None:
         return Score("a", metric, "kind:x", 0.5, 0.4, 0.6, 9, metric)
 
     others = ["bleu", "ser", "sgsacc", "sgsacc_plain", "sgsacc_gated"]
-    (table,) = of_scores([score(metric) for metric in others])
+    (table,) = of_scores([score(metric) for metric in others], headline=["jga", "aga"])
     assert table.columns == ("kind", "n", *others)
     assert table.rows == (("x", "9", *["50.00 ±10.00"] * 5),)
-    (table,) = of_scores([score(metric) for metric in [*others, "jga"]])
+    (table,) = of_scores([score(metric) for metric in [*others, "jga"]], headline=["jga", "aga"])
     assert table.columns == ("kind", "n", "jga")

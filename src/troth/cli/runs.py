@@ -135,7 +135,9 @@ def table(
     """Print runs as one table for a paper: the best in bold, together with what its interval does not tell from it."""
     if json and to not in ("plain", "json"):
         raise UserError(f"--json and --to {to} exclude each other", hint="give one of them")
-    scored = [(path, score) for path in paths for score in runs.load(path).scores]
+    loaded = [(path, runs.load(path)) for path in paths]
+    headline = [metric.name for _, run in loaded for metric in run.metrics if metric.headline]
+    scored = [(path, score) for path, run in loaded for score in run.scores]
     names = distinct([(path, score.system) for path, score in scored])
     scores = [
         msgspec.structs.replace(score, system=name)
@@ -152,9 +154,10 @@ def table(
     elif to == "csv":
         show.text(tables.tidy(scores))
     elif to == "plain":
-        show.tables(tables.of_scores(scores, intervals=intervals))
+        show.tables(tables.of_scores(scores, intervals=intervals, headline=headline))
     else:
-        show.text("\n\n".join(one.write(to) for one in tables.of_scores(scores, intervals=intervals)))
+        laid_out = tables.of_scores(scores, intervals=intervals, headline=headline)
+        show.text("\n\n".join(one.write(to) for one in laid_out))
 
 
 def _runs(paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None) -> list[Run]:

@@ -33,6 +33,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
+    headline: bool = False  # shown in tables by group, where all metrics would be too many
     compute: Any = None
 
     def derive(self, name: str, **changes: Any) -> Metric:

@@ -21,7 +21,6 @@ LATEX = str.maketrans(
 FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
 BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 DIGITS: dict[Scale, int] = {"number": 3, "p": 4}
-HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")  # what a table by service, slot or turn shows
 
 _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → )[+-]?[\d.]+(e[+-]?\d+)?)*")
 
@@ -153,7 +152,7 @@ def figure(score: Score | None, intervals: bool = True) -> str:
 # -- scores laid out for reading ---------------------------------------------------------------------------------------
 
 
-def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = HEADLINE) -> list[Table]:
+def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = ()) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
     Shares are in percent, other numbers as they are, with the half-width of the interval. Of several systems those are

@@ -131,7 +131,8 @@ class Result:
 
     def tables(self, *, intervals: bool = True) -> list[table.Table]:
         """The scores laid out for reading."""
-        return table.of_scores(self.scores, intervals=intervals)
+        headline = [metric.name for metric in self.metrics if metric.headline]
+        return table.of_scores(self.scores, intervals=intervals, headline=headline)
 
     def __repr__(self) -> str:
         head = f"troth {self.task}: {len(self.scores)} scores of {', '.join(self.systems) or 'no system'}"

@@ -127,6 +127,7 @@ def _without_backtrace() -> Iterator[None]:
 # -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
 
 _LOWER = r"ser|ser_applicable|(ss|all_wrong)_.+|(false_accepts|gold_rejected)(:.+)?"
+_HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")
 _FAMILIES = (  # names of derived metrics: the metric that they are of, and what by
     r"(?P<variant>ss|all_wrong)_(?P<of>.+)",
     r"(?P<of>[^:]+):(?P<variant>.+)",
@@ -145,7 +146,10 @@ def _completed(run: Run) -> Run:
         better: Better = "lower" if re.fullmatch(_LOWER, score.metric) else "higher"
         derived = next(filter(None, (re.fullmatch(form, score.metric) for form in _FAMILIES)), None)
         of, variant = (derived["of"], derived["variant"]) if derived else ("", "")
-        metrics[score.metric] = Metric(score.metric, score.metric, better=better, scale=scale, of=of, variant=variant)
+        metrics[score.metric] = Metric(
+            score.metric, score.metric, better=better, scale=scale, of=of, variant=variant,
+            headline=score.metric in _HEADLINE,
+        )  # fmt: skip
         if run.command == "meta eval" and of == "auroc":  # its rows are of the metric itself
             metrics[variant] = Metric(variant, variant, scale="number")
     scores = [

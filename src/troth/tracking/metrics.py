@@ -127,18 +127,19 @@ def fga(rate: str | float) -> Metric:
     return _declare(
         f"fga@{text}", f"FGA, λ = {text}",
         "JGA with credit for turns whose only errors are inherited; λ sets how fast the credit recovers",
-        _flexible(weight), ignores=frozenset({"average"}), of="fga", variant=text,
+        _flexible(weight), ignores=frozenset({"average"}), of="fga", variant=text, headline=value == 0.5,
     )  # fmt: skip
 
 
 _METRICS = (
-    _declare("jga", "Joint goal accuracy", "share of units whose whole state is right", _joint("joint")),
+    _declare("jga", "Joint goal accuracy", "share of units whose whole state is right", _joint("joint"),
+             headline=True),
     _declare("jga_cat", "JGA, categorical slots", "JGA over slots with a closed list of values", _joint("joint_cat"),
              needs=(NO_SCHEMA,)),
     _declare("jga_noncat", "JGA, free slots", "JGA over slots with free values", _joint("joint_noncat"),
              needs=(NO_SCHEMA,)),
     _declare("aga", "Average goal accuracy", "share of gold's slots that are right; extra slots cost nothing",
-             _average(_column("right"), _column("active")), unit="average"),
+             _average(_column("right"), _column("active")), unit="average", headline=True),
     _declare("aga_cat", "AGA, categorical slots", "AGA over slots with a closed list of values",
              _average(_column("right_cat"), _column("active_cat")), unit="average", needs=(NO_SCHEMA,)),
     _declare("aga_noncat", "AGA, free slots", "AGA over slots with free values",
@@ -156,7 +157,7 @@ _METRICS = (
     _declare("rsa", "Relative slot accuracy", "share of right slots among those that gold or prediction has",
              _sums(_column("right"), _column("union"))),
     _declare("turn_match", "Turn match", "share of units that are right, or wrong only through an earlier error",
-             _flexible(lambda lag: (lag > 0).astype(float)), ignores=frozenset({"average"})),
+             _flexible(lambda lag: (lag > 0).astype(float)), ignores=frozenset({"average"}), headline=True),
     _declare("intent_accuracy", "Active intent accuracy", "share of frames whose active intent is right",
              _mean("intent"), unit="frame", needs=("intents",)),
     _declare("requested_f1", "Requested slots, F1", "F1 of the slots that the user asks about, mean over frames",
