@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -279,20 +279,3 @@ def test_metrics_say_what_they_are(registry: Any) -> None:
         assert metric.better in ("higher", "lower")
     names = [metric.name for metric in metrics_of(registry)]
     assert len(set(names)) == len(names)
-
-
-def all_classes() -> Iterable[tuple[str, str]]:
-    import ast
-
-    root = Path(demo.path("")).parents[1]
-    for file in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                yield node.name, str(file.relative_to(root))
-
-
-def test_a_class_name_means_one_thing() -> None:
-    places: dict[str, list[str]] = {}
-    for name, file in all_classes():
-        places.setdefault(name, []).append(file)
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}
