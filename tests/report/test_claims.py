@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, system, tracked, varied, write
+from troth.core.metric import Scale
 from troth.report import page
 from troth.report.compare import Difference
 from troth.report.page import cards, figures, grounding, tracking, verdicts
@@ -185,15 +186,33 @@ def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
     assert "not compared" not in " ".join(made.lead) + tables(made)[0].note
 
 
-def test_a_sensitivity_is_a_share_of_which_less_is_better(tmp_path: Path) -> None:
-    """In points like every share, as the paper's table 2 has it."""
+@pytest.mark.parametrize(("scale", "size"), [("share", "50.0 points"), ("number", "0.500")])
+def test_a_difference_reads_as_its_metric_says(tmp_path: Path, scale: Scale, size: str) -> None:
+    """A rise of a sensitivity is for the worse; it is in points if the metric is a share."""
     (source,) = sources(varied(tmp_path / "run"))
     base, other = ScoredSystem(source, "tracker", "a"), ScoredSystem(source, "tracker", "b")
     assert base.metric("ss_jga").better == "lower"
-    difference = Difference("a", "b", "ss_jga", 0.1, 0.6, 0.5, 0.4, 0.6, 0.0, 0.0, 0.001, 22, "", better="lower")
-    assert mark(difference) == ("50.0 points above a, beyond noise", False)
+    difference = Difference(
+        "a", "b", "ss_jga", 0.1, 0.6, 0.5, 0.4, 0.6, 0.0, 0.0, 0.001, 22, "", scale=scale, better="lower"
+    )
+    assert mark(difference) == (f"{size} above a, beyond noise", False)
     (line,) = story([base, other], {("b", "ss_jga"): difference}, ["ss_jga"])
-    assert line.startswith("b is 50.0 points above a in schema sensitivity")
+    assert line == f"b is {size} above a in schema sensitivity of JGA, beyond noise."
+
+
+@pytest.mark.parametrize(("scale", "shown", "plain"), [("share", "51.9", ""), ("number", "0.519", "sensitivity")])
+def test_a_sensitivity_reads_as_its_metric_says(tmp_path: Path, scale: Scale, shown: str, plain: str) -> None:
+    (source,) = sources(varied(tmp_path / "run"))
+    scores = [
+        msgspec.structs.replace(s, scale=scale, value=0.519, low=0.4, high=0.6) if s.metric == "ss_jga" else s
+        for s in source.result.scores
+    ]
+    metrics = [msgspec.structs.replace(m, scale=scale) if m.name == "ss_jga" else m for m in source.result.metrics]
+    made = page.build([replace(source, result=replace(source.result, scores=scores, metrics=metrics))])
+    (entry,) = made.cards[0].entries
+    assert f"Schema sensitivity {shown}; 0 would be perfectly steady." in entry.facts
+    assert next(row[1] for row in tables(made)[0].rows if "sensitivity" in row[0]).startswith(f"{shown} ±")
+    assert next(chart.plain for chart in charts(made) if chart.kind == "scatter") == plain
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Se
 from troth.report.sources import ScoredSystem, Source
 
 GROUPS = {"all": "all", "seen": "seen", "unseen": "unseen"}
-NOTE = "Percent, with the half-width of the 95% interval over dialogues."
+NOTE = "Shares in percent, with the half-width of the 95% interval over dialogues."
 
 
 @dataclass(frozen=True)

@@ -122,8 +122,7 @@ def _side(one: Difference) -> str:
 
 def _size(one: Difference) -> str:
     """Points of a share; any other number as tables have it."""
-    size = abs(one.difference)
-    return f"{words.percent(size)} points" if one.scale == "share" else f"{size:.3f}"
+    return words.number(abs(one.difference), one.scale) + (" points" if one.scale == "share" else "")
 
 
 def _inline(system: ScoredSystem, metric: str) -> str:

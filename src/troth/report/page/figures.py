@@ -49,7 +49,8 @@ class _Drawing:
         # Altair reads dots and colons in a field's name as paths and types; columns go by number.
         self.names = {field: f"c{i}" for i, field in enumerate(chart.fields)}
         upright = chart.kind in ("lines", "columns")
-        figures = {chart.low, chart.high, chart.y if upright else chart.x, chart.y if chart.kind == "scatter" else ""}
+        figures = {chart.low, chart.high, chart.y if upright else chart.x}
+        figures |= {chart.y} - {chart.plain} if chart.kind == "scatter" else set()
         values = []
         for row in chart.rows:
             cells = dict(zip(chart.fields, row, strict=True))
@@ -78,7 +79,7 @@ class _Drawing:
         return f"{self.names[field]}:{kind}"
 
     def _values(self, axis: Any, field: str, title: str, *, zero: bool) -> Any:
-        label = title + (", %" if self.chart.percent else "")
+        label = title + (", %" if self.chart.percent and field != self.chart.plain else "")
         return axis(self._field(field, "Q"), scale=self.alt.Scale(zero=zero), title=label)
 
     def _categories(self) -> Any:

@@ -73,6 +73,7 @@ class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag="chart", tag_fi
     x_title: str = ""
     y_title: str = ""
     percent: bool = False  # values are fractions, shown in percent
+    plain: str = ""  # but for those of this field
     rules: list[Rule] = []
     join: bool = False  # dots of one category are joined by a line
     diagonal: bool = False

@@ -70,15 +70,17 @@ def _title(one: ScoredSystem) -> str:
 
 def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
     called = metrics_of(one)
-    sensitivity, wrong = one.value(called.sensitivity), one.value(called.all_wrong)
+    sensitivity, wrong = one.known(called.sensitivity), one.value(called.all_wrong)
     if sensitivity is not None:
-        yield f"Schema sensitivity {words.percent(sensitivity)}; 0 would be perfectly steady."
+        shown = words.number(sensitivity.value, sensitivity.scale)
+        yield f"Schema sensitivity {shown}; 0 would be perfectly steady."
     if wrong:
         yield f"{words.percent(wrong)}% are wrong under every wording, which counts as steady."
     services = one.groups(called.sensitivity, "service")
     if len(services) > 1:
         fragile = max(services, key=lambda name: services[name].value or 0.0)
-        yield f"Most fragile service: {fragile} (sensitivity {words.percent(services[fragile].value)})."
+        shown = words.number(services[fragile].value, one.metric(called.sensitivity).scale)
+        yield f"Most fragile service: {fragile} (sensitivity {shown})."
 
 
 def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
@@ -94,7 +96,7 @@ def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
             )
     points = [point for one in found for point in _points(one)]
     split = single and any(point[2] != "all" for point in points)
-    title = _title(found[0])
+    title, scale = _title(found[0]), found[0].metric(metrics_of(found[0]).sensitivity).scale
     return [
         Chart(
             "wordings", "lines", f"{title} under each wording of the schema",
@@ -106,7 +108,7 @@ def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
             "sensitivity", "scatter", "Sensitivity against accuracy, by service",
             ["system", "service", "services", "accuracy", "sensitivity"], points, "accuracy", "sensitivity",
             "services" if split else "system", label="service", x_title=f"{title} over the wordings",
-            y_title="schema sensitivity", percent=True,
+            y_title="schema sensitivity", percent=True, plain="" if scale == "share" else "sensitivity",
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
         metrics_grid("sgdx", found, beyond),

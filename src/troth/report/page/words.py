@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troth.core import table
+from troth.core.metric import Scale
 from troth.core.score import Score
 
 SHARES = {  # in words; the nearest is taken
@@ -18,12 +19,17 @@ def percent(value: float | None, digits: int = 1) -> str:
     return table.percent(value, digits)
 
 
+def number(value: float | None, scale: Scale) -> str:
+    """A share in percent with one digit, any other number with three."""
+    return percent(value) if scale == "share" else table.number(value, scale)
+
+
 def figure(score: Score | None) -> str:
     """A score's value and the half-width of its interval, as the page's tables show it."""
     if score is None or score.value is None:
         return "–"
     half = None if score.low is None or score.high is None else (score.high - score.low) / 2
-    return " ±".join(percent(n) if score.scale == "share" else f"{n:.3f}" for n in (score.value, half) if n is not None)
+    return " ±".join(number(n, score.scale) for n in (score.value, half) if n is not None)
 
 
 def share(value: float) -> str:

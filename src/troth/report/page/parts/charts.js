@@ -39,9 +39,10 @@ function drawScatter(chart, frame, width) {
   const up = scale(y.domain, [box.bottom, box.top]);
   const root = canvas(chart, width, height);
   const title = chart.x_title + (chart.percent ? ", %" : "");
-  const left = y.marks.map((value) => ({ place: up(value), label: tickLabel(value, chart.percent) }));
+  const upPercent = chart.percent && chart.plain !== chart.y;
+  const left = y.marks.map((value) => ({ place: up(value), label: tickLabel(value, upPercent) }));
   const bottom = x.marks.map((value) => ({ place: along(value), label: tickLabel(value, chart.percent) }));
-  axes(root, { ...chart, x_title: title }, box, left, bottom);
+  axes(root, { ...chart, percent: upPercent, x_title: title }, box, left, bottom);
   const taken = chart.rows.map((row) => [along(row[at.x]) - 5, up(row[at.y]) - 5, 10, 10]);
   for (const group of groups) {
     for (const row of group.rows) {

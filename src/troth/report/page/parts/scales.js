@@ -108,7 +108,7 @@ function facts(chart, row) {
       const fraction =
         chart.percent &&
         typeof value === "number" &&
-        ![chart.kind === "lines" ? chart.x : "", "n"].includes(field);
+        ![chart.kind === "lines" ? chart.x : "", "n", chart.plain].includes(field);
       return `${field}: ${shown(value, fraction)}`;
     })
     .join("\n");
