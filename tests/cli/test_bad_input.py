@@ -295,7 +295,7 @@ def test_dialogues_by_key(troth: Troth, corpus: Corpus) -> None:
     bad(
         troth,
         corpus,
-        f"{corpus.files['pred']}: dialogue demo_12: stands under the key 'demo_07' (key and id must agree)",
+        f"{corpus.files['pred']}: dialogue demo_12: is under the key 'demo_07' (key and id must agree)",
     )
 
 

@@ -43,7 +43,7 @@ def test_round_trip(read: Read, samples: dict[str, bytes], tmp_path: Path, name:
 def test_by_id(read: Read, samples: dict[str, bytes]) -> None:
     (dialogue,) = json.loads(samples["sgd"])
     assert read({"1_00000": dialogue}) == read([dialogue])
-    with pytest.raises(UserError, match="dialogue 1_00000: stands under the key 'other'"):
+    with pytest.raises(UserError, match="dialogue 1_00000: is under the key 'other'"):
         read({"other": dialogue})
 
 

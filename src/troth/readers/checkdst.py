@@ -15,31 +15,15 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Pair, Turn
+from troth.readers import plain
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    KEEP_ONE,
-    PlainState,
-    add,
-    dialogue,
-    field,
-    frames,
-    shown,
-    sides,
-    text,
-    user_turn,
-    whole,
-)
 from troth.readers.source import Document
 
 FORMAT = Format(
-    name="checkdst",
-    about="CheckDST prediction files: one user turn per line, states as `domain slot value, …`",
-    profile="checkdst",
-    writes=True,
-    pairs=True,
-    ending=".jsonl",
-)
+    name="checkdst", about="CheckDST's predictions: states as `domain slot value, …`", profile="checkdst",
+    writes=True, pairs=True, ending=".jsonl",
+)  # fmt: skip
 
 DOMAINS = frozenset(("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train"))
 BOOK = frozenset(("day", "people", "stay", "time"))  # after "book", these make a slot's name of two words
@@ -60,8 +44,7 @@ class CheckdstRow(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    head = document.data.lstrip().partition(b"\n")[0]
-    return head[:1] == b"{" and b'"dial_id"' in head and b'"gold"' in head
+    return document.starts(b"{") and b'"dial_id"' in document.head and b'"gold"' in document.head
 
 
 def read(document: Document) -> Iterator[Dialogue | Pair]:
@@ -71,20 +54,20 @@ def read(document: Document) -> Iterator[Dialogue | Pair]:
     return joined if any(row.pred is not None for row in rows) else (pair.gold for pair in joined)
 
 
-def parse(states: str) -> PlainState:
+def parse(states: str) -> plain.PlainState:
     """`hotel area north, hotel book people 2` as a state; pieces that are not `domain slot value` do not count."""
     words = states.split()
     if words and words[0] in ("<bs>", "</bs>"):
         words = words[1:]
     if "</bs>" in words:
         words = words[: words.index("</bs>")]
-    held: PlainState = {}
+    held: plain.PlainState = {}
     for piece in " ".join(words).split(","):
         match piece.split():
             case [domain, "book", slot, *value] if domain in DOMAINS and slot in BOOK:
-                add(held, domain, f"book {slot}", " ".join(value))
+                plain.add(held, domain, f"book {slot}", " ".join(value))
             case [domain, slot, first, *rest] if domain in DOMAINS:
-                add(held, domain, slot, " ".join((first, *rest)))
+                plain.add(held, domain, slot, " ".join((first, *rest)))
     return held
 
 
@@ -95,7 +78,7 @@ def pairs(rows: Iterable[CheckdstRow]) -> Iterator[Pair]:
         turns = dialogues.setdefault(row.dialogue, {})
         if row.number in turns:
             what = f"line {row.line}: duplicate turn, already on line {turns[row.number].line}"
-            raise UserError(what, dialogue=row.dialogue, turn=row.number, hint=KEEP_ONE)
+            raise UserError(what, dialogue=row.dialogue, turn=row.number, hint=plain.KEEP_ONE)
         turns[row.number] = row
     for name, turns in dialogues.items():
         yield _pair(name, [turns[number] for number in sorted(turns)])
@@ -103,36 +86,28 @@ def pairs(rows: Iterable[CheckdstRow]) -> Iterator[Pair]:
 
 def write(dialogues: Iterable[Dialogue | Pair], out: BinaryIO) -> None:
     """One line per user turn; where an item is a dialogue and not a pair, there is no `pred`."""
-    for item in dialogues:
-        for row in _lines(item):
-            out.write(msgspec.json.encode(row) + b"\n")
+    plain.write_lines((row for item in dialogues for row in _lines(item)), out)
 
 
 def _row(line: int, row: dict[str, Any]) -> CheckdstRow:
     with where(line=line):
-        full = text(field(row, "dial_id"), "'dial_id'")
+        full = plain.text_of(row, "dial_id")
         name, dash, turn = full.rpartition("-")
         if not dash:
             raise UserError(f"'dial_id' is '{full}', without a turn's number", hint="write it as mul0003-5")
         name = dialogue_id(name)
         with where(dialogue=name):
-            number = whole(turn, "the turn in 'dial_id'")
+            number = plain.whole(turn, "the turn in 'dial_id'")
         with where(dialogue=name, turn=number):
-            return CheckdstRow(
-                line=line,
-                dialogue=name,
-                number=number,
-                context=text(row.get("context", ""), "'context'"),
-                gold=text(field(row, "gold"), "'gold'"),
-                pred=text(row["pred"], "'pred'") if "pred" in row else None,
-                coref=_coref(row.get("requires_coref", "")),
-            )
+            context, gold = plain.text_of(row, "context", default=""), plain.text_of(row, "gold")
+            pred = plain.text_of(row, "pred") if "pred" in row else None
+            return CheckdstRow(line, name, number, context, gold, pred, _coref(row.get("requires_coref", "")))
 
 
 def _coref(value: object) -> bool | None:
     if value == "" or isinstance(value, bool):
         return None if value == "" else bool(value)
-    raise UserError(f"'requires_coref' is {shown(value)}, not true, false or an empty text")
+    raise UserError(f"'requires_coref' is {plain.shown(value)}, not true, false or an empty text")
 
 
 def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
@@ -141,12 +116,12 @@ def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
         before, said = _last(row.context)
         if before is not None:
             gold.append(Turn(speaker="SYSTEM", text=before))
-        state = frames(parse(row.gold))
+        state = plain.frames(parse(row.gold))
         gold.append(
             Turn(speaker="USER", text=said, frames=state, number=row.number, context=row.context, coref=row.coref)
         )
-    pred = [user_turn(row.number, parse(row.pred)) for row in rows if row.pred is not None]
-    return Pair(dialogue(name, gold), dialogue(name, pred) if pred else None)
+    pred = [plain.user_turn(row.number, parse(row.pred)) for row in rows if row.pred is not None]
+    return Pair(plain.dialogue(name, gold), plain.dialogue(name, pred) if pred else None)
 
 
 def _last(context: str) -> tuple[str | None, str]:
@@ -162,7 +137,7 @@ def _last(context: str) -> tuple[str | None, str]:
 
 
 def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
-    gold, predicted = sides(item)
+    gold, predicted = plain.sides(item)
     numbers = iter([number for number, _ in gold.user_turns()])
     context: list[str] = []
     for turn in gold.turns:

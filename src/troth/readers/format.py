@@ -57,7 +57,7 @@ def recognise(formats: Registry, document: Document, *, json: bool = True) -> st
         resembles = getattr(formats.load(name), "resembles", None)
         if resembles is not None and resembles(document):
             return name
-    if json or document.data.lstrip()[:1] in b"{[":
+    if json or document.starts(b"{") or document.starts(b"["):
         decode(document, object)  # broken JSON is the likeliest reason: the error says where it is broken
     raise UserError(
         f"not a known {formats.kind}", file=document.name, hint="name it with --format: " + ", ".join(formats)

@@ -13,61 +13,48 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Pair, Turn
+from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    PlainState,
-    dialogue,
-    dialogues,
-    field,
-    frames,
-    in_order,
-    mapping,
-    put,
-    text,
-    user_turn,
-    value_text,
-)
 from troth.readers.source import Document
 
 FORMAT = Format(name="hi-dst", about="Hi-DST's `log_test_*.json`: gold state and predicted changes of every turn")
 
-_CHANGES, _GOLD = re.compile(rb'"pr_turn"\s*:\s*\{'), re.compile(rb'"gt"\s*:\s*\{')
+_MARKS = re.compile(rb'"pr_turn"\s*:\s*\{'), re.compile(rb'"gt"\s*:\s*\{')
 
 
 def detect(document: Document) -> bool:
-    data = document.data
-    return data.lstrip()[:1] == b"{" and bool(_CHANGES.search(data)) and bool(_GOLD.search(data))
+    return document.starts(b"{") and all(mark.search(document.data) for mark in _MARKS)
 
 
 def read(document: Document) -> Iterator[Pair]:
-    for name, raw in dialogues(document):
+    for name, raw in plain.dialogues(document):
         gold: list[Turn] = []
         pred: list[Turn] = []
         predicted: dict[str, Any] = {}
         with where(dialogue=name):
-            for number, item in enumerate(in_order(mapping(raw, "the dialogue").items())):
+            for number, item in enumerate(plain.in_order(plain.mapping(raw, "the dialogue").items())):
                 with where(turn=number):
-                    row = mapping(item, "the turn")
+                    row = plain.mapping(item, "the turn")
                     gold += _said(number, row)
-                    predicted |= mapping(field(row, "pr_turn", "the turn"), "'pr_turn'")
-                    pred.append(user_turn(number, _state(predicted)))
-        yield Pair(dialogue(name, gold), dialogue(name, pred))
+                    predicted |= plain.mapping(plain.field(row, "pr_turn", "the turn"), "'pr_turn'")
+                    pred.append(plain.user_turn(number, _state(predicted)))
+        yield Pair(plain.dialogue(name, gold), plain.dialogue(name, pred))
 
 
 def _said(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if number:
-        yield Turn(speaker="SYSTEM", text=text(row.get("a_sys", ""), "'a_sys'"))
-    said = text(row.get("a_usr", ""), "'a_usr'")
-    held = _state(mapping(field(row, "gt", "the turn"), "'gt'"))
-    yield Turn(speaker="USER", text=said, frames=frames(held), number=number)
+        yield Turn(speaker="SYSTEM", text=plain.text_of(row, "a_sys", default=""))
+    held = _state(plain.mapping(plain.field(row, "gt", "the turn"), "'gt'"))
+    said = plain.text_of(row, "a_usr", default="")
+    yield Turn(speaker="USER", text=said, frames=plain.frames(held), number=number)
 
 
-def _state(slots: dict[str, Any]) -> PlainState:
-    held: PlainState = {}
+def _state(slots: dict[str, Any]) -> plain.PlainState:
+    held: plain.PlainState = {}
     for name, raw in slots.items():
         domain, dash, slot = name.partition("-")
         if not dash:
             raise UserError(f"slot '{name}' is not of the form domain-slot")
-        put(held, domain, slot, value_text(raw, name))
+        plain.put(held, domain, slot, plain.value_text(raw, name))
     return held

@@ -16,31 +16,15 @@ import msgspec
 from troth.core.errors import UserError, near
 from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
+from troth.readers import plain
 from troth.readers.decode import BROKEN, lines, where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    KEEP_ONE,
-    by_position,
-    dialogue,
-    field,
-    in_order,
-    known_keys,
-    mapping,
-    sequence,
-    sides,
-    text,
-    value_text,
-    whole,
-)
 from troth.readers.source import Document
 
 FORMAT = Format(
-    name="jsonl",
-    about="troth's own JSON Lines: one user turn per line, with its state and optionally a prediction",
-    writes=True,
-    pairs=True,
-    ending=".jsonl",
-)
+    name="jsonl", about="troth's own JSON Lines: one user turn per line, with its state or a prediction or both",
+    writes=True, pairs=True, ending=".jsonl",
+)  # fmt: skip
 
 NEEDED = ("dialogue", "turn", "state")
 KEYS = (*NEEDED, "system", "user", "intent", "requested", "coref", "pred", "meta")
@@ -56,14 +40,13 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    head = document.data.lstrip().partition(b"\n")[0]
-    return head[:1] == b"{" and all(mark.search(head) for mark in _MARKS)
+    return document.starts(b"{") and all(mark.search(document.head) for mark in _MARKS)
 
 
 def resembles(document: Document) -> bool:
     """Whether the first line has two of the needed keys and something like the third: reading it says what is wrong."""
     try:
-        row = msgspec.json.decode(document.data.lstrip().partition(b"\n")[0], type=dict[str, msgspec.Raw])
+        row = msgspec.json.decode(document.head, type=dict[str, msgspec.Raw])
     except BROKEN:
         return False
     missing = [key for key in NEEDED if key not in row]
@@ -74,27 +57,25 @@ def read(document: Document) -> Iterator[Dialogue | Pair]:
     dialogues: dict[str, dict[int, _Row]] = {}
     for line, record in lines(document):
         with where(line=line):
-            known_keys(record, KEYS, "; notes of your own go under 'meta'")
-            name = dialogue_id(text(field(record, "dialogue"), "'dialogue'"))
+            plain.known_keys(record, KEYS, "; notes of your own go under 'meta'")
+            name = dialogue_id(plain.text_of(record, "dialogue"))
             with where(dialogue=name):
-                number = whole(field(record, "turn"), "'turn'")
+                number = plain.whole(plain.field(record, "turn"), "'turn'")
             with where(dialogue=name, turn=number):
                 rows = dialogues.setdefault(name, {})
                 if number in rows:
-                    raise UserError(f"duplicate turn, already on line {rows[number].line}", hint=KEEP_ONE)
+                    raise UserError(f"duplicate turn, already on line {rows[number].line}", hint=plain.KEEP_ONE)
                 rows[number] = _row(line, number, record)
     paired = any(row.pred is not None for rows in dialogues.values() for row in rows.values())
     for name, rows in dialogues.items():
         with where(dialogue=name):
-            ordered: list[_Row] = in_order(rows.items())
+            ordered: list[_Row] = plain.in_order(rows.items())
         yield _item(name, ordered, paired=paired)
 
 
 def write(dialogues: Iterable[Dialogue | Pair], out: BinaryIO) -> None:
     """One line per user turn, in order."""
-    for item in dialogues:
-        for row in _lines(item):
-            out.write(msgspec.json.encode(row) + b"\n")
+    plain.write_lines((row for item in dialogues for row in _lines(item)), out)
 
 
 def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
@@ -103,46 +84,44 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
         raise UserError("'coref' is not true or false")
     gold = Turn(
         speaker="USER",
-        text=text(record.get("user", ""), "'user'"),
-        frames=_frames(field(record, "state"), record.get("intent", {}), record.get("requested", {})),
+        text=plain.text_of(record, "user", default=""),
+        frames=_frames(plain.field(record, "state"), record.get("intent", {}), record.get("requested", {})),
         number=number,
         coref=coref,
     )
     pred = None
     if "pred" in record:
         pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number)
-    return _Row(line, text(record["system"], "'system'") if "system" in record else None, gold, pred)
+    return _Row(line, plain.text_of(record, "system") if "system" in record else None, gold, pred)
 
 
 def _frames(state: object, intent: object, requested: object) -> tuple[Frame, ...]:
-    """A frame for every service that is named, an empty state included: whether a service is there is information."""
-    states, intents, asked = mapping(state, "a state"), mapping(intent, "'intent'"), mapping(requested, "'requested'")
-    return tuple(
-        Frame(
-            service=service,
-            state=State(
-                active_intent=text(intents[service], f"intent of '{service}'") if service in intents else None,
-                requested_slots=_texts(asked[service], f"requested slots of '{service}'") if service in asked else None,
-                slot_values={
-                    slot: _values(value, f"{service}-{slot}")
-                    for slot, value in mapping(states.get(service, {}), f"the state of '{service}'").items()
-                },
-            ),
+    """A frame for every service that is named, even with an empty state: whether a service is there is information."""
+    states, intents = plain.mapping(state, "a state"), plain.mapping(intent, "'intent'")
+    requests = plain.mapping(requested, "'requested'")
+    frames: list[Frame] = []
+    for service in dict.fromkeys((*states, *intents, *requests)):
+        slots = plain.mapping(states.get(service, {}), f"the state of '{service}'")
+        state_of = State(
+            active_intent=plain.text(intents[service], f"intent of '{service}'") if service in intents else None,
+            requested_slots=_texts(requests[service], service) if service in requests else None,
+            slot_values={slot: _values(value, f"{service}-{slot}") for slot, value in slots.items()},
         )
-        for service in dict.fromkeys((*states, *intents, *asked))
-    )
+        frames.append(Frame(service=service, state=state_of))
+    return tuple(frames)
 
 
 def _values(value: object, slot: str) -> tuple[str, ...]:
     if not isinstance(value, list):
-        return (value_text(value, slot),)
+        return (plain.value_text(value, slot),)
     if not value:
         raise UserError(f"slot '{slot}': the list of values is empty; leave the slot out")
-    return tuple(value_text(item, slot) for item in value)
+    return tuple(plain.value_text(item, slot) for item in value)
 
 
-def _texts(value: object, what: str) -> tuple[str, ...]:
-    return tuple(text(item, f"an entry of the {what}") for item in sequence(value, f"the list of {what}"))
+def _texts(value: object, service: str) -> tuple[str, ...]:
+    slots = plain.sequence(value, f"the list of requested slots of '{service}'")
+    return tuple(plain.text(slot, f"an entry of the requested slots of '{service}'") for slot in slots)
 
 
 def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
@@ -151,16 +130,16 @@ def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
         if row.system is not None:
             turns.append(Turn(speaker="SYSTEM", text=row.system))
         turns.append(row.gold)
-    gold = dialogue(name, turns)
+    gold = plain.dialogue(name, turns)
     if not paired:
         return gold
     predicted = [row.pred for row in rows if row.pred is not None]
-    return Pair(gold, dialogue(name, predicted) if predicted else None)
+    return Pair(gold, plain.dialogue(name, predicted) if predicted else None)
 
 
 def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
-    gold, predicted = sides(item)
-    by_position(gold)
+    gold, predicted = plain.sides(item)
+    plain.by_position(gold)
     number = 0
     before: Turn | None = None
     for turn in gold.turns:

@@ -11,26 +11,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import msgspec
-
 from troth.core.errors import UserError
 from troth.core.normalize import is_empty, multiwoz_file
 from troth.core.records import Dialogue, Turn
+from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    PlainState,
-    add,
-    by_position,
-    dialogue,
-    dialogues,
-    field,
-    frames,
-    mapping,
-    sequence,
-    text,
-    value_text,
-)
 from troth.readers.source import Document
 
 if TYPE_CHECKING:
@@ -50,7 +36,7 @@ SEMI = {
 }
 BOOK = {"restaurant": ("people", "day", "time"), "hotel": ("people", "day", "stay"), "train": ("people",)}
 
-_LOG, _METADATA = re.compile(rb'"log"\s*:\s*\['), re.compile(rb'"metadata"\s*:\s*\{')
+_MARKS = re.compile(rb'"log"\s*:\s*\['), re.compile(rb'"metadata"\s*:\s*\{')
 
 # "centre|west", "cheap>moderate", "monday<thursday": values that the annotators consider equally good.
 _ALTERNATIVES = re.compile(r"[|<>]")
@@ -58,18 +44,17 @@ _SPELLINGS = {slot.lower(): slot for slots in SEMI.values() for slot in slots}
 
 
 def detect(document: Document) -> bool:
-    data = document.data
-    return data.lstrip()[:1] == b"{" and bool(_LOG.search(data)) and bool(_METADATA.search(data))
+    return document.starts(b"{") and all(mark.search(document.data) for mark in _MARKS)
 
 
 def read(document: Document) -> Iterator[Dialogue]:
     # 2.3 marks a turn that needs coreference by a key and leaves it out elsewhere; earlier versions never have it.
     annotated = b'"coreference"' in document.data
-    for name, raw in dialogues(document):
+    for name, raw in plain.dialogues(document):
         with where(dialogue=name):
-            log = sequence(field(mapping(raw, "the dialogue"), "log", "the dialogue"), "'log'")
+            log = plain.sequence(plain.field(plain.mapping(raw, "the dialogue"), "log", "the dialogue"), "'log'")
             turns = tuple(_turns(log, annotated=annotated))
-        yield dialogue(name, turns)
+        yield plain.dialogue(name, turns)
 
 
 def completed(dialogues: Iterable[Dialogue]) -> Completed:
@@ -83,59 +68,58 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
     coref = False
     for position in range(0, len(log), 2):
         with where(turn=position // 2):
-            user = mapping(log[position], f"log[{position}]")
+            user = plain.mapping(log[position], f"log[{position}]")
             if user.get("metadata"):
                 what = f"log[{position}] should be the user's, but has a state in 'metadata'"
                 raise UserError(what, hint="user and system must alternate, the user first")
             if position + 1 == len(log):
                 what = "the user's last turn has no system entry after it, so its state is unknown"
                 raise UserError(what, hint="add the entry or remove the turn")
-            system = mapping(log[position + 1], f"log[{position + 1}]")
+            system = plain.mapping(log[position + 1], f"log[{position + 1}]")
             # A state keeps what it has taken over: later turns need the coreference as well, as CheckDST counts them.
             coref = coref or "coreference" in user
             yield Turn(
                 speaker="USER",
                 text=_said(user, position),
-                frames=frames(_state(field(system, "metadata", f"log[{position + 1}]"))),
+                frames=plain.frames(_state(plain.field(system, "metadata", f"log[{position + 1}]"))),
                 coref=coref if annotated else None,
             )
             yield Turn(speaker="SYSTEM", text=_said(system, position + 1))
 
 
 def _said(entry: dict[str, Any], position: int) -> str:
-    return text(field(entry, "text", f"log[{position}]"), f"'text' of log[{position}]")
+    return plain.text(plain.field(entry, "text", f"log[{position}]"), f"'text' of log[{position}]")
 
 
-def _state(metadata: object) -> PlainState:
-    held: PlainState = {}
-    for domain, parts in mapping(metadata, "'metadata'").items():
-        metadata_of = mapping(parts, f"'metadata' of '{domain}'")
+def _state(metadata: object) -> plain.PlainState:
+    held: plain.PlainState = {}
+    for domain, parts in plain.mapping(metadata, "'metadata'").items():
+        metadata_of = plain.mapping(parts, f"'metadata' of '{domain}'")
         for part, prefix in (("semi", ""), ("book", "book ")):
-            for slot, raw in mapping(metadata_of.get(part, {}), f"'{part}' of '{domain}'").items():
+            for slot, raw in plain.mapping(metadata_of.get(part, {}), f"'{part}' of '{domain}'").items():
                 if slot == "booked":  # what the system booked, not what the user asked for
                     continue
                 for value in _alternatives(raw, f"{domain}-{slot}"):
-                    add(held, domain, prefix + slot.lower(), value)
+                    plain.add(held, domain, prefix + slot.lower(), value)
     return held
 
 
 def _alternatives(raw: object, slot: str) -> Iterator[str]:
     for item in raw if isinstance(raw, list) else (raw,):
-        for value in _ALTERNATIVES.split(value_text(item, slot)):
+        for value in _ALTERNATIVES.split(plain.value_text(item, slot)):
             if not is_empty(value.strip()):
                 yield value.strip()
 
 
 def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
     """One JSON object as in the release: every domain and slot in every state, `goal` empty, no acts and no spans."""
-    out.write(b"{")
-    for position, item in enumerate(dialogues):
-        by_position(item)
-        out.write(b",\n" if position else b"\n")
-        with where(dialogue=item.id):
-            entry = {"goal": {}, "log": list(_log(item))}
-        out.write(msgspec.json.encode(multiwoz_file(item.id)) + b": " + msgspec.json.encode(entry))
-    out.write(b"\n}\n")
+    plain.write_object(map(_entry, dialogues), out)
+
+
+def _entry(dialogue: Dialogue) -> tuple[str, dict[str, Any]]:
+    plain.by_position(dialogue)
+    with where(dialogue=dialogue.id):
+        return multiwoz_file(dialogue.id), {"goal": {}, "log": list(_log(dialogue))}
 
 
 def _log(item: Dialogue) -> Iterator[dict[str, Any]]:

@@ -11,31 +11,14 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, BinaryIO
 
-import msgspec
-
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Turn
+from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    PlainState,
-    by_position,
-    dialogue,
-    dialogues,
-    mapping,
-    sequence,
-    text,
-    user_turn,
-    value_text,
-)
 from troth.readers.source import Document
 
-FORMAT = Format(
-    name="mwzeval",
-    about="mwzeval input files: predicted states and responses per MultiWOZ dialogue",
-    profile="mwzeval",
-    writes=True,
-)
+FORMAT = Format(name="mwzeval", about="mwzeval's files: predicted states and responses", profile="mwzeval", writes=True)
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')
 _KEY = re.compile(rb'"(?:state|response)"\s*:')
@@ -47,42 +30,38 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue]:
-    for name, raw in dialogues(document):
+    for name, raw in plain.dialogues(document):
         turns: list[Turn] = []
         with where(dialogue=name):
-            for number, item in enumerate(sequence(raw, "the dialogue")):
+            for number, item in enumerate(plain.sequence(raw, "the dialogue")):
                 with where(turn=number):
-                    turns.extend(_turns(number, mapping(item, "the turn")))
-        yield dialogue(name, turns)
+                    turns.extend(_turns(number, plain.mapping(item, "the turn")))
+        yield plain.dialogue(name, turns)
 
 
 def _turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if "state" not in row and "response" not in row:
         raise UserError("has neither 'state' nor 'response'")
-    yield user_turn(number, _state(row.get("state", {})))
+    yield plain.user_turn(number, _state(row.get("state", {})))
     if "response" in row:
-        yield Turn(speaker="SYSTEM", text=text(row["response"], "'response'"))
+        yield Turn(speaker="SYSTEM", text=plain.text_of(row, "response"))
 
 
-def _state(value: object) -> PlainState:
-    held: PlainState = {}
-    for service, slots in mapping(value, "'state'").items():
-        for slot, raw in mapping(slots, f"'state' of '{service}'").items():
-            held.setdefault(service, {})[slot] = (value_text(raw, f"{service}-{slot}"),)
+def _state(value: object) -> plain.PlainState:
+    held: plain.PlainState = {}
+    for service, slots in plain.mapping(value, "'state'").items():
+        for slot, raw in plain.mapping(slots, f"'state' of '{service}'").items():
+            held.setdefault(service, {})[slot] = (plain.value_text(raw, f"{service}-{slot}"),)
     return held
 
 
 def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
     """One JSON object. A slot has one value here: the first, which is the one that counts in a prediction."""
-    out.write(b"{")
-    for position, item in enumerate(dialogues):
-        by_position(item)
-        out.write(b",\n" if position else b"\n")
-        out.write(msgspec.json.encode(item.id) + b": " + msgspec.json.encode(_rows(item)))
-    out.write(b"\n}\n")
+    plain.write_object(((item.id, _rows(item)) for item in dialogues), out)
 
 
 def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:
+    plain.by_position(dialogue)
     rows: list[dict[str, Any]] = []
     for turn, after in pairwise((*dialogue.turns, None)):
         if turn is None or turn.speaker != "USER":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -58,6 +58,11 @@ def field(row: Mapping[str, Any], key: str, what: str = "the object") -> Any:
     if key not in row:
         raise UserError(f"{what} has no '{key}'")
     return row[key]
+
+
+def text_of(row: Mapping[str, Any], key: str, what: str = "the object", default: str | None = None) -> str:
+    """The text under a key, which must be there unless there is a default."""
+    return text(field(row, key, what) if default is None else row.get(key, default), f"'{key}'")
 
 
 def known_keys(row: Mapping[str, Any], known: Sequence[str], note: str = "") -> None:
@@ -166,6 +171,19 @@ def in_order(turns: Iterable[tuple[object, Any]]) -> list[Any]:
 
 
 # -- for writing -------------------------------------------------------------------------------------------------------
+
+
+def write_lines(rows: Iterable[object], out: BinaryIO) -> None:
+    """One JSON value per line."""
+    for row in rows:
+        out.write(msgspec.json.encode(row) + b"\n")
+
+
+def write_object(entries: Iterable[tuple[str, object]], out: BinaryIO) -> None:
+    """One JSON object, with an entry per line."""
+    for position, (key, value) in enumerate(entries):
+        out.write((b",\n" if position else b"{\n") + msgspec.json.encode(key) + b": " + msgspec.json.encode(value))
+    out.write(b"\n}\n" if out.tell() else b"{\n}\n")
 
 
 def sides(item: Dialogue | Pair) -> tuple[Dialogue, dict[int, Turn]]:

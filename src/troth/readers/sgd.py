@@ -18,12 +18,7 @@ from troth.readers.decode import BROKEN, KEY_END, check_keys, decode
 from troth.readers.format import Format
 from troth.readers.source import Document
 
-FORMAT = Format(
-    name="sgd",
-    about="Schema-Guided Dialogue, DSTC8, SGD-X and MultiWOZ 2.2: gold or predictions",
-    writes=True,
-    folder=True,
-)
+FORMAT = Format(name="sgd", about="Schema-Guided Dialogue, DSTC8, SGD-X, MultiWOZ 2.2", writes=True, folder=True)
 
 PER_FILE = 128  # dialogues per file, as in the public release
 
@@ -71,28 +66,13 @@ class _Dialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_i
     user_turns = Dialogue.user_turns
 
 
-class _SlotsFrame(msgspec.Struct, frozen=True, gc=False):
-    state: SlotTexts | None = None
-
-
-class _SlotsTurn(msgspec.Struct, frozen=True, gc=False):
-    frames: tuple[_SlotsFrame, ...] = ()
-
-
-class _SlotsDialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
-    """The slots of the states and nothing else, for checking them."""
-
-    id: str
-    turns: tuple[_SlotsTurn, ...]
-
-
 def detect(document: Document) -> bool:
     return b'"turns"' in document.data and (b'"dialogue_id"' in document.data or b'"frames"' in document.data)
 
 
 def read(document: Document) -> Iterator[Dialogue]:
     dialogues = decoded(document, Dialogue)
-    fill(document, decoded(document, _SlotsDialogue))
+    read_states(document)  # a slot that a state holds twice is an error
     return iter(dialogues)
 
 
@@ -103,18 +83,23 @@ def read_states(document: Document) -> Iterator[Dialogue]:
 
 def decoded(document: Document, kind: type[Any]) -> list[Any]:
     """The dialogues of either layout as `kind`."""
-    if document.data.lstrip()[:1] != b"{":
+    if not document.starts(b"{"):
         listed: Any = list[kind]  # type: ignore[valid-type]
         return cast(list[Any], decode(document, listed))
     dialogues = []
     for key, raw in decode(document, dict[str, msgspec.Raw]).items():
         dialogue = decode(document, kind, data=raw, dialogue=key)
-        if dialogue.id != key:
-            raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
+        check_id(key, dialogue.id)
         dialogues.append(dialogue)
     if document.data.count(b'"dialogue_id"') != len(dialogues):
         check_keys(document, dialogues=True)
     return dialogues
+
+
+def check_id(key: str, id: str) -> None:
+    """Raises an error for a dialogue under another key than its id."""
+    if key != id:
+        raise UserError(f"is under the key '{key}'", dialogue=id, hint="key and id must agree")
 
 
 def fill(document: Document, dialogues: list[Any]) -> Iterator[Dialogue]:
@@ -133,7 +118,7 @@ def fill(document: Document, dialogues: list[Any]) -> Iterator[Dialogue]:
                         check_keys(Document(document.name, text))
                 msgspec.structs.force_setattr(state, "slot_values", known[text])
     except (*BROKEN, UserError):
-        check_keys(document, dialogues=document.data.lstrip()[:1] == b"{")
+        check_keys(document, dialogues=document.starts(b"{"))
         decoded(document, Dialogue)  # says where in the document it does not fit
         raise
     return cast(Iterator[Dialogue], iter(dialogues))

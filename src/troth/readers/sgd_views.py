@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Protocol, cast
 
 import msgspec
 
-from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
 from troth.readers.decode import BROKEN, converted, decode
-from troth.readers.sgd import SlotTexts, decoded, fill
+from troth.readers.sgd import SlotTexts, check_id, decoded, fill
 from troth.readers.source import Document
 
 # -- words and values --------------------------------------------------------------------------------------------------
@@ -109,22 +108,11 @@ class _Dialogue(
 
 def released(dialogue: Dialogue) -> Dialogue:
     """A dialogue whose encoding has every key of the public release, empty lists included."""
-    turns = tuple(
-        _Turn(
-            speaker=turn.speaker,
-            text=turn.text,
-            frames=tuple(_released(frame) for frame in turn.frames),
-        )
-        for turn in dialogue.turns
-    )
-    return _Dialogue(id=dialogue.id, turns=turns, services=dialogue.services)
-
-
-def _released(frame: Frame) -> _Frame:
-    plain = msgspec.to_builtins(frame)
-    plain.setdefault("slots", [])
-    plain.setdefault("actions", [])
-    return msgspec.convert(plain, _Frame)
+    plain = msgspec.to_builtins(dialogue)
+    for turn in plain["turns"]:
+        turn.setdefault("frames", [])
+        turn["frames"] = [{"slots": [], "actions": []} | frame for frame in turn["frames"]]
+    return msgspec.convert({"services": []} | plain, _Dialogue)
 
 
 class WholeDocument(Protocol):
@@ -165,58 +153,28 @@ class _Patched:
 
     def __init__(self, document: Document) -> None:
         self.raw: Any = decode(document, object)
-        items: Any = list(self.raw.values()) if isinstance(self.raw, dict) else self.raw
-        self.dialogues = converted(document, items, list[Dialogue])
-        self.items: list[dict[str, Any]] = items
+        self.items: Any = list(self.raw.values()) if isinstance(self.raw, dict) else self.raw
+        self.dialogues = converted(document, self.items, list[Dialogue])
         for key, dialogue in zip(self.raw, self.dialogues, strict=True) if isinstance(self.raw, dict) else ():
-            if dialogue.id != key:
-                raise UserError(f"stands under the key '{key}'", dialogue=dialogue.id, hint="key and id must agree")
+            check_id(key, dialogue.id)
 
     def patch(self, at: int, after: Dialogue) -> None:
-        for raw, old, new in zip(self.items[at]["turns"], self.dialogues[at].turns, after.turns, strict=True):
-            if new is old:
-                continue
-            if new.text != old.text:
-                raw["utterance"] = new.text
-            for fields, was, now in zip(raw.get("frames", ()), old.frames, new.frames, strict=True):
-                if now is not was:
-                    _frame(fields, was, now)
+        _patch(self.items[at], self.dialogues[at], after)
 
     def encode(self) -> bytes:
         return msgspec.json.format(msgspec.json.encode(self.raw), indent=2) + b"\n"
 
 
-def _frame(raw: dict[str, Any], old: Frame, new: Frame) -> None:
-    if new.spans is not None and old.spans is not None and new.spans is not old.spans:
-        _spans(raw["slots"], old.spans, new.spans)
-    if new.state is not None and old.state is not None and new.state is not old.state:
-        _state(raw["state"], old.state, new.state)
-    for fields, was, now in zip(raw.get("actions", ()), old.acts, new.acts, strict=True):
-        if now is not was:
-            _act(fields, was, now)
-    if new.service_call is not None and new.service_call is not old.service_call:
-        raw["service_call"]["parameters"] = new.service_call.parameters
-    if new.service_results is not None and new.service_results is not old.service_results:
-        raw["service_results"] = new.service_results
-
-
-def _spans(raw: list[dict[str, Any]], old: tuple[Span, ...], new: tuple[Span, ...]) -> None:
-    for fields, was, now in zip(raw, old, new, strict=True):
-        if now is not was:
-            fields["start"], fields["exclusive_end"] = now.start, now.exclusive_end
-            if now.value is not msgspec.UNSET:
-                fields["value"] = now.value
-
-
-def _state(raw: dict[str, Any], old: State, new: State) -> None:
-    raw["slot_values"] = new.slot_values
-    if new.active_intent != old.active_intent:
-        raw["active_intent"] = new.active_intent
-    if new.requested_slots != old.requested_slots:
-        raw["requested_slots"] = new.requested_slots
-
-
-def _act(raw: dict[str, Any], old: Act, new: Act) -> None:
-    raw["values"] = new.values
-    if new.canonical_values != old.canonical_values:
-        raw["canonical_values"] = new.canonical_values
+def _patch(raw: dict[str, Any], old: msgspec.Struct, new: msgspec.Struct) -> None:
+    """Puts the fields of a record that have changed into the JSON that it came from."""
+    for field in msgspec.structs.fields(new):
+        was, now = getattr(old, field.name), getattr(new, field.name)
+        if now is was:
+            continue
+        if isinstance(now, msgspec.Struct) and isinstance(was, msgspec.Struct):
+            _patch(raw[field.encode_name], was, now)
+        elif isinstance(now, tuple) and now and isinstance(now[0], msgspec.Struct):
+            for part, before, after in zip(raw[field.encode_name], was, now, strict=True):
+                _patch(part, before, after)
+        elif now != was:
+            raw[field.encode_name] = now

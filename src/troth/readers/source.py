@@ -33,6 +33,15 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     name: str
     data: bytes
 
+    @property
+    def head(self) -> bytes:
+        """The first line that is not blank."""
+        return self.data.lstrip().partition(b"\n")[0]
+
+    def starts(self, mark: bytes) -> bool:
+        """Whether this is the first character that is not blank."""
+        return self.data.lstrip()[:1] == mark
+
 
 def holds_dialogues(name: str) -> bool:
     """Whether a file of this name may hold dialogues."""

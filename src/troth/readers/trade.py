@@ -12,20 +12,9 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Pair, Turn
+from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    PlainState,
-    dialogue,
-    dialogues,
-    in_order,
-    mapping,
-    put,
-    sequence,
-    state,
-    text,
-    user_turn,
-)
 from troth.readers.source import Document
 
 FORMAT = Format(name="trade", about="Result files of TRADE and SOM-DST: gold and predicted state of every turn")
@@ -38,34 +27,33 @@ _LISTS = re.compile(rb'"turn_belief"\s*:\s*\['), re.compile(rb'"pred_bs_(?:ptr|g
 
 
 def detect(document: Document) -> bool:
-    data = document.data
-    if data.lstrip()[:1] != b"{" or b'"pr_turn"' in data:  # Hi-DST has `gt` and `pr`, too
+    if not document.starts(b"{") or b'"pr_turn"' in document.data:  # Hi-DST has `gt` and `pr`, too
         return False
-    return any(all(mark.search(data) for mark in marks) for marks in (_STATES, _LISTS))
+    return any(all(mark.search(document.data) for mark in marks) for marks in (_STATES, _LISTS))
 
 
 def read(document: Document) -> Iterator[Pair]:
-    for name, raw in dialogues(document):
+    for name, raw in plain.dialogues(document):
         with where(dialogue=name):
-            rows = in_order(mapping(raw, "the dialogue").items())
+            rows = plain.in_order(plain.mapping(raw, "the dialogue").items())
             gold, pred = ([_turn(number, row, keys) for number, row in enumerate(rows)] for keys in (GOLD, PRED))
-        yield Pair(dialogue(name, gold), dialogue(name, pred))
+        yield Pair(plain.dialogue(name, gold), plain.dialogue(name, pred))
 
 
 def _turn(number: int, row: Any, keys: tuple[str, ...]) -> Turn:
     with where(turn=number):
-        key = next((key for key in keys if key in mapping(row, "the turn")), None)
+        key = next((key for key in keys if key in plain.mapping(row, "the turn")), None)
         if key is None:
             raise UserError("has no " + " or ".join(f"'{name}'" for name in keys))
         held = row[key]
-        return user_turn(number, _listed(held, key) if isinstance(held, list) else state(held, f"'{key}'"))
+        return plain.user_turn(number, _listed(held, key) if isinstance(held, list) else plain.state(held, f"'{key}'"))
 
 
-def _listed(items: object, key: str) -> PlainState:
-    held: PlainState = {}
-    for item in sequence(items, f"'{key}'"):
-        parts = text(item, f"an entry of '{key}'").split("-", 2)
+def _listed(items: object, key: str) -> plain.PlainState:
+    held: plain.PlainState = {}
+    for item in plain.sequence(items, f"'{key}'"):
+        parts = plain.text(item, f"an entry of '{key}'").split("-", 2)
         if len(parts) < 3:
             raise UserError(f"'{item}' in '{key}' is not of the form domain-slot-value")
-        put(held, *parts)
+        plain.put(held, *parts)
     return held

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair, Turn
+from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.plain import dialogues, in_order, mapping, sequence, shown
 from troth.readers.source import Document
 
 FORMAT = Format(
@@ -41,11 +41,11 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Pair]:
-    for name, raw in dialogues(document):
+    for name, raw in plain.dialogues(document):
         if name in LEFT_OUT:
             continue
         with where(dialogue=name):
-            pred = tuple(_turns(in_order(mapping(raw, "the dialogue").items())))
+            pred = tuple(_turns(plain.in_order(plain.mapping(raw, "the dialogue").items())))
         gold = tuple(Turn(speaker="USER", number=turn.number) for turn in pred)
         yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=pred))
 
@@ -53,7 +53,7 @@ def read(document: Document) -> Iterator[Pair]:
 def _turns(rows: list[object]) -> Iterator[Turn]:
     for number, marks in enumerate(rows):
         with where(turn=number):
-            yield Turn(speaker="USER", number=number, correct=_correct(sequence(marks, "the turn")))
+            yield Turn(speaker="USER", number=number, correct=_correct(plain.sequence(marks, "the turn")))
 
 
 def _correct(marks: list[object]) -> dict[str, bool]:
@@ -61,7 +61,7 @@ def _correct(marks: list[object]) -> dict[str, bool]:
         raise UserError("the turn's list is empty")
     for mark in marks:
         if mark not in (0, 1):
-            raise UserError(f"{shown(mark)} where 0 or 1 is expected")
+            raise UserError(f"{plain.shown(mark)} where 0 or 1 is expected")
     return {slot: mark == 1 for slot, mark in zip(_names(len(marks)), marks, strict=True)}
 
 

@@ -14,21 +14,9 @@ from typing import Any
 from troth.core.errors import UserError
 from troth.core.normalize import dialogue_id
 from troth.core.records import Pair, Turn
+from troth.readers import plain
 from troth.readers.decode import unique, where
 from troth.readers.format import Format
-from troth.readers.plain import (
-    PlainState,
-    add,
-    dialogue,
-    field,
-    in_order,
-    mapping,
-    put,
-    text,
-    user_turn,
-    value_text,
-    whole,
-)
 from troth.readers.source import Document
 
 FORMAT = Format(name="trippy-pred", about="TripPy's `pred_res.*.json`: predicted and true values of every slot")
@@ -38,19 +26,18 @@ _INFORMED = "§§"  # marks a value that was taken from what the system said
 
 
 def detect(document: Document) -> bool:
-    data = document.data
-    return data.lstrip()[:1] == b"[" and b'"guid"' in data and b'"slot_prediction_' in data
+    return document.starts(b"[") and b'"guid"' in document.data and b'"slot_prediction_' in document.data
 
 
 def read(document: Document) -> Iterator[Pair]:
     turns: dict[str, list[tuple[object, Any]]] = {}
     for position, raw in enumerate(unique(document, list[Any])):
-        row = mapping(raw, f"entry {position}")
-        name, number = _place(field(row, "guid", f"entry {position}"), position)
+        row = plain.mapping(raw, f"entry {position}")
+        name, number = _place(plain.field(row, "guid", f"entry {position}"), position)
         turns.setdefault(name, []).append((number, row))
     for name, rows in turns.items():
         with where(dialogue=name):
-            yield _pair(name, in_order(rows))
+            yield _pair(name, plain.in_order(rows))
 
 
 def _place(guid: object, position: int) -> tuple[str, int]:
@@ -61,28 +48,28 @@ def _place(guid: object, position: int) -> tuple[str, int]:
         parts = [*front.split("-", 1), number]
     if not isinstance(parts, list) or len(parts) != 3:
         raise UserError(f"'guid' of entry {position} is not [set, dialogue, turn]")
-    name = dialogue_id(text(parts[1], f"the dialogue in 'guid' of entry {position}"))
+    name = dialogue_id(plain.text(parts[1], f"the dialogue in 'guid' of entry {position}"))
     with where(dialogue=name):
-        return name, whole(parts[2], f"the turn in 'guid' of entry {position}")
+        return name, plain.whole(parts[2], f"the turn in 'guid' of entry {position}")
 
 
 def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
     gold: list[Turn] = []
     pred: list[Turn] = []
-    before: PlainState = {}
+    before: plain.PlainState = {}
     for number, row in enumerate(rows):
         with where(turn=number):
             slots = {key.removeprefix(_PRED) for key in row if key.startswith(_PRED)}
             for slot in slots.symmetric_difference(key.removeprefix(_GOLD) for key in row if key.startswith(_GOLD)):
                 raise UserError(f"slot '{slot}' has not both '{_PRED}{slot}' and '{_GOLD}{slot}'")
-            gold.append(user_turn(number, _state(row, _GOLD, {})))
+            gold.append(plain.user_turn(number, _state(row, _GOLD, {})))
             before = _state(row, _PRED, before)
-            pred.append(user_turn(number, before))
-    return Pair(dialogue(name, gold), dialogue(name, pred))
+            pred.append(plain.user_turn(number, before))
+    return Pair(plain.dialogue(name, gold), plain.dialogue(name, pred))
 
 
-def _state(row: dict[str, Any], prefix: str, before: PlainState) -> PlainState:
-    held: PlainState = {}
+def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.PlainState:
+    held: plain.PlainState = {}
     for key, raw in row.items():
         if not key.startswith(prefix):
             continue
@@ -90,13 +77,13 @@ def _state(row: dict[str, Any], prefix: str, before: PlainState) -> PlainState:
         domain, dash, slot = name.partition("-")
         if not dash:
             raise UserError(f"slot '{name}' is not of the form domain-slot")
-        informed = value_text(raw, name)
+        informed = plain.value_text(raw, name)
         value = tokenised(informed.removeprefix(_INFORMED))
         if informed.startswith(_INFORMED) and value == "none":  # nothing to take over: the slot stays as it was
             for kept in before.get(domain, {}).get(slot, ()):
-                add(held, domain, slot, kept)
+                plain.add(held, domain, slot, kept)
         else:
-            put(held, domain, slot, value)
+            plain.put(held, domain, slot, value)
     return held
 
 

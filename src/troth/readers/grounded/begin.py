@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from troth.core.records import Grounded
 from troth.readers.format import Format
-from troth.readers.grounded import rows
+from troth.readers.grounded import csv
 from troth.readers.source import Document, utf8
 
 FORMAT = Format(name="begin", about="BEGIN's TSV files: one response per line with a human label")
@@ -20,12 +20,10 @@ LABELS = {"begin_label", "gold label"}
 
 
 def detect(document: Document) -> bool:
-    heading = document.data.partition(b"\n")[0].decode(errors="replace").rstrip("\r").split("\t")
-    return rows.fits(heading) and not LABELS.isdisjoint(heading)
+    header = document.data.partition(b"\n")[0].decode(errors="replace").rstrip("\r").split("\t")
+    return csv.fits(header) and not LABELS.isdisjoint(header)
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    lines = [line.removesuffix("\r") for line in utf8(document).split("\n")]
-    heading = lines[0].split("\t")
-    cells = ((number, line.split("\t")) for number, line in enumerate(lines[1:], 2))
-    yield from rows.records(cells, rows.places(heading), len(heading))
+    lines = enumerate(utf8(document).split("\n"), 1)
+    return csv.records((number, line.removesuffix("\r").split("\t")) for number, line in lines)

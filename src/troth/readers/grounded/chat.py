@@ -1,4 +1,4 @@
-"""Chat transcripts: OpenAI-style messages, with the passages that were retrieved in a message of their own.
+"""Chat transcripts: OpenAI-style messages, with retrieved passages in messages of their own.
 
     {"id": "c1", "messages": [
       {"role": "system", "content": "Answer from the passages."},
@@ -11,7 +11,7 @@ message of the assistant that has text and comes after a context message is a re
 
 - Context messages have the role `context`, `tool` or `function`. Where a conversation has none of these, `system` and
   `developer` messages are the context; else they are instructions, and no document.
-- The document is all context given since the assistant last spoke. If there was none, the one before still holds.
+- The document is all context since the assistant last spoke. If there was none, the one before still holds.
 - History is what user and assistant said before. A `label` of the message (0 or 1) is the record's.
 """
 
@@ -22,11 +22,11 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
+from troth.readers import plain
 from troth.readers.decode import lines, unique, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
-from troth.readers.plain import field, mapping, sequence, text
 from troth.readers.source import Document
 
 FORMAT = Format(name="chat", about="OpenAI-style chat messages, with retrieved passages as messages of their own")
@@ -38,9 +38,7 @@ ROLES = (*CONTEXT, *INSTRUCTIONS, "user", "assistant")
 
 def detect(document: Document) -> bool:
     keys = opening(document)
-    if document.data.lstrip()[:1] == b"[" and "role" in keys:
-        return True
-    return "messages" in keys
+    return "messages" in keys or ("role" in keys and document.starts(b"["))
 
 
 def read(document: Document) -> Iterator[Grounded]:
@@ -48,39 +46,33 @@ def read(document: Document) -> Iterator[Grounded]:
     for number, chat in enumerate(_conversations(document)):
         keys = chat if isinstance(chat, dict) else {"messages": chat}
         name = keys.get("id", str(number))
-        id = str(name) if isinstance(name, int) and not isinstance(name, bool) else text(name, "'id'")
+        id = str(name) if isinstance(name, int) and not isinstance(name, bool) else plain.text(name, "'id'")
         if id in seen:
             raise UserError("duplicate id", dialogue=id, hint="ids must be unique")
         seen.add(id)
-        source = text(keys.get("source", ""), "'source'")
+        source = plain.text_of(keys, "source", default="")
         with where(dialogue=id):
-            yield from _records(id, sequence(field(keys, "messages", "the conversation"), "'messages'"), source)
+            messages = plain.sequence(plain.field(keys, "messages", "the conversation"), "'messages'")
+            yield from _records(id, messages, source)
 
 
 def _conversations(document: Document) -> Iterator[Any]:
-    if document.data.lstrip()[:1] == b"[":
+    if document.starts(b"["):
         items = unique(document, list[Any])
         if not items:
             raise UserError("no conversation in it", hint="is it the right file?")
         yield from [items] if isinstance(items[0], dict) and "role" in items[0] else items
-    elif not _in_lines(document):
+    elif not opening(Document(document.name, document.head)):  # the first line is not an object by itself
         yield unique(document, dict[str, Any])
     else:
         for line, row in lines(document):
             with where(line=line):
-                if "messages" not in row:
-                    raise UserError("the object has no 'messages'")
+                plain.field(row, "messages")
             yield row
 
 
-def _in_lines(document: Document) -> bool:
-    """Whether the first line is an object by itself."""
-    line = document.data.lstrip().partition(b"\n")[0]
-    return bool(opening(Document(document.name, line)))
-
-
 def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
-    turns = [mapping(message, f"message {number}") for number, message in enumerate(messages)]
+    turns = [plain.mapping(message, f"message {number}") for number, message in enumerate(messages)]
     roles = [_role(turn, number) for number, turn in enumerate(turns)]
     context = CONTEXT if any(role in CONTEXT for role in roles) else INSTRUCTIONS
     history: list[str] = []
@@ -90,8 +82,7 @@ def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
         with where(turn=number):
             said = _text(turn.get("content"))
             if role in context:
-                passages = [] if spoken else passages
-                passages, spoken = [*passages, said], False
+                passages, spoken = [*([] if spoken else passages), said], False
             elif role in ("user", "assistant") and said.strip():
                 if role == "assistant" and passages:
                     yield Grounded(
@@ -107,7 +98,7 @@ def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
 
 
 def _role(turn: dict[str, Any], number: int) -> str:
-    role = text(field(turn, "role", f"message {number}"), "'role'")
+    role = plain.text_of(turn, "role", f"message {number}")
     if role not in ROLES:
         raise UserError(f"role '{role[:40]}' is not known", turn=number, hint="known: " + ", ".join(ROLES))
     return role
@@ -118,6 +109,6 @@ def _text(content: object) -> str:
     if content is None:
         return ""
     if isinstance(content, list):
-        parts = [mapping(part, "a part of 'content'") for part in content]
-        return "\n".join(text(part["text"], "'text'") for part in parts if "text" in part)
-    return text(content, "'content'")
+        parts = [plain.mapping(part, "a part of 'content'") for part in content]
+        return "\n".join(plain.text_of(part, "text") for part in parts if "text" in part)
+    return plain.text(content, "'content'")

@@ -7,40 +7,69 @@ hold line breaks; tabs may take the place of commas.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
+from troth.readers.cells import comma, rows
+from troth.readers.decode import where
 from troth.readers.format import Format
-from troth.readers.grounded import rows
-from troth.readers.source import Document, utf8
+from troth.readers.grounded import labels
+from troth.readers.source import Document
 
 FORMAT = Format(name="csv", about="CSV or TSV with a header; also FaithDial's audit of gold responses")
 
-LIMIT = 1 << 27  # characters per cell: documents can be longer than the 128 kB that Python's reader allows
+COLUMNS = {  # our names, and those of other files: BEGIN of 2022, BEGIN of 2021, FaithDial's audit
+    "id": ("id",),
+    "document": ("document", "knowledge", "evidence"),
+    "history": ("history", "message", "previous turn"),
+    "response": ("response",),
+    "label": ("label", "begin_label", "gold label", "begin"),
+    "source": ("source", "data_source"),
+    "model": ("model_name",),
+}
 
 
 def detect(document: Document) -> bool:
-    line = document.data.lstrip().partition(b"\n")[0].decode(errors="replace").strip()
-    return rows.fits([name.strip('"') for name in line.split(_comma(line))])
+    line = document.head.decode(errors="replace").strip()
+    return fits([name.strip('"') for name in line.split(comma(line))])
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    content = utf8(document).lstrip()
-    # newline="": line ends inside quotes are part of the cell.
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=_comma(content.partition("\n")[0]), strict=True)
-    before = csv.field_size_limit(LIMIT)
-    try:
-        heading = next(reader)
-        cells = ((reader.line_num, row) for row in reader)
-        yield from rows.records(cells, rows.places(heading), len(heading))
-    except csv.Error as error:
-        raise UserError(f"line {reader.line_num}: {error}", hint="is a quote not closed?") from error
-    finally:
-        csv.field_size_limit(before)
+    return records(rows(document))
 
 
-def _comma(line: str) -> str:
-    return "\t" if "\t" in line else ","
+def fits(header: Sequence[str]) -> bool:
+    """Whether a header has the columns that are needed."""
+    names = {name.strip().lower() for name in header}
+    return "response" in names and not names.isdisjoint(COLUMNS["document"])
+
+
+def records(lines: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Grounded]:
+    """One record per line after the header; lines without any text are skipped. The default id is the line's number."""
+    rest = iter(lines)
+    names = [name.strip().lower() for name in next(rest)[1]]
+    at = {what: names.index(name) for what, known in COLUMNS.items() for name in reversed(known) if name in names}
+    for what in ("document", "response"):
+        if what not in at:
+            raise UserError(f"line 1: no column '{what}'", hint="columns: " + ", ".join(COLUMNS))
+    seen: dict[str, int] = {}
+    for line, cells in rest:
+        if not any(cell.strip() for cell in cells):
+            continue
+        with where(line=line):
+            if len(cells) != len(names):
+                raise UserError(f"has {len(cells)} cells, not {len(names)}", hint="is a quote or a tab out of place?")
+            row = dict.fromkeys(COLUMNS, "") | {what: cells[position] for what, position in at.items()}
+            id = row["id"] or "/".join(filter(None, (row["source"], row["model"], str(line))))
+            if id in seen:
+                raise UserError(f"duplicate id '{id}', already on line {seen[id]}", hint="ids must be unique")
+            seen[id] = line
+            yield Grounded(
+                id=id,
+                document=row["document"],
+                response=row["response"],
+                history=(row["history"],) if row["history"].strip() else (),
+                label=labels.any_of(row["label"]),
+                source=row["source"],
+            )

@@ -79,7 +79,7 @@ def _label(id: str, tags: tuple[str, ...] | None) -> int | None:
 
 
 def _utterances(document: Document) -> Iterator[tuple[str, _Utterance]]:
-    if document.data.lstrip()[:1] == b"[":
+    if document.starts(b"["):
         for number, dialogue in enumerate(unique(document, list[_FaithDialogue])):
             name = number if dialogue.dialog_idx is None else dialogue.dialog_idx
             yield from ((f"{name}/{turn}", utterance) for turn, utterance in enumerate(dialogue.utterances))

@@ -25,7 +25,7 @@ KEYS = ("id", "document", "history", "response", "label", "source", "meta")
 
 
 def detect(document: Document) -> bool:
-    return document.data.lstrip()[:1] == b"{" and {"document", "response"} <= opening(document).keys()
+    return document.starts(b"{") and {"document", "response"} <= opening(document).keys()
 
 
 def read(document: Document) -> Iterator[Grounded]:

@@ -25,7 +25,7 @@ from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import unique
 from troth.readers.format import Format
-from troth.readers.grounded.opening import opening, value
+from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
 
 FORMAT = Format(name="topical-chat", about="Topical-Chat's conversations with their reading sets")
@@ -63,9 +63,8 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    keys = opening(document)
-    first = value(keys, next(iter(keys)), dict[str, msgspec.Raw]) if keys else None
-    return first is not None and {"content", "article_url"} <= first.keys()
+    first = bytes(next(iter(opening(document).values()), b""))
+    return b'"content"' in first and b'"article_url"' in first
 
 
 def read(document: Document) -> Iterator[Grounded]:

@@ -37,7 +37,7 @@ class _WowDialogue(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    return document.data.lstrip()[:1] == b"[" and {"dialog", "chosen_topic"} <= opening(document).keys()
+    return document.starts(b"[") and {"dialog", "chosen_topic"} <= opening(document).keys()
 
 
 def read(document: Document) -> Iterator[Grounded]:
