@@ -123,7 +123,7 @@ def test_without_a_key_and_with_ties(fine: Troth, run: str, tmp_path: Path) -> N
     keyed = fine("meta", "agree", first, second, "--key", str(tmp_path / "s.key.json"), "--examples", "0")
     assert f"1 undecided (ties, left out: {rows[1]['id']})" in keyed.err
     one = fine("meta", "agree", first, "--key", str(tmp_path / "s.key.json"))
-    assert "not scored: fleiss_kappa of all: one annotator has nobody to agree with" in one.err
+    assert "not scored: fleiss_kappa: one annotator has nobody to agree with" in one.err
 
 
 def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
     record = json.loads((Path(run) / "run.json").read_bytes())
     record["scores"] = [score for score in record["scores"] if score["metric"] != "sgsacc_validated"]
     (Path(run) / "run.json").write_text(json.dumps(record))
-    fails("the run has no sgsacc_validated (score that, too, or take --of all)", run, "--out", out)
+    fails("the run has no sgsacc_validated (score that, too, or draw from all turns)", run, "--out", out)
     (Path(run) / "dialogues.jsonl.gz").write_bytes(b"x")
     fails("dialogues.jsonl.gz: cannot be read: ", run, "--out", out, "--of", "all")
     (Path(run) / "dialogues.jsonl.gz").unlink()

@@ -136,7 +136,7 @@ def test_meta_templates(fine: Troth) -> None:
         (("generate", "rerank", GOLD, "{lists}", "--out", "nowhere/x"), "nowhere/x: its folder does not exist"),
         (("generate", "rerank", GOLD, "{lists}"), "Missing option '--out'."),
         (("generate", "templates", GOLD, "--templates", "nowhere", "--out", "{out}"), "nowhere: no such folder"),
-        (("meta", "templates", GOLD, "--templates", GOLD), "no .tsv file in this folder (one a service"),
+        (("meta", "templates", GOLD, "--templates", GOLD), "no .tsv file in this folder (one per service"),
         (("meta", "rerank", GOLD, "--turns", "-1"), "Invalid value for '--turns'"),
     ],
 )
@@ -167,14 +167,14 @@ def test_perturb_with_a_model(fine: Troth, tmp_path: Path) -> None:
 
 def test_perturb_with_a_model_for_nothing(troth: Troth, tmp_path: Path) -> None:
     result = troth("perturb", "dialogue", GOLD, str(tmp_path / "out"), "--with", "disfluency", "--nli", "fake")
-    assert (result.code, "none are made" in result.err) == (2, True)
+    assert (result.code, "no family takes one" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("families", "out", "told"),
     [
         ("paraphrse", "out", "paraphrase"),
-        ("disfluency", "out", "none are made"),
+        ("disfluency", "out", "no family takes one"),
         ("paraphrase", "there", "there: exists already"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 import troth as package
 from tests.cli.conftest import Troth
-from tests.grounding.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
+from tests.responses.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
 from troth.cli import nlg as command
 from troth.core import table as tables
 from troth.core.records import Act, Service
@@ -218,7 +218,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_judged(troth: Troth, 
 
 def test_ties_are_marked_like_everywhere() -> None:
     def score(system: str, value: float, low: float | None, high: float | None) -> package.Score:
-        return package.Score(system, "ser", "all", value, low, high, 5, "SER|n:5")
+        return package.Score(system, "ser", "all", value, low, high, 5, "SER|n:5", better="lower")
 
     found = [
         score("a", 0.2, 0.1, 0.3),
@@ -302,7 +302,7 @@ def test_an_act_with_an_unknown_slot(troth: Troth, tmp_path: Path) -> None:
         (["--by", "slots"], "did you mean 'slot'?"),
         (["--missing", "all"], "--missing"),
         (["--schema", "/none.json"], "/none.json: no such file"),
-        (["--pred-format", "xml"], "no format of responses is called 'xml'"),
+        (["--pred-format", "xml"], "the format of responses cannot be 'xml'"),
         (["--explain", "1", "--json"], "--explain is for reading, --json for programs"),
         (["--acts", "acts.jsonl", "--metrics", "ser,bleu"], "--acts are SGSAcc's verdicts, which --metrics leaves out"),
     ],

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.cli.conftest import Troth
-from tests.grounding.build import CORPUS, SCHEMA, write
 from tests.meta.test_wording import VARIANT
+from tests.responses.build import CORPUS, SCHEMA, write
 from troth.responses.references import fingerprint
 from troth.storage import runs as store
 
@@ -83,4 +83,4 @@ def test_a_variant_of_other_services(troth: Troth, gold: str, tmp_path: Path) ->
 def test_a_dialogue_comes_once(troth: Troth, tmp_path: Path) -> None:
     told = troth("meta", "wording", write(tmp_path, [*CORPUS, CORPUS[0]]), "--nli", "fake")
     assert told.code == 2
-    assert "dialogues_001.json: dialogue a: comes twice" in told.err
+    assert "dialogues_001.json: dialogue a: duplicate dialogue id" in told.err

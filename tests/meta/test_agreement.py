@@ -16,27 +16,43 @@ from hypothesis import strategies as st
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.table import harmless
-from troth.meta.agreement import Agreement, agree, answers
-from troth.meta.annotate import Judged, Key, _sheet, in_words, mark, sample
-
-JUDGED = [
-    Judged("mine", f"d{n // 4}", n, "Hotels_1", "INFORM", "stars", (str(n),), f"It has {n} stars.", "Well?",
-           entailed=n % 5 != 0, valid=n % 7 != 0)
-    for n in range(400)
-]  # fmt: skip
+from troth.meta.agreement import agree, answers
+from troth.meta.annotate import SheetKey, SheetRow, csv_sheet, draw, in_words, mark, sheet_rows
+from troth.storage import result
+from troth.storage.explorer import ActView, AnswerView, DialogueView, SystemView, Utterance
+from troth.storage.result import Result
 
 
-def key(pairs: int = 40, seed: int = 0, judged: Sequence[Judged] = JUDGED) -> Key:
-    return sample(judged, source="run", recipe="SGSACC|nli:fake", pairs=pairs, seed=seed)
+def dialogue(number: int, text: str = "It has {} stars.") -> DialogueView:
+    """Four turns; every fifth act is not entailed, every seventh turn fails validation."""
+    said, answers = [], []
+    for n in range(4 * number, 4 * number + 4):
+        act = ActView(
+            "Hotels_1", "INFORM", "stars", (str(n),), entailed=n % 5 != 0, excluded=None if n % 7 else "no rule"
+        )
+        said += [Utterance(2 * n, "USER", "Well?"), Utterance(2 * n + 1, "SYSTEM", "gold")]
+        answers.append(AnswerView(2 * n + 1, text.format(n), (act, act)))  # the same act twice is one pair
+    other = SystemView("other", answers=tuple(answers[:1]))
+    return DialogueView(f"d{number}", tuple(said), (SystemView("mine", answers=tuple(answers)), other))
+
+
+DIALOGUES = [dialogue(number) for number in range(100)]
+ROWS = sheet_rows(DIALOGUES, "mine", "validated")
+
+
+def key(pairs: int = 40, seed: int = 0, rows: Sequence[SheetRow] = ROWS) -> SheetKey:
+    drawn = draw(rows, pairs=pairs, seed=seed)
+    counts = (drawn.faithful, drawn.unfaithful)
+    return SheetKey("0.2", "run", "mine", "sgsacc", "SGSACC|nli:fake", "validated", seed, *counts, drawn.rows)
 
 
 def rows(sheet: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(sheet.decode("utf-8-sig"), newline="")))
 
 
-def fill(path: Path, made: Key, answer: Callable[[int, bool], str], delimiter: str = ",") -> str:
+def fill(path: Path, made: SheetKey, answer: Callable[[int, bool], str], delimiter: str = ",") -> str:
     """A sheet filled in by an annotator who is asked with the pair's number and the metric's verdict."""
-    filled = rows(_sheet(made.pairs))
+    filled = rows(csv_sheet(made.pairs))
     for number, row in enumerate(filled):
         row["faithful"] = answer(number, made.pairs[row["id"]].faithful)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -57,11 +73,10 @@ def test_half_and_half_of_valid_turns() -> None:
     made = key(41)
     assert len(made.pairs) == 41
     assert sum(one.faithful for one in made.pairs.values()) == 21
-    assert all(one.turn % 7 for one in made.pairs.values())
-    assert (made.faithful, made.unfaithful) == (
-        sum(one.entailed and one.valid for one in JUDGED),
-        sum(not one.entailed and one.valid for one in JUDGED),
-    )
+    assert all(int(one.values[0]) % 7 for one in made.pairs.values())
+    valid = [n for n in range(400) if n % 7]
+    assert (made.faithful, made.unfaithful) == (sum(n % 5 != 0 for n in valid), sum(n % 5 == 0 for n in valid))
+    assert {one.previous for one in made.pairs.values()} == {"Well?"}
     verdicts = [one.faithful for one in made.pairs.values()]
     assert verdicts != sorted(verdicts)  # shuffled
     assert verdicts != sorted(verdicts, reverse=True)
@@ -70,27 +85,27 @@ def test_half_and_half_of_valid_turns() -> None:
 
 
 def test_the_seed_decides_and_the_order_does_not() -> None:
-    assert key(seed=3) == key(seed=3, judged=JUDGED[::-1])
+    assert key(seed=3) == key(seed=3, rows=ROWS[::-1])
     assert key(seed=3).pairs != key(seed=4).pairs
 
 
 def test_whose_pairs() -> None:
-    excluded = sample(JUDGED, source="run", recipe="", pairs=10, of="excluded")
-    assert all(one.turn % 7 == 0 for one in excluded.pairs.values())
-    every = sample(JUDGED, source="run", recipe="", pairs=1000, of="all")
-    assert len(every.pairs) == 400  # what there is, and not half and half
-    silent = [msgspec.structs.replace(one, response=" ") for one in JUDGED]
-    with pytest.raises(UserError, match="run: no validated pair to draw from"):
-        key(judged=silent)
+    excluded = draw(sheet_rows(DIALOGUES, "mine", "excluded"), pairs=10)
+    assert all(int(one.values[0]) % 7 == 0 for one in excluded.rows.values())
+    every = draw(sheet_rows(DIALOGUES, "mine", "all"), pairs=1000)
+    assert len(every.rows) == 400  # what there is, and not half and half
+    assert len(draw(sheet_rows(DIALOGUES, "other", "all"), pairs=1000).rows) == 100
+    silent = [dialogue(number, " ") for number in range(5)]
+    assert draw(sheet_rows(silent, "mine", "all"), pairs=10) == ({}, 0, 0)
 
 
 def test_the_sheet_does_not_tell_the_verdict() -> None:
     made = key()
-    found = rows(_sheet(made.pairs))
+    found = rows(csv_sheet(made.pairs))
     assert list(found[0]) == ["id", "previous turn", "utterance", "service", "act", "faithful"]
     assert all(row["faithful"] == "" for row in found)
     flipped = {id: msgspec.structs.replace(one, faithful=not one.faithful) for id, one in made.pairs.items()}
-    assert _sheet(flipped) == _sheet(made.pairs)
+    assert csv_sheet(flipped) == csv_sheet(made.pairs)
     assert mark(flipped.values()) == mark(made.pairs.values())  # the ids do not, either
     assert [row["utterance"] for row in found] == [one.utterance for one in made.pairs.values()]
 
@@ -136,15 +151,15 @@ ONE = next(iter(key().pairs.values()))
 
 
 @given(st.text())
-def test_texts_come_back_from_the_sheet(text: str) -> None:
+def test_texts_come_back_from_thecsv_sheet(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     one = msgspec.structs.replace(ONE, utterance=text)
-    assert rows(_sheet({"p1": one}))[0]["utterance"] == harmless(text)
+    assert rows(csv_sheet({"p1": one}))[0]["utterance"] == harmless(text)
 
 
 def test_every_cell_is_in_quotes() -> None:
     """A text with semicolons or tabs is one cell to spreadsheets of every country."""
-    first = _sheet({"p1": ONE}).decode("utf-8-sig").splitlines()[1]
+    first = csv_sheet({"p1": ONE}).decode("utf-8-sig").splitlines()[1]
     assert first.count('"') == 12
 
 
@@ -170,13 +185,13 @@ def test_acts_in_words(act: str, slot: str, values: tuple[str, ...], words: str)
 # -- what people say ---------------------------------------------------------------------------------------------------
 
 
-def judge(tmp_path: Path, made: Key, *annotators: Callable[[int, bool], str], delimiter: str = ",") -> Agreement:
+def judge(tmp_path: Path, made: SheetKey, *annotators: Callable[[int, bool], str], delimiter: str = ",") -> Result:
     (tmp_path / "sheet.key.json").write_bytes(msgspec.json.encode(made))
     sheets = [fill(tmp_path / f"{n}.csv", made, one, delimiter) for n, one in enumerate(annotators)]
-    return agree(sheets, key=str(tmp_path / "sheet.key.json"), resamples=200)
+    return agree(*sheets, key=tmp_path / "sheet.key.json", resamples=200)
 
 
-def values(made: Agreement, group: str = "all") -> dict[str, float | None]:
+def values(made: Result, group: str = "all") -> dict[str, float | None]:
     return {score.metric: score.value for score in made.scores if score.group == group}
 
 
@@ -185,7 +200,8 @@ def test_everybody_agrees(tmp_path: Path) -> None:
     assert values(found) == {
         "accuracy:sgsacc": 1.0, "precision:sgsacc": 1.0, "recall:sgsacc": 1.0, "f1:sgsacc": 1.0, "fleiss_kappa": 1.0,
     }  # fmt: skip
-    assert (found.annotators, found.pairs, found.undecided, found.disagreements) == (3, 40, [], [])
+    assert found.counts == {"mine": {"annotators": 3, "pairs": 40, "undecided": 0}}
+    assert (found.notes, found.details) == ([], [])
     assert found.scores[-1].low == found.scores[-1].high == 1.0
     assert found.scores[0].signature.startswith(
         "ACCURACY:SGSACC|annotators:3|of:validated|seed:0|ties:out|metric:[SGSACC"
@@ -221,16 +237,23 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert kappa.high is not None
     assert kappa.value is not None
     assert kappa.low < kappa.value < kappa.high
-    assert len(found.disagreements) == 7
-    assert {one.votes for one in found.disagreements} == {(False, False, True), (True, True, False)}
+    assert len(found.details) == 7
+    assert {one["votes"] for one in found.details} == {(False, False, True), (True, True, False)}
 
 
 def test_ties_decide_nothing(tmp_path: Path) -> None:
     found = judge(tmp_path, key(), same, lambda number, metric: same(number, metric != (number < 4)))
-    assert found.undecided == list(key().pairs)[:4]
+    assert found.notes == [f"4 undecided (ties, left out: {', '.join(list(key().pairs)[:4])})"]
+    assert found.counts["mine"]["undecided"] == 4
     assert values(found)["accuracy:sgsacc"] == 1.0
     assert found.scores[0].n == 36
     assert found.scores[-1].n == 40  # kappa is over all
+
+
+def test_nothing_but_ties(tmp_path: Path) -> None:
+    found = judge(tmp_path, key(), same, lambda number, metric: same(number, not metric))
+    assert {score.value for score in found.scores if score.metric != "fleiss_kappa"} == {None}
+    assert found.counts["mine"]["undecided"] == 40
 
 
 def test_one_annotator_and_one_answer(tmp_path: Path) -> None:
@@ -246,7 +269,7 @@ def test_one_annotator_and_one_answer(tmp_path: Path) -> None:
 
 def test_without_the_key_people_stand_alone(tmp_path: Path) -> None:
     sheets = [fill(tmp_path / f"{n}.csv", key(), same) for n in range(2)]
-    found = agree(sheets)
+    found = agree(*sheets)
     assert [score.metric for score in found.scores] == ["fleiss_kappa"]
 
 
@@ -264,7 +287,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
     [
         (b"id,faithful\np01,\n", "row 2: 'p01' is not answered (write yes or no in the column 'faithful')"),
         (b"id,faithful\np01,yes\np02,maybe\n", "row 3: 'maybe' is neither yes nor no"),
-        (b"id,faithful\np01,yes\np01,no\n", "row 3: 'p01' stands there twice (remove one)"),
+        (b"id,faithful\np01,yes\np01,no\n", "row 3: duplicate id 'p01' (remove one)"),
         (b"id,faithful\n,yes\n", "row 2: has no id"),
         (b"id,faithful\np01\n", "row 2: 1 cells under 2 headings"),
         (b"id,faithfull\np01,yes\n", "no column 'faithful' (did you mean 'faithfull'?)"),
@@ -287,23 +310,23 @@ def test_sheets_that_do_not_belong_together(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"12\.csv: its ids are marked '\w+', those of .*10\.csv '\w+' \(do they belong"
     ):
-        agree([first, other])
+        agree(first, other)
     lines = Path(first).read_text().splitlines(keepends=True)
     (tmp_path / "short.csv").write_text("".join(lines[:-1]))
     with pytest.raises(UserError, match=r"short\.csv: 'p10-\w+' is not in it, as in .*10\.csv"):
-        agree([first, str(tmp_path / "short.csv")])
+        agree(first, tmp_path / "short.csv")
     (tmp_path / "long.csv").write_text("".join([*lines, lines[-1].replace("p10-", "p11-")]))
     with pytest.raises(UserError, match=r"long\.csv: 'p11-\w+' is not in .*10\.csv"):
-        agree([first, str(tmp_path / "long.csv")])
+        agree(first, tmp_path / "long.csv")
     (tmp_path / "link.csv").symlink_to(first)
     for twice in (first, str(tmp_path / "link.csv"), f"{tmp_path}/../{tmp_path.name}/10.csv"):
-        with pytest.raises(UserError, match="the same sheet is named twice"):
-            agree([first, twice])
+        with pytest.raises(UserError, match="the same sheet is given twice"):
+            agree(first, twice)
     (tmp_path / "key.json").write_text(json.dumps({"pairs": {}}))
     with pytest.raises(UserError, match=r"key\.json: not a sheet's key: .* \(troth meta annotate writes it"):
-        agree([first], key=str(tmp_path / "key.json"))
+        agree(first, key=str(tmp_path / "key.json"))
     with pytest.raises(UserError, match="cannot be read"):
-        agree([str(tmp_path / "nowhere.csv")])
+        agree(tmp_path / "nowhere.csv")
 
 
 def test_a_sheet_with_another_sheets_key(tmp_path: Path) -> None:
@@ -311,7 +334,7 @@ def test_a_sheet_with_another_sheets_key(tmp_path: Path) -> None:
     sheet = fill(tmp_path / "a.csv", key(seed=1), same)
     (tmp_path / "b.key.json").write_bytes(msgspec.json.encode(key(seed=2)))
     with pytest.raises(UserError, match=r"a\.csv: its ids are marked '\w+', those of .*b\.key\.json '\w+'"):
-        agree([sheet], key=str(tmp_path / "b.key.json"))
+        agree(sheet, key=str(tmp_path / "b.key.json"))
 
 
 @pytest.mark.parametrize(
@@ -331,5 +354,21 @@ def test_a_key_that_was_edited(tmp_path: Path, change: dict[str, object], told: 
     sheet = fill(tmp_path / "a.csv", key(), same)
     (tmp_path / "k.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(key(), **change)))
     with pytest.raises(UserError) as error:
-        agree([sheet], key=str(tmp_path / "k.json"))
+        agree(sheet, key=str(tmp_path / "k.json"))
     assert str(error.value) == f"{tmp_path}/k.json: {told} (take the key that was written with the sheet)"
+
+
+def test_a_saved_agreement(tmp_path: Path) -> None:
+    sheets = [fill(tmp_path / f"{n}.csv", key(), same) for n in range(2)]
+    (tmp_path / "k.json").write_bytes(msgspec.json.encode(key()))
+    made = agree(*sheets, key=tmp_path / "k.json", resamples=20, out=tmp_path / "run")
+    kept = result.open(tmp_path / "run")
+    assert (kept.task, list(kept.scores)) == ("meta agree", list(made.scores))
+    assert kept.metric("fleiss_kappa").scale == "number"
+    assert kept.metric("accuracy:sgsacc").of == "accuracy"
+    rows = kept.rows()
+    assert set(rows["metric"]) == {"accuracy:sgsacc", "precision:sgsacc", "recall:sgsacc", "f1:sgsacc"}
+    alone = agree(*sheets, resamples=20, out=tmp_path / "alone")
+    assert alone.rows().is_empty()
+    with pytest.raises(UserError, match="no sheet is given"):
+        agree()

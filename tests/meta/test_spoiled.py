@@ -10,7 +10,7 @@ from troth import demo, readers
 from troth.core.records import Act, Service, SlotSchema
 from troth.meta.spoiled import KINDS, flipped, spoiled
 from troth.responses import sgsacc, tamper
-from troth.responses.sgsacc import Due
+from troth.responses.sgsacc import DueAct
 
 BOOL = ("True", "False")
 SERVICE = Service(
@@ -27,8 +27,8 @@ SERVICE = Service(
 POOL = {("Trips_1", "hotel_name"): [(("Ritz",), ("Ritz",)), (("Savoy",), ("Savoy",)), (("The Ritz",), ())]}
 
 
-def due(slot: str, value: str) -> Due:
-    return Due(Act("INFORM", slot, (value,)), SERVICE)
+def due(slot: str, value: str) -> DueAct:
+    return DueAct(Act("INFORM", slot, (value,)), SERVICE)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_a_sentence_stays_that_tells_a_yes_or_no() -> None:
 
 def test_no_copy_takes_another_acts_value_with_it() -> None:
     """Two acts have the value, which stands there once: to spoil one is to spoil both."""
-    other = Due(Act("INFORM", "hotel_name", ("Ritz",), ("The Ritz",)), SERVICE)
+    other = DueAct(Act("INFORM", "hotel_name", ("Ritz",), ("The Ritz",)), SERVICE)
     for seed in range(10):
         assert not spoiled("The Ritz is fine.", [due("hotel_name", "Ritz"), other], POOL, random.Random(seed))
 
 
 def test_a_value_that_stays_in_another_form_is_not_tampered_with() -> None:
     act = Act("INFORM", "hotel_name", ("today",), ("Ritz",))
-    assert "value" not in spoiled("today, that is Ritz", [Due(act, SERVICE)], POOL, random.Random(0))
+    assert "value" not in spoiled("today, that is Ritz", [DueAct(act, SERVICE)], POOL, random.Random(0))
 
 
 def test_the_same_draws_give_the_same_copies() -> None:
@@ -124,12 +124,12 @@ def test_the_same_draws_give_the_same_copies() -> None:
 def test_copies_of_the_bundled_dialogues_lack_something() -> None:
     dialogues, schema = list(readers.gold(demo.path("gold"))), readers.schema(demo.path("gold"))
     pool, copies = tamper.pool(dialogues), 0
-    for unit in (unit for dialogue in dialogues for unit in sgsacc.units(dialogue, schema)):
-        made = spoiled(unit.gold, unit.due, pool, random.Random(0))
+    for unit in (unit for dialogue in dialogues for unit in sgsacc.system_turns(dialogue, schema)):
+        made = spoiled(unit.gold, unit.acts, pool, random.Random(0))
         for kind, text in made.items():
             copies += 1
             assert text != unit.gold
             if kind != "boolean":
-                stood = [one for one in unit.due if tamper.present(*one, unit.gold)]
+                stood = [one for one in unit.acts if tamper.present(*one, unit.gold)]
                 assert len({one.act for one in stood if not tamper.present(*one, text)}) == 1, (unit.gold, text)
     assert copies > 150

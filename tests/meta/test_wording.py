@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import doctest
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import polars as pl
 import pytest
 
-import troth
-from tests.grounding.build import AREA, BYE, CORPUS, NAME, OTHER, REQUEST, SCHEMA, STAYS, WIFI, dialogue, no, write, yes
+from tests.responses.build import AREA, BYE, CORPUS, NAME, OTHER, REQUEST, SCHEMA, STAYS, WIFI, dialogue, no, write, yes
 from troth.core.errors import UserError
-from troth.core.records import Act, Schema
-from troth.meta import wording
-from troth.meta.wording import JUDGES, cases, judge
-from troth.models import Verdict
+from troth.core.progress import within
+from troth.core.records import Act, Dialogue, Schema
+from troth.core.score import Score
+from troth.meta.trial import Trial
+from troth.meta.wording import JUDGES, ActCase, WordingSettings, cases, wording
+from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses.references import fingerprint
+from troth.storage.result import Result
 
 VARIANT: Schema = {
     "Stays_11": msgspec.structs.replace(
@@ -30,30 +37,42 @@ VARIANT: Schema = {
 }
 
 
-def everything(*_: str) -> Verdict:
+def everything(*_: str) -> Entailment:
     return yes()
 
 
-def values(premise: str, hypothesis: str) -> Verdict:
+def values(premise: str, hypothesis: str) -> Entailment:
     return yes() if hypothesis.rsplit(maxsplit=1)[-1].lower().strip(".?") in premise.lower() else no()
 
 
+def judge(dialogues: Sequence[Dialogue], schema: Schema, nli: FakeNli, **options: Any) -> Result:
+    return wording(dialogues, schema=schema, nli=nli, **options)
+
+
+def drawn(dialogues: Sequence[Dialogue] = CORPUS, **options: Any) -> list[list[ActCase]]:
+    return cases(Trial("", dialogues, WordingSettings(schema=SCHEMA, nli=FakeNli(), **options)))
+
+
+def score(result: Result, metric: str, group: str = "all", system: str = "original/retry") -> Score:
+    return result.score(metric, group, system)
+
+
 def test_cases() -> None:
-    made, units = cases(CORPUS, SCHEMA)
-    told = [(c.dialogue, c.turn, c.place, c.act.act, c.act.values, c.kind, c.sort) for one in made for c in one]
+    made = drawn()
+    told = [(*c.turn.key, c.place, c.due.act.act, c.due.act.values, c.kind, c.sort) for one in made for c in one]
     assert told[0] == ("a", 1, 0, "OFFER", ("Grand Budapest",), "name", "true")
     assert told[1] == ("a", 1, 0, "OFFER", ("Fawlty Towers",), "name", "tampered")
     assert [sort for *_, sort in told].count("true") == 7
     assert [sort for *_, sort in told].count("tampered") == 5
     assert [(act, kind) for *_, act, _, kind, sort in told if sort == "absent"] != []
-    assert len(units) == 5
+    assert len(made) == 5
 
 
 def test_absent_acts_are_not_in_the_turn() -> None:
     turn = dialogue("a", ("x", "y", [REQUEST, NAME, BYE, Act("REQ_MORE")]))
     for seed in range(40):
-        ((*found,),), _ = cases([turn], SCHEMA, seed=seed)
-        absent = [case.act for case in found if case.sort == "absent"]
+        (found,) = drawn([turn], seed=seed)
+        absent = [case.due.act for case in found if case.sort == "absent"]
         assert next(act.act for act in absent) == "REQUEST"
         assert absent[0].slot not in ("area", "place_name")
         assert all(act.act in ("NOTIFY_SUCCESS", "NOTIFY_FAILURE") for act in absent[1:])
@@ -61,51 +80,55 @@ def test_absent_acts_are_not_in_the_turn() -> None:
 
 
 def test_the_sample_depends_on_ids_alone() -> None:
-    first = {(unit.dialogue, unit.turn) for unit in cases(CORPUS, SCHEMA, turns=3)[1]}
-    assert first == {(unit.dialogue, unit.turn) for unit in cases(CORPUS[::-1], SCHEMA, turns=3)[1]}
-    assert len(first) == 3
-    drawn = [frozenset((u.dialogue, u.turn) for u in cases(CORPUS, SCHEMA, turns=3, seed=s)[1]) for s in range(20)]
-    assert len(set(drawn)) > 3
+    def turns(dialogues: Sequence[Dialogue] = CORPUS, seed: int = 0) -> frozenset[tuple[str, int]]:
+        return frozenset(one.turn.key for mine in drawn(dialogues, turns=3, seed=seed) for one in mine)
+
+    assert turns() == turns(CORPUS[::-1])
+    assert len(turns()) == 3
+    assert len({turns(seed=seed) for seed in range(20)}) > 3
 
 
 def test_accepting_everything() -> None:
     result = judge(CORPUS, SCHEMA, FakeNli(everything), resamples=20)
-    assert {score.system for score in result.scores} == {f"original/{name}" for name in JUDGES}
+    assert result.systems == [f"original/{name}" for name in JUDGES]
     for group, positives, negatives in (("all", 7, 5), ("all+absent", 7, 7), ("kind:boolean", 1, 1)):
-        assert result.score("recall", group).value == 1.0
-        assert result.score("precision", group).value == positives / (positives + negatives)
-        assert result.score("f1", group).value == 2 * positives / (2 * positives + negatives)
-        assert result.score("f1", group).n == positives + negatives
-        assert result.score("false_accepts", group).value == 1.0
-    assert result.score("valid_acts").value == 2 / 7  # the request and the farewell, which have no twin
-    assert result.score("valid_turns").value == 2 / 5
+        assert score(result, "recall", group).value == 1.0
+        assert score(result, "precision", group).value == positives / (positives + negatives)
+        assert score(result, "f1", group).value == 2 * positives / (2 * positives + negatives)
+        assert score(result, "f1", group).n == positives + negatives
+        assert score(result, "false_accepts", group).value == 1.0
+    assert score(result, "valid_acts").value == 2 / 7  # the request and the farewell, which have no twin
+    assert score(result, "valid_turns").value == 2 / 5
 
 
 def test_accepting_nothing() -> None:
     result = judge(CORPUS, SCHEMA, FakeNli(lambda *_: no()), resamples=20)
-    assert result.score("f1").value == 0.0
-    precision = result.score("precision")
+    assert score(result, "f1").value == 0.0
+    precision = score(result, "precision")
     assert (precision.value, precision.reason, precision.n) == (None, "nothing was accepted", 0)
 
 
 def test_the_judges_differ_as_they_should() -> None:
     corpus = [dialogue("a", ("I want the Fawlty Towers.", "What about Grand Budapest?", [NAME]))]
     result = judge([*corpus, CORPUS[1]], SCHEMA, FakeNli(values), turns=None, resamples=20)
-    judged = {one.case.sort: one for one in result.judged if one.case.dialogue == "a"}
-    assert [judged["true"].accepted(name) for name in JUDGES] == [True, True, True, True, True]
-    assert [judged["tampered"].accepted(name) for name in JUDGES] == [False, True, False, False, False]
+    rows = result.rows().filter(pl.col("dialogue") == "a")
+    accepted = {(row["sort"], row["system"]): bool(row["num"]) for row in rows.iter_rows(named=True)}
+    assert [accepted["true", f"original/{name}"] for name in JUDGES] == [True, True, True, True, True]
+    assert [accepted["tampered", f"original/{name}"] for name in JUDGES] == [False, True, False, False, False]
 
 
 def test_a_variant_judges_the_same_cases_in_its_words() -> None:
     nli = FakeNli(values)
     result = judge(CORPUS, SCHEMA, nli, variants={"v1": VARIANT}, resamples=20)
-    original = [one.case for one in result.judged if one.wording == "original"]
-    assert original == [one.case for one in result.judged if one.wording == "v1"]
+    first, second = (
+        result.rows().filter(pl.col("system") == f"{name}/rule").drop("system") for name in ("original", "v1")
+    )
+    assert first.equals(second)
     asked = {hypothesis for _, hypothesis in nli.asked}
     assert {"Name of the hotel is Grand Budapest", "What is the place_name is Grand Budapest"} <= asked
     assert "the place name is Grand Budapest" in asked
-    assert result.score("f1", system="v1/rule").value == result.score("f1", system="original/rule").value
-    assert "|judge:rule|wording:v1|" in result.score("f1", system="v1/rule").signature
+    assert score(result, "f1", system="v1/rule").value == score(result, "f1", system="original/rule").value
+    assert "|judge:rule|wording:v1|" in score(result, "f1", system="v1/rule").signature
     with pytest.raises(UserError, match="cannot be called 'original'"):
         judge(CORPUS, SCHEMA, nli, variants={"original": VARIANT})
 
@@ -118,32 +141,26 @@ def test_intents_go_by_the_variants_names() -> None:
 
 
 def test_seen_and_unseen() -> None:
-    result = judge(CORPUS, SCHEMA, FakeNli(everything), train=frozenset({"Stays_1"}), resamples=20)
+    result = judge(CORPUS, SCHEMA, FakeNli(everything), train_schema={"Stays_1": STAYS}, resamples=20)
     groups = {score.group for score in result.scores}
     assert {"seen", "seen/all+absent", "seen/kind:name"} <= groups
     assert not any(group.startswith("unseen") for group in groups)
-    assert result.score("f1", "seen").value == result.score("f1").value
-    assert result.score("valid_turns", "seen").n == 5
+    assert score(result, "f1", "seen").value == score(result, "f1").value
+    assert score(result, "valid_turns", "seen").n == 5
 
 
 def test_rows() -> None:
     result = judge(CORPUS, SCHEMA, FakeNli(values), resamples=5)
     rows = result.rows()
-    assert len(rows) == len(result.judged) * len(JUDGES)
+    assert len(rows) == (7 + 5 + 2) * len(JUDGES)
     assert set(rows.columns) >= {"system", "metric", "dialogue", "turn", "kind", "sort", "num", "den"}
 
 
 def test_progress_runs_over_all_wordings() -> None:
-    steps: list[tuple[int, int]] = []
-    judge(
-        CORPUS,
-        SCHEMA,
-        FakeNli(values),
-        variants={"v1": VARIANT},
-        progress=lambda *step: steps.append(step),
-        resamples=5,
-    )
-    assert steps == [(5, 10), (10, 10)]
+    steps: list[tuple[str, int, int]] = []
+    with within(lambda *step: steps.append(step)):
+        judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, resamples=5)
+    assert steps == [("original", 5, 5), ("v1", 5, 5)]
 
 
 def test_nothing_to_judge() -> None:
@@ -156,34 +173,37 @@ def test_over_files(tmp_path: Path) -> None:
     folder = tmp_path / "sgdx" / "v1"
     folder.mkdir(parents=True)
     (folder / "schema.json").write_bytes(msgspec.json.encode(list(VARIANT.values())))
-    made = wording.wording(gold, folder=str(tmp_path / "sgdx"), variants="v1", nli=FakeNli(values), resamples=20)
+    made = wording(gold, folder=tmp_path / "sgdx", variants="v1", nli=FakeNli(values), resamples=20)
     direct = judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, resamples=20)
     assert made.scores == direct.scores
-    assert troth.judge is judge
     with pytest.raises(UserError, match="no variant is called 'v9'"):
-        wording.wording(gold, folder=str(tmp_path / "sgdx"), variants="v9", nli=FakeNli(values))
+        wording(gold, folder=str(tmp_path / "sgdx"), variants="v9", nli=FakeNli(values))
 
 
 # -- recipes and validation --------------------------------------------------------------------------------------------
 
 
 def test_recipes() -> None:
-    result = judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, train=frozenset({"Stays_1"}), resamples=5)
+    result = judge(
+        CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, train_schema={"Stays_1": STAYS}, resamples=5
+    )
     own, other = fingerprint(SCHEMA), fingerprint(VARIANT)
     parts = {score.group: score.signature.split("|") for score in result.scores if score.system == "v1/retry"}
     assert {"nli:fake-nli@1", "refs:b+4", f"schema:{other}", f"cases:{own}"} <= set(parts["all"])
     assert not any(part.startswith("train:") for part in parts["all"])
     for group in ("seen", "seen/all+absent", "seen/kind:name"):
         assert sum(part.startswith("train:") for part in parts[group]) == 1
-    plain = result.score("f1", system="original/plain").signature
+    plain = score(result, "f1", system="original/plain").signature
     assert f"|schema:{own}|negatives:" in plain
-    rule = result.score("f1", system="v1/rule").signature
+    rule = score(result, "f1", system="v1/rule").signature
     assert f"|judge:rule|wording:v1|schema:{own}|negatives:" in rule
     assert "nli:" not in rule
     assert "refs:" not in rule
-    trained = [judge(CORPUS, SCHEMA, FakeNli(values), train=frozenset({"Stays_1", one}), resamples=5) for one in "ab"]
-    assert len({one.score("f1", "seen").recipe for one in trained}) == 2
-    assert len({one.score("f1").recipe for one in trained}) == 1
+    trained = [
+        judge(CORPUS, SCHEMA, FakeNli(values), train_schema={"Stays_1": STAYS, one: STAYS}, resamples=5) for one in "ab"
+    ]
+    assert len({score(one, "f1", "seen").recipe for one in trained}) == 2
+    assert len({score(one, "f1").recipe for one in trained}) == 1
 
 
 def test_a_schema_without_descriptions_is_told() -> None:
@@ -221,11 +241,15 @@ def test_gold_passes_iff_what_is_true_is_accepted_and_nothing_else(
     nli = FakeNli(lambda _, hypothesis: yes() if hypothesis in accepted else no())
     corpus = [dialogue("a", ("x", SAYS, [NAME, AREA])), dialogue("b", ("x", "", [OTHER]))]
     result = judge(corpus, SCHEMA, nli, resamples=5)
-    assert result.turns == 1
-    assert (result.score("valid_acts").value, result.score("valid_turns").value) == (acts, turns)
-    assert (result.score("valid_acts").n, result.score("valid_turns").n) == (2, 1)
+    assert result.counts["original/rule"] == {"turns": 1}
+    assert (score(result, "valid_acts").value, score(result, "valid_turns").value) == (acts, turns)
+    assert (score(result, "valid_acts").n, score(result, "valid_turns").n) == (2, 1)
 
 
 def test_a_dialogue_comes_once() -> None:
-    with pytest.raises(UserError, match="dialogue a: comes twice"):
+    with pytest.raises(UserError, match="dialogue a: duplicate dialogue id"):
         judge([*CORPUS, CORPUS[0]], SCHEMA, FakeNli())
+
+
+def test_the_example_of_the_docstring() -> None:
+    assert doctest.testmod(sys.modules[wording.__module__]).failed == 0

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.responses import bleu as overlap
+from troth.stats.estimates import Resampling
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), max_size=9).map(" ".join)
 
@@ -25,32 +26,38 @@ def test_perfect_is_one_and_empty_is_zero() -> None:
     perfect = overlap.counts(texts, texts)
     assert overlap.bleu(perfect.sum(axis=0).tolist()) == 1.0
     assert overlap.bleu(overlap.counts(["", ""], texts).sum(axis=0).tolist()) == 0.0
-    assert overlap.interval(perfect, resamples=20) == (1.0, 1.0, 1.0)
+    assert overlap.estimate(perfect, ["a", "b"], ["a", "b"], Resampling(20)) == (1.0, 1.0, 1.0, 2)
 
 
 def test_the_interval_is_over_dialogues() -> None:
     good, bad = overlap.counts(
         ["the cat sat on the mat", "nothing"], ["the cat sat on the mat", "the cat sat on the mat"]
     )
-    value, low, high = overlap.interval(np.stack([good, bad] * 10), resamples=200)
+    names = [str(number) for number in range(20)]
+    value, low, high, n = overlap.estimate(np.stack([good, bad] * 10), names, names, Resampling(200))
+    assert value is not None
+    assert low is not None
+    assert high is not None
     assert 0 < low < value < high < 1
-    again = overlap.interval(np.stack([good, bad] * 10), resamples=200)
-    assert again == (value, low, high)
+    assert n == 20
+    again = overlap.estimate(np.stack([good, bad] * 10), names, names[::-1], Resampling(200))
+    assert again == (value, low, high, n)
 
 
 def test_signature() -> None:
-    assert overlap.signature().startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    rules = overlap.rules()
+    assert list(rules) == ["nrefs", "case", "eff", "tok", "smooth", "version"]
+    assert [rules[name] for name in ("nrefs", "case", "eff", "tok", "smooth")] == ["1", "mixed", "no", "13a", "exp"]
 
 
 def test_a_resample_without_the_group_is_left_out() -> None:
     """One dialogue of three is in the group: about 30 % of the resamples have none of it, and no BLEU."""
     perfect = overlap.counts(["the cat sat on the mat"], ["the cat sat on the mat"])
-    group = np.concatenate([perfect, np.zeros((2, perfect.shape[1]))])
-    assert overlap.interval(group, resamples=200) == (1.0, 1.0, 1.0)
-    none = overlap.interval(np.zeros((2, perfect.shape[1])), resamples=20)
-    assert np.isnan([none.low, none.high]).all()
+    assert overlap.estimate(perfect, ["b"], ["a", "b", "c"], Resampling(200)) == (1.0, 1.0, 1.0, 1)
+    unmeasured = overlap.estimate(perfect[:0], [], ["a", "b"], Resampling(20))
+    assert (unmeasured.low, unmeasured.high, unmeasured.n) == (None, None, 0)
 
 
 def test_nothing_said_is_a_bleu_of_zero_and_not_left_out() -> None:
     good, empty = overlap.counts(["the cat sat on the mat", ""], ["the cat sat on the mat"] * 2)
-    assert overlap.interval(np.stack([good, empty]), resamples=200).low == 0.0
+    assert overlap.estimate(np.stack([good, empty]), ["a", "b"], ["a", "b"], Resampling(200)).low == 0.0

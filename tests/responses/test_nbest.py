@@ -1,4 +1,4 @@
-"""Files of n-best lists, and the trial that the reranker must pass."""
+"""Files of n-best lists: what they may hold, and what comes out."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from troth import demo, readers
 from troth.core.errors import UserError
-from troth.meta import rerank as rerank_trial
-from troth.meta.rerank import METRIC, RULES, trial
-from troth.meta.templates import respond
-from troth.models import Verdict
+from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.readers import responses
-from troth.responses import tamper
+from troth.responses import corpus
 from troth.responses.nbest import rerank_file
-from troth.responses.rerank import rerank_all
-from troth.responses.sample import corpus
+from troth.responses.templates import respond
 
 GOLD = demo.path("gold")
-YES, NO = Verdict(0.9, 0.05, 0.05), Verdict(0.05, 0.9, 0.05)
+YES, NO = Entailment(0.9, 0.05, 0.05), Entailment(0.05, 0.9, 0.05)
 
 
-def words(premise: str, hypothesis: str) -> Verdict:
+def words(premise: str, hypothesis: str) -> Entailment:
     """The last word of the hypothesis stands in the premise."""
     return YES if hypothesis.rstrip(".?").rpartition(" ")[2].lower() in premise.lower() else NO
 
@@ -50,8 +45,7 @@ def test_a_file_of_lists(tmp_path: Path) -> None:
         listed("Which part of town?", "11 places. What area?", turn=1),
     )
     out = tmp_path / "out.jsonl"
-    steps: list[tuple[int, int]] = []
-    done = rerank_file(GOLD, nbest, str(out), FakeNli(words), progress=lambda *step: steps.append(step))
+    done = rerank_file(GOLD, nbest, out, FakeNli(words))
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["dialogue"], row["turn"], row["choice"]) for row in rows] == [
         ("figure_1", 3, 1), ("demo_07", 1, 0), ("figure_1", 1, 1),
@@ -64,7 +58,6 @@ def test_a_file_of_lists(tmp_path: Path) -> None:
     assert (done.turns, done.changed, done.without_acts) == (3, 2, 0)
     assert done.faithful == sum(row["fidelity"] == row["acts"] for row in rows)
     assert done.signature.startswith("RERANK|rule:any|refs:")
-    assert steps == [(3, 3)]
     speakers = {d.id: [turn.speaker for turn in d.turns] for d in readers.gold(GOLD)}
     assert len(responses.read(str(out), speakers)) == 3  # what `troth nlg` reads
 
@@ -79,9 +72,9 @@ def test_a_file_of_lists(tmp_path: Path) -> None:
         ([listed({"text": "a", "score": "high"})], "line 1: a score is 'high', not a number"),
         ([listed({"text": "a", "score": 10**400})], "line 1: a score is not a finite number (leave out"),
         ([listed({"text": "a", "score": 1}, "b")], "line 1: some candidates have a score and some have none"),
-        ([listed({"text": "a", "socre": 1})], "line 1: a candidate has 'socre' (did you mean 'score'?)"),
+        ([listed({"text": "a", "socre": 1})], "line 1: key 'socre' is not known (did you mean 'score'?)"),
         ([listed({"score": 1})], "line 1: a candidate has no 'text'"),
-        ([listed("a"), listed("b")], "line 2: stands already on line 1 (remove one)"),
+        ([listed("a"), listed("b")], "line 2: has a list already on line 1 (remove one)"),
         ([listed("a"), listed("a", turn=2)], "turn 2: line 2: gold has no such system turn (turns count from 0"),
         ([listed("a", turn=99)], "turn 99: line 1: gold has no such system turn"),
         ([listed("a", dialogue="figure_2")], "line 1: gold has no such dialogue (did you mean 'figure_1'?)"),
@@ -125,10 +118,6 @@ def test_a_schema_without_descriptions_is_told(tmp_path: Path) -> None:
     done = rerank_file(GOLD, nbest, str(tmp_path / "out"), FakeNli(), schema=bare(tmp_path))
     assert "|refs:b+4|desc:none|augment:" in done.signature
     assert done.notes == ("the schema has no descriptions: names stand in their place",)
-    made = trial(DIALOGUES, readers.schema(bare(tmp_path)), FakeNli(), turns=5, resamples=10)
-    assert "|desc:none|" in made.scores[0].signature
-    assert made.notes == list(done.notes)
-    assert not trial(DIALOGUES, SCHEMA, FakeNli(), turns=5, resamples=10).notes
 
 
 def test_a_dialogue_that_comes_twice(tmp_path: Path) -> None:
@@ -138,17 +127,17 @@ def test_a_dialogue_that_comes_twice(tmp_path: Path) -> None:
         (gold / name).write_bytes((Path(GOLD) / "dialogues_001.json").read_bytes())
     (gold / "schema.json").write_bytes((Path(GOLD) / "schema.json").read_bytes())
     nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
-    told = r"dialogues_002\.json: dialogue .*: comes twice \(ids must be unique; remove one\)"
+    told = r"dialogues_002\.json: dialogue .*: duplicate dialogue id \(ids must be unique; remove one\)"
     with pytest.raises(UserError, match=told):
         rerank_file(str(gold), nbest, str(tmp_path / "out"), FakeNli())
     with pytest.raises(UserError, match=told):
-        corpus(str(gold))
+        corpus.read(str(gold))
     with pytest.raises(UserError, match=told):
         respond(str(gold), demo.path("templates"), str(tmp_path / "out"))
 
 
 def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
-    def fails(premise: str, hypothesis: str) -> Verdict:
+    def fails(premise: str, hypothesis: str) -> Entailment:
         raise RuntimeError("out of memory")
 
     nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
@@ -157,96 +146,3 @@ def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["nbest.jsonl"]
     with pytest.raises(UserError, match="exists already"):
         rerank_file(GOLD, nbest, nbest, FakeNli())
-
-
-# -- the trial ---------------------------------------------------------------------------------------------------------
-
-DIALOGUES, SCHEMA = list(readers.gold(GOLD)), readers.schema(GOLD)
-
-
-def omniscient() -> FakeNli:
-    """Knows each gold utterance, which entails everything, from its copies, which entail nothing."""
-    copies = {text for one in rerank_trial.lists(DIALOGUES, SCHEMA, turns=None) for _, text in one.copies}
-    golds = {turn.text for dialogue in DIALOGUES for turn in dialogue.turns} - copies  # "Booked." is both
-    return FakeNli(lambda premise, _: YES if premise in golds else NO)
-
-
-def test_a_perfect_model_chooses_gold_always_and_a_blind_one_never() -> None:
-    right = trial(DIALOGUES, SCHEMA, omniscient(), turns=None, resamples=50)
-    model = [score for score in right.scores if score.system != "rule"]
-    assert {score.value for score in model} == {1.0}
-    assert {one.rule for one in right.lost} <= {"rule"}
-    blind = trial(DIALOGUES, SCHEMA, FakeNli(lambda *_: YES), turns=40, resamples=50)
-    values = {(score.system, score.group): score.value for score in blind.scores}
-    assert values["entailed", "all"] == values["retry", "all"] == 0.0  # a tie is lost
-    assert blind.scores[0].n == blind.lists == 40
-    # Copies are made so that the gate finds them: a model that knows nothing passes with it.
-    assert values["gated", "kind:value"] == values["rule", "kind:value"] == 1.0
-    assert values["gated", "kind:missing"] == values["rule", "kind:missing"] == 1.0
-    assert values["rule", "kind:boolean"] == 0.0
-    assert {one.rule for one in blind.lost} >= {"entailed", "retry"}
-
-
-def test_scores_by_kind_and_rule() -> None:
-    made = trial(DIALOGUES, SCHEMA, FakeNli(words), turns=60, seed=1, resamples=50)
-    assert [(score.system, score.group) for score in made.scores] == [
-        (rule, group) for rule in RULES for group in ("all", "kind:value", "kind:missing", "kind:boolean")
-    ]
-    whole = made.scores[0]
-    assert whole.metric == METRIC
-    recipes = {score.system: score.signature for score in made.scores if score.group == "all"}
-    ending = "|lists:60|seed:1|n:60|"
-    assert recipes["entailed"].startswith(
-        f"FAITHFUL_CHOSEN|rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1{ending}"
-    )
-    assert "|rule:any|refs:b+4|augment:retry|" in recipes["retry"]
-    assert "|rule:any+present|refs:b+4|augment:never|" in recipes["gated"]
-    assert recipes["rule"].startswith(f"FAITHFUL_CHOSEN|rule:present{ending}")
-    assert all(score.n <= whole.n == 60 for score in made.scores)
-    assert len({one.dialogue + str(one.turn) for one in made.lost if one.rule == "entailed"}) == 60 - round(
-        60 * (whole.value or 0)
-    )
-    assert all(one.kinds for one in made.lost)
-
-
-def test_the_gated_row_with_the_retry() -> None:
-    made = trial(DIALOGUES, SCHEMA, FakeNli(words), turns=5, augment="retry", resamples=10)
-    assert [score.signature.split("|")[3] for score in made.scores if score.group == "all"][:3] == [
-        "augment:never", "augment:retry", "augment:retry",
-    ]  # fmt: skip
-
-
-def test_the_rerankers_own_choice_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reranker that always takes the first one never takes gold, whatever the points say."""
-
-    def first(turns: Any, nli: Any, **options: Any) -> Any:
-        return [msgspec.structs.replace(one, choice=0) for one in rerank_all(turns, nli, **options)]
-
-    monkeypatch.setattr(rerank_trial, "rerank_all", first)
-    made = trial(DIALOGUES, SCHEMA, omniscient(), turns=10, resamples=10)
-    assert {score.value for score in made.scores if score.n} == {0.0}
-
-
-def test_a_pair_is_asked_once_whatever_the_rules() -> None:
-    nli = FakeNli(words)
-    trial(DIALOGUES, SCHEMA, nli, turns=10, resamples=10)
-    assert len(nli.asked) == len(set(nli.asked))
-
-
-def test_lists_are_drawn_by_id_and_seed() -> None:
-    forth = rerank_trial.lists(DIALOGUES, SCHEMA, turns=30, seed=4)
-    back = rerank_trial.lists(DIALOGUES[::-1], SCHEMA, turns=30, seed=4)
-    assert forth == back  # the same copies, too
-    assert forth != rerank_trial.lists(DIALOGUES, SCHEMA, turns=30, seed=5)
-    for one in forth:
-        *copies, last = one.nbest().candidates
-        assert last == one.unit.gold
-        assert 1 <= len(copies) <= 3
-        assert last not in copies
-        wrong = dict(one.copies).get("value")
-        assert wrong is None or not all(tamper.present(*each, wrong) for each in one.unit.due)
-
-
-def test_nothing_to_spoil() -> None:
-    with pytest.raises(UserError, match="no system turn has acts with values"):
-        trial([], SCHEMA, FakeNli())

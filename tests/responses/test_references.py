@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.grounding.build import STAYS
+from tests.responses.build import STAYS
 from troth.core.records import Act, Intent, Service, SlotSchema
 from troth.responses import references
 from troth.responses.references import candidates, description

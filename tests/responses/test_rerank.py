@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.core.errors import UserError
+from troth.core.progress import within
 from troth.core.records import Act, Intent, Service, SlotSchema
-from troth.models import Verdict
+from troth.core.signature import recipe_text
+from troth.models import Entailment
 from troth.models.fake import FakeNli
-from troth.responses.rerank import Nbest, due, recipe, rerank, rerank_all
+from troth.responses.rerank import Nbest, RerankRecipe, due_acts, rerank, rerank_all
 
-YES, NEUTRAL = Verdict(0.9, 0.08, 0.02), Verdict(0.1, 0.7, 0.2)
+YES, NEUTRAL = Entailment(0.9, 0.08, 0.02), Entailment(0.1, 0.7, 0.2)
 HOTELS = Service(
     "Hotels_1",
     "Hotels",
@@ -33,7 +36,7 @@ NAME, STARS, WIFI = (
 )
 
 
-def said(premise: str, hypothesis: str) -> Verdict:
+def said(premise: str, hypothesis: str) -> Entailment:
     """A reader that looks for the last word of the hypothesis, and knows what "wifi? Yes." asks for."""
     wanted = {"Name of the hotel is Ritz": "Ritz", "Star rating is 4": "4", "Whether one can go online? Yes.": "wifi"}
     return YES if wanted.get(hypothesis, "\0") in premise else NEUTRAL
@@ -61,9 +64,9 @@ def test_ties_go_to_the_likeliest_then_to_the_first(
 
 
 def test_of_equal_points_the_one_closest_to_entailment() -> None:
-    def model(premise: str, hypothesis: str) -> Verdict:
+    def model(premise: str, hypothesis: str) -> Entailment:
         near = 0.4 if "Ritz" in premise else 0.1
-        return Verdict(near, 0.9 - near, 0.1)
+        return Entailment(near, 0.9 - near, 0.1)
 
     choice = rerank(["A hotel.", "Ritz?", "The Ritz."], {"Hotels_1": [NAME]}, SCHEMA, FakeNli(model))
     assert [one.fidelity for one in choice.reasons] == [0, 0, 0]
@@ -145,13 +148,14 @@ def test_many_turns_are_asked_at_once() -> None:
             calls.append(len(pairs))
             return super().probabilities(pairs)
 
-    turns = [Nbest((f"The Ritz, room {n}.", "No."), due({"Hotels_1": [NAME]}, SCHEMA)) for n in range(600)]
-    steps: list[tuple[int, int]] = []
+    turns = [Nbest((f"The Ritz, room {n}.", "No."), due_acts({"Hotels_1": [NAME]}, SCHEMA)) for n in range(600)]
+    steps: list[tuple[str, int, int]] = []
     nli = Counting(said)
-    choices = rerank_all(turns, nli, progress=lambda done, total: steps.append((done, total)))
+    with within(lambda *step: steps.append(step)):
+        choices = rerank_all(turns, nli)
     assert all(choice.choice == 0 for choice in choices)
     assert len(calls) == 3  # three chunks
-    assert steps == [(256, 600), (512, 600), (600, 600)]
+    assert steps == [("reranking", 256, 600), ("reranking", 512, 600), ("reranking", 600, 600)]
     one_by_one = [rerank_all([turn], FakeNli(said))[0] for turn in turns[:5]]
     assert choices[:5] == one_by_one
 
@@ -166,7 +170,10 @@ def test_order_of_candidates_and_acts_does_not_matter(texts: list[str], seed: in
 
 
 def test_recipe() -> None:
-    nli = FakeNli()
-    assert recipe(nli) == "rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1"
-    assert recipe(nli, gated=True, augment="retry").startswith("rule:any+present|refs:b+4|augment:retry|")
-    assert recipe(nli, descriptions="none").startswith("rule:any|refs:b+4|desc:none|augment:")
+    def text(**changes: Any) -> str:
+        options: dict[str, Any] = {"gated": False, "augment": "never"} | changes
+        return recipe_text(RerankRecipe.of(FakeNli(), **options))
+
+    assert text() == "rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1"
+    assert text(gated=True, augment="retry").startswith("rule:any+present|refs:b+4|augment:retry|")
+    assert text(descriptions="none").startswith("rule:any|refs:b+4|desc:none|augment:")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.grounding.build import AREA, CORPUS, COUNT, NAME, OTHER, STAYS, WIFI
+from tests.responses.build import AREA, CORPUS, COUNT, NAME, OTHER, STAYS, WIFI
 from troth.core.records import Act
 from troth.responses import tamper
 from troth.responses.tamper import kind, present, same, stands, tampered

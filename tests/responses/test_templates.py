@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_confirming_begins_with_a_phrase(known: templates.Templates) -> None:
         ("Hotels_2", "CONFIRM!!nights!!@"),
         ("Hotels_2", "CONFIRM!!name!!@"),
     ]
-    assert templates.hint("Hotels_2", "CONFIRM!!name!!@", known) == "did you mean 'Hotels_1'?"
+    assert templates.nearest("Hotels_2", "CONFIRM!!name!!@", known) == "did you mean 'Hotels_1'?"
 
 
 def test_nothing_is_to_be_confirmed_where_no_confirmation_has_a_template(known: templates.Templates) -> None:
@@ -105,7 +106,7 @@ def test_what_has_no_template_is_left_out_and_told(known: templates.Templates) -
     text, lacking = templates.response(Turn("SYSTEM", frames=(frame,)), known)
     assert text == "Is there anything else?"
     assert [one.key for one in lacking] == ["INFORM!!star!!@"]
-    assert templates.hint("Hotels_1", lacking[0].key, known) == "did you mean 'INFORM!!stars!!@'?"
+    assert templates.nearest("Hotels_1", lacking[0].key, known) == "did you mean 'INFORM!!stars!!@'?"
     assert templates.response(Turn("SYSTEM"), known) == ("", ())
 
 
@@ -162,3 +163,42 @@ def test_t2g2s_templates_give_what_the_authors_generator_gives(shared: Path) -> 
         .hexdigest()
         .startswith("f9c41de624e266f4a2a30dc6")
     )
+
+
+# -- whole files -------------------------------------------------------------------------------------------------------
+
+GOLD, DIR = demo.path("gold"), demo.path("templates")
+
+
+def test_a_response_for_every_turn(tmp_path: Path) -> None:
+    done = templates.respond(GOLD, DIR, str(tmp_path / "r.jsonl"))
+    rows = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert (done.responses, done.partial, done.silent, done.lacking) == (len(rows), 0, 0, [])
+    assert rows[0] == {
+        "dialogue": "figure_1",
+        "turn": 1,
+        "response": "There are 11 places to see. Which part of town should I look in?",
+    }
+    assert done.acts == sum(
+        len(f.acts) for d in readers.gold(GOLD) for t in d.turns if t.speaker == "SYSTEM" for f in t.frames
+    )
+
+
+def test_acts_without_a_template_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "Stays_1.tsv").write_text("OFFER!!hotel_name!!@\tHow about @?\nINFORM!!star!!@\t@ stars.\n")
+    done = templates.respond(GOLD, str(tmp_path / "t"), str(tmp_path / "r.jsonl"))
+    assert done.responses == 21
+    assert done.partial + done.silent == 177
+    assert sum(one.acts for one in done.lacking) == done.acts - 21
+    assert [one.acts for one in done.lacking] == sorted((one.acts for one in done.lacking), reverse=True)
+    hints = {one.key: one.hint for one in done.lacking if one.service == "Stays_1"}
+    assert hints["INFORM!!stars!!@"] == "did you mean 'INFORM!!star!!@'?"
+
+
+def test_nothing_is_written_where_no_template_fits(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "Banks_1.tsv").write_text("GOODBYE\tBye.\n")
+    with pytest.raises(UserError, match="no act of its system turns has a template"):
+        templates.respond(GOLD, str(tmp_path / "t"), str(tmp_path / "r.jsonl"))
+    assert [file.name for file in tmp_path.iterdir()] == ["t"]

@@ -30,7 +30,7 @@ from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.meta.annotate import ANSWER, SheetKey, mark
+from troth.meta.annotate import ANSWER, SheetKey, SheetRow, mark
 from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
 from troth.stats.estimates import NO_PARTS, Cell, Resampling, scores, stacked
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 YES, NO = ("yes", "y", "1", "true"), ("no", "n", "0", "false")
 PEOPLE = "people"
-SHOWN = ("dialogue", "turn", "words", "previous", "utterance")  # of a pair on which the metric and people differ
 
 KAPPA = Metric(
     "fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number", unit="pair"
@@ -82,28 +81,17 @@ def agree(
         raise UserError("the same sheet is given twice", hint="one filled sheet per annotator")
     votes = _votes({file: answers(file) for file in files}, place, known)
     how = Resampling(resamples, seed)
-    cells = [] if known is None else list(_cells(votes, known))
-    pairs = {} if known is None else known.pairs
+    decided = [] if known is None else [(vote, known.pairs[vote.id]) for vote in votes if vote.majority is not None]
+    cells = [] if known is None else list(_cells(decided, known, len(files)))
     ties = [vote.id for vote in votes if vote.majority is None]
     system = PEOPLE if known is None else known.system
-    dialogues = [pairs[vote.id].dialogue for vote in votes if pairs and vote.majority is not None]
     result = Result(
         "meta agree",
-        [*scores(system, cells, dialogues, how), _kappa(votes, known, how)],
+        [*scores(system, cells, [row.dialogue for _, row in decided], how), _kappa(votes, known, how)],
         [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
         counts={system: {"annotators": len(files), "pairs": len(votes), "undecided": len(ties)}},
-        notes=[f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and pairs else [],
-        details=[
-            {
-                "id": vote.id,
-                **{name: getattr(row, name) for name in SHOWN},
-                "metric": row.faithful,
-                "votes": vote.faithful,
-            }
-            for vote in votes
-            for row in [pairs[vote.id]] * bool(pairs)
-            if vote.majority not in (None, row.faithful)
-        ],
+        notes=[f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and known else [],
+        details=[_difference(vote, row) for vote, row in decided if vote.majority != row.faithful],
         arguments={"sheets": files, "key": place, "resamples": resamples, "seed": seed},
         make_rows=lambda: _rows(system, cells),
     )
@@ -208,21 +196,19 @@ def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: Sheet
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def _cells(votes: Sequence[Vote], key: SheetKey) -> Iterator[Cell]:
-    decided = [(vote, key.pairs[vote.id], vote.majority) for vote in votes if vote.majority is not None]
-    keys = [(row.dialogue, row.turn, vote.id) for vote, row, _ in decided]
-    recipe = _recipe(votes, key) | {"ties": "out", "metric": f"[{key.recipe}]"}
+def _cells(decided: Sequence[tuple[Vote, SheetRow]], key: SheetKey, raters: int) -> Iterator[Cell]:
+    keys = [(row.dialogue, row.turn, vote.id) for vote, row in decided]
+    recipe = _recipe(raters, key) | {"ties": "out", "metric": f"[{key.recipe}]"}
     for group in ("all", "corpus"):
-        weight = _weights(key) if group == "corpus" else {True: 1.0, False: 1.0}
+        weights = _weights(key) if group == "corpus" else {True: 1.0, False: 1.0}
         for metric in (ACCURACY, PRECISION, RECALL, F1):
-            fractions = [(metric.compute(people, row.faithful), weight[row.faithful]) for _, row, people in decided]
-            parts = Parts.of([(num * w, den * w) for (num, den), w in fractions], keys)
+            fractions = [(metric.compute(vote.majority, row.faithful), weights[row.faithful]) for vote, row in decided]
+            parts = Parts.of([(num * weight, den * weight) for (num, den), weight in fractions], keys)
             yield Cell(metric.on(key.metric), parts, recipe, group, "no pair to count", n=len(decided))
 
 
-def _recipe(votes: Sequence[Vote], key: SheetKey | None) -> dict[str, object]:
-    raters: dict[str, object] = {"annotators": len(votes[0].faithful)}
-    return raters if key is None else raters | {"of": key.of, "seed": key.seed}
+def _recipe(raters: int, key: SheetKey | None) -> dict[str, object]:
+    return {"annotators": raters} | ({} if key is None else {"of": key.of, "seed": key.seed})
 
 
 def _weights(key: SheetKey) -> dict[bool, float]:
@@ -237,7 +223,7 @@ def _weights(key: SheetKey) -> dict[bool, float]:
 def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Score:
     """Kappa is a function of two ratios of sums, agreement within pairs and the share of yes: both are resampled."""
     raters, n = len(votes[0].faithful), len(votes)
-    text = signature(KAPPA, _recipe(votes, key), n=n)
+    text = signature(KAPPA, _recipe(raters, key), n=n)
 
     def score(value: float | None, low: float | None, high: float | None, reason: str | None) -> Score:
         return Score(PEOPLE, KAPPA.name, "all", value, low, high, n, text, reason, KAPPA.scale, KAPPA.better)
@@ -258,6 +244,12 @@ def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Scor
     drawn = np.divide(seen - chance, 1 - chance, out=np.full(len(seen), np.nan), where=chance < 1 - stats.TIE)
     low, high = (None if math.isnan(bound[0]) else float(bound[0]) for bound in stats.interval(drawn))
     return score(value, low, high, None)
+
+
+def _difference(vote: Vote, row: SheetRow) -> dict[str, object]:
+    """A pair on which the metric and most people differ."""
+    shown = {name: getattr(row, name) for name in ("dialogue", "turn", "words", "previous", "utterance")}
+    return {"id": vote.id, **shown, "metric": row.faithful, "votes": vote.faithful}
 
 
 def _rows(system: str, cells: Sequence[Cell]) -> pl.DataFrame:

@@ -89,7 +89,7 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
             hint = "are these its services?"
             raise UserError("no act of its system turns has a template", file=names.path_of(gold), hint=hint)
     ranked = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
-    absent = [MissingTemplate(*place, acts, _hint(*place, known)) for place, acts in ranked]
+    absent = [MissingTemplate(*place, acts, nearest(*place, known)) for place, acts in ranked]
     totals = {name: count[name] for name in ("responses", "partial", "silent", "without_acts", "acts")}
     return TemplateSummary(**totals, lacking=absent)
 
@@ -172,7 +172,7 @@ def fingerprint(templates: Templates) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-def _hint(service: str, key: str, templates: Templates) -> str | None:
+def nearest(service: str, key: str, templates: Templates) -> str | None:
     """The nearest key or service where a template is lacking."""
     known = templates.get(service)
     return near(service, templates) if known is None else near(key, known)
