@@ -13,9 +13,8 @@ import pytest
 from tests.browser.conftest import PHONE, Open
 from tests.report.make import EVIL, FOLDER, LOST, NAME, page
 from troth.report import page as report
-from troth.report.page import words
 from troth.storage import explorer
-from troth.storage import runs as store
+from troth.storage import result as results
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 from playwright.sync_api import Locator, Page, expect
@@ -271,8 +270,8 @@ def test_a_table_gives_its_figures_unrounded(opened: Open, files: dict[str, Path
     shown = opened().go(files["every"], "robustness")
     rows = downloaded(shown, '[data-table="sgdx"]')
     assert list(rows[0]) == ["metric", "tracker", "tracker low", "tracker high"]
-    run = store.load(str(files["every"].parent / "schema"))
-    scores = {words.name(one.metric): one for one in run.scores if one.group == "all"}
+    run = results.open(files["every"].parent / "schema")
+    scores = {run.metric(one.metric).title: one for one in run.scores if one.group == "all"}
     assert {row["metric"] for row in rows} == set(scores)
     for row in rows:
         score = scores[row["metric"]]

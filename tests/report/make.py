@@ -16,12 +16,14 @@ from troth.core.metric import Metric
 from troth.core.score import Score
 from troth.report.page.names import opened
 from troth.report.sources import ScoredSystem, Source
+from troth.robustness.checkdst import checkdst
+from troth.robustness.sgdx import sgdx
 from troth.storage import explorer
 from troth.storage.result import Result
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'
-NAME = "</script><svg><script>window.pwned</script>"  # as a perturbation is named: neither = nor a comma
+NAME = "</script><svg><script>window.pwned</script>"  # of a perturbation, or of a wording
 LOST = "<marquee>nothing</marquee>"  # a response that says none of its acts
 FOLDER = '<img src=x onerror="window.pwned=1">'  # as a folder is: no slash
 
@@ -146,13 +148,15 @@ def hostile_runs(folder: Path) -> list[str]:
     commands = {
         "nlg": ("nlg", gold, f"pred={answers}", "--metrics", "ser,sgsacc", "--augment", "never", *fake),
         "ground": ("ground", f"pred={documents}", "--metrics", "nli", *fake),
-        "checkdst": ("robust", "checkdst", f"{gold},{pred}", f"{NAME}={twin},{twin}", "--name", "pred"),
-        "sgdx": ("robust", "sgdx", gold, f"{NAME}={pred}", f"v2={gold}", f"orig={gold}", "--name", "pred"),
     }
-    made = [hostile(folder / f"dst{FOLDER}")]
+    outs = {name: folder / f"{name}{FOLDER}" for name in (*commands, "checkdst", "sgdx")}
     for name, command in commands.items():
-        out = folder / f"{name}{FOLDER}"
-        run(*command, "--out", str(out))
+        run(*command, "--out", str(outs[name]))
+    # The command line would take a slash in a name for a path.
+    checkdst((gold, pred), {NAME: (twin, twin)}, name="pred", out=outs["checkdst"])
+    sgdx(gold, {NAME: pred, "v2": gold, "orig": gold}, name="pred", out=outs["sgdx"])
+    made = [hostile(folder / f"dst{FOLDER}")]
+    for name, out in outs.items():
         rename(out, "pred", f"{name}{EVIL}")
         made.append(str(out))
     return made
