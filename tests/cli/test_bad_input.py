@@ -307,7 +307,7 @@ def test_unknown_slot(troth: Troth, corpus: Corpus, side: str) -> None:
     items = corpus.read(side)
     turn(items)["frames"][0]["state"]["slot_values"]["from_sation"] = ["York"]
     corpus.write(side, items)
-    place = f"{corpus.files[side]}: dialogue demo_07, turn 2: slot 'from_sation' is not in the schema of Trains_1"
+    place = f"{corpus.files[side]}: dialogue demo_07, turn 1: slot 'from_sation' is not in the schema of Trains_1"
     bad(troth, corpus, place, "(did you mean 'from_station'?")
     told(troth("explain", str(corpus.gold), str(corpus.pred)), place) if side == "gold" else None
 
@@ -325,7 +325,7 @@ def test_unknown_service(troth: Troth, corpus: Corpus, side: str) -> None:
     items = corpus.read(side)
     turn(items)["frames"][0]["service"] = "Train_1"
     corpus.write(side, items)
-    what = f"{corpus.files[side]}: dialogue demo_07, turn 2: service 'Train_1' is not in the schema"
+    what = f"{corpus.files[side]}: dialogue demo_07, turn 1: service 'Train_1' is not in the schema"
     bad(troth, corpus, what, "(did you mean 'Trains_1'?)")
 
 
@@ -341,11 +341,13 @@ def test_unknown_dialogue(troth: Troth, corpus: Corpus) -> None:
 def test_duplicate_dialogue(troth: Troth, corpus: Corpus, side: str) -> None:
     items = corpus.read(side)
     corpus.write(side, [*items, items[1]])
-    bad(troth, corpus, f"{corpus.files[side]}: dialogue demo_07: comes twice (ids must be unique; remove one)")
+    bad(
+        troth, corpus, f"{corpus.files[side]}: dialogue demo_07: duplicate dialogue id (ids must be unique; remove one)"
+    )
     corpus.write(side, items)
     second = corpus.files[side].with_name("dialogues_002.json")
     second.write_text(json.dumps(items[1:2]))
-    bad(troth, corpus, f"{second}: dialogue demo_07: comes twice (ids must be unique; remove one)")
+    bad(troth, corpus, f"{second}: dialogue demo_07: duplicate dialogue id (ids must be unique; remove one)")
 
 
 @pytest.mark.parametrize("index", [0, 2, 3, 4, 12])
@@ -404,7 +406,7 @@ def test_missing_predictions_are_no_error(fine: Troth, corpus: Corpus) -> None:
         ([1], "expected an object, got a number at [0]"),
         ([{}], "object missing required field `service_name` at [0]"),
         ([{"service_name": "a", "slots": [{"name": 6}]}], "expected text, got a number at [0].slots[0].name"),
-        ([{"service_name": "a"}, {"service_name": "a"}], "service 'a' is defined twice (remove one)"),
+        ([{"service_name": "a"}, {"service_name": "a"}], "duplicate service 'a' (keep one of the two)"),
         (b"", "the file is empty"),
         (b"[{", "broken JSON: Input data was truncated"),
         (b"\xff", "broken JSON"),
@@ -429,7 +431,7 @@ def test_no_schema(troth: Troth, corpus: Corpus) -> None:
     corpus.schema.unlink()
     told(
         troth("dst", str(corpus.gold), str(corpus.pred), "--profile", "sgd"),
-        "troth: profile sgd needs the services' schema (give it with --schema schema.json)",
+        "troth: profile sgd needs the services' schema (give the schema)",
     )
 
 
@@ -440,20 +442,20 @@ def test_no_schema(troth: Troth, corpus: Corpus) -> None:
     ("options", "says"),
     [
         (["--profile", "trad"], "no profile is called 'trad' (did you mean 'trade'?)"),
-        (["--profile", "xyz"], "no profile is called 'xyz' (known: sgd, sgd-exact, nemo, trade, "),
+        (["--profile", "xyz"], "no profile is called 'xyz' (known: checkdst, mwzeval, nemo, sgd, "),
         (["--profiles", "sgd,trad"], "no profile is called 'trad' (did you mean 'trade'?)"),
         (["--profile", "sgd", "--profiles", "all"], "--profile and --profiles exclude each other ("),
-        (["--profile", "trippy"], "dialogue figure_1, turn 0: has values and not correctness (--profile trade scores "),
-        (["--match", "fuzzy"], "--match 'fuzzy' is not known (one of: fuzzy-indel, fuzzy-difflib, exact)"),
-        (["--unit", "frames"], "--unit 'frames' is not known (one of: frame, turn)"),
-        (["--missing", "none"], "--missing 'none' is not known (one of: zero, skip)"),
-        (["--fga", "papr"], "--fga 'papr' is not known (one of: code, paper)"),
+        (["--profile", "trippy"], "dialogue figure_1, turn 0: has values and not correctness (the profile trade "),
+        (["--match", "fuzzy"], "match cannot be 'fuzzy' (did you mean 'fuzzy-indel'?)"),
+        (["--unit", "frames"], "unit cannot be 'frames' (did you mean 'frame'?)"),
+        (["--missing", "none"], "missing cannot be 'none' (one of: zero, skip)"),
+        (["--fga", "papr"], "fga cannot be 'papr' (did you mean 'paper'?)"),
         (["--by", "services"], "cannot group by 'services' (did you mean 'service'?)"),
         (["--by", "xyz"], "cannot group by 'xyz' (one of: seen, service, domain, slot, turn)"),
-        (["--by", "seen"], "seen and unseen need the training services (give --train-schema FILE)"),
+        (["--by", "seen"], "seen and unseen need the training services (give the training schema)"),
         (["--metrics", "jgaa"], "no metric is called 'jgaa' (did you mean 'jga'?)"),
-        (["--metrics", "jga,"], "no metric is called '' (known: jga, "),
-        (["--metrics", "fga@-1"], "no metric is called 'fga@-1' (did you mean 'fga@0.5'?)"),
+        (["--metrics", ","], "no metric is named (for example jga)"),
+        (["--metrics", "fga@-1"], "no metric is called 'fga@-1' (did you mean 'fga@"),
         (["--metrics", "fga@1e999"], "no metric is called 'fga@1e999' ("),
         (["--lambda", "half"], "--lambda: 'half' is not a number (for example --lambda 0.5 "),
         (["--lambda", "0.5,"], "--lambda: '' is not a number ("),
@@ -484,19 +486,19 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         (["ls", "metric"], "'metric' is not listed (did you mean 'metrics'?)"),
         (
             ["ls", "xyz"],
-            "'xyz' is not listed (one of: metrics, profiles, response metrics, grounding metrics, formats, ",
+            "'xyz' is not listed (one of: metrics, profiles, robustness metrics, response metrics, grounding metrics, ",
         ),
         (["convert", GOLD, "new", "--to", "jsnl"], "no format is called 'jsnl' (did you mean 'jsonl'?)"),
         (["convert", GOLD, "new", "--to", "trade"], "'trade' can be read, but not written (can be written: "),
-        (["convert", GOLD, GOLD, "--to", "sgd"], "exists already (name a new file or folder)"),
+        (["convert", GOLD, GOLD, "--to", "sgd"], "exists already (name a new "),
         (["convert", GOLD, "/nowhere/new", "--to", "sgd"], "its folder does not exist (make '/nowhere' first)"),
         (["convert", GOLD, "x" * 5000, "--to", "sgd"], "cannot be written: File name too long ("),
         (["compare", HASTY, STURDY], "is not a run of troth (score predictions against --gold GOLD)"),
         (["compare", HASTY, "--gold", GOLD], "comparing takes two systems or more (name another run or prediction)"),
-        (["compare", HASTY, HASTY, "--gold", GOLD], "the same prediction is named twice (give each a name"),
+        (["compare", HASTY, HASTY, "--gold", GOLD], "the same prediction is given twice (give each a name"),
         (["compare", HASTY, STURDY, "--gold", GOLD, "--metrics", "jgaa"], "no metric is called 'jgaa' (did you mean "),
         (["compare", HASTY, STURDY, "--gold", GOLD, "--profile", "sdg"], "no profile is called 'sdg' (did you mean "),
-        (["compare", HASTY, STURDY, "--gold", GOLD, "--profile", "all"], "no profile is called 'all' ("),
+        (["compare", HASTY, STURDY, "--gold", GOLD, "--profile", "all"], "are scored by different recipes: "),
         (
             ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga", "--margin", "1", "--confidence", "2"],
             "the gate's confidence must lie between 0.5 and 1, not 2.0 (0.95 is usual)",
@@ -550,17 +552,26 @@ def test_out_is_not_a_run(troth: Troth, tmp_path: Path) -> None:
     (folder / "thesis.tex").write_text("all of it")
     told(troth("dst", GOLD, HASTY, "--out", str(folder)), f"{folder}: exists and is not a run of troth: it holds 'thes")
     (folder / "run.json").write_text("{}")  # somebody else's; what lies beside it must not go
-    told(troth("dst", GOLD, HASTY, "--out", str(folder)), "it holds 'thesis.tex' (choose another --out)")
-    told(troth("dst", GOLD, HASTY, "--out", str(folder / "thesis.tex")), "it is a file (choose another --out)")
+    told(troth("dst", GOLD, HASTY, "--out", str(folder)), "it holds 'thesis.tex' (choose another name)")
+    told(troth("dst", GOLD, HASTY, "--out", str(folder / "thesis.tex")), "it is a file (choose another name)")
     assert tree(tmp_path) == [str(folder), str(folder / "run.json"), str(folder / "thesis.tex")]
     assert (folder / "thesis.tex").read_text() == "all of it"
 
 
-@pytest.mark.parametrize("out", ["/proc/run", "x" * 300, "file/run"])
-def test_out_cannot_be_written(troth: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+@pytest.mark.parametrize(
+    ("out", "hint"),
+    [
+        ("/proc/run", "(is there room, and permission to write?)"),
+        ("x" * 300, "(choose another name)"),
+        ("file/run", "(choose another name)"),
+    ],
+)
+def test_out_cannot_be_written(
+    troth: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, hint: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    told(troth("dst", GOLD, HASTY, "--out", out), "cannot be written: ", "(choose another --out)")
+    told(troth("dst", GOLD, HASTY, "--out", out), "cannot be written: ", hint)
     assert tree(tmp_path) == [str(tmp_path / "file")]
 
 
