@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,18 +12,16 @@ from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError, near
 
+_TO = "Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst."
+_SIDE = "What to take from a file that holds gold and predictions."
+
 
 @click.command(no_args_is_help=True)
-@click.argument("source", metavar="IN")
-@click.argument("out", metavar="OUT")
-@click.option("--to", metavar="NAME", required=True, help="Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst.")
-@click.option("--format", metavar="NAME", help="Format of IN, where it should not be detected.")
-@click.option(
-    "--side",
-    type=click.Choice(["both", "gold", "pred"]),
-    default="both",
-    help="What to take from a file that holds gold and predictions.",
-)
+@click.argument("source", metavar="IN", type=options.FILE)
+@click.argument("out", metavar="OUT", type=options.FILE)
+@click.option("--to", metavar="NAME", type=options.FORMATS, required=True, help=_TO)
+@options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
+@click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", help=_SIDE)
 @options.JSON
 def convert(
     source: str, out: str, to: str, format: str | None, side: Literal["both", "gold", "pred"], json: bool
@@ -40,29 +37,24 @@ def convert(
         show.json({"out": out, "format": to, "files": written})
 
 
-# Each kind with its registry, which is loaded when it is asked for, and where its members say what they are; or with a
-# function that lists them.
-KINDS = {
-    "metrics": ("troth.tracking.metrics:METRICS", "about"),
-    "profiles": ("troth.tracking.profiles:PROFILES", "summary"),
-    "robustness metrics": ("troth.robustness.metrics:METRICS", "about"),
-    "response metrics": ("troth.responses.metrics:METRICS", "about"),
-    "grounding metrics": ("troth.grounding.metrics:METRICS", "about"),
-    "formats": ("troth.readers:FORMATS", "FORMAT.about"),
-    "grounding formats": ("troth.readers.grounded:FORMATS", "FORMAT.about"),
-    "perturbations": ("troth.perturb.users:FAMILIES", "__doc__"),
-    "backends": ("troth.models:forms", ""),
+KINDS = {  # each is loaded when it is asked for: a registry, or a function that gives names with a line about each
+    "metrics": "troth.tracking.metrics:METRICS",
+    "profiles": "troth.tracking.profiles:PROFILES",
+    "robustness metrics": "troth.robustness.metrics:METRICS",
+    "response metrics": "troth.responses.metrics:METRICS",
+    "grounding metrics": "troth.grounding.metrics:METRICS",
+    "formats": "troth.readers:FORMATS",
+    "grounding formats": "troth.readers.grounded:FORMATS",
+    "perturbations": "troth.perturb.users:FAMILIES",
+    "backends": "troth.models:forms",
 }
 
 
 def _members(kind: str) -> dict[str, str]:
     """The names of a kind, each with one line about it."""
-    place, about = KINDS[kind]
-    module, _, name = place.partition(":")
+    module, _, name = KINDS[kind].partition(":")
     listing: Any = getattr(import_module(module), name)
-    if not about:
-        return dict(listing())
-    return {member: str(attrgetter(about)(listing.load(member))).partition("\n")[0] for member in listing}
+    return dict(listing()) if callable(listing) else {name: options.about(listing, name) for name in listing}
 
 
 @click.command()
