@@ -79,7 +79,7 @@ def test_the_first_screen_tells_the_story(opened: Open, files: dict[str, Path]) 
 
 
 def archive(files: dict[str, Path]) -> list[explorer.DialogueView]:
-    return explorer.read(files["dst"].parent / "dst" / explorer.NAME).dialogues
+    return list(explorer.read(files["dst"].parent / "dst" / explorer.NAME).dialogues)
 
 
 def track(one: explorer.DialogueView, system: str) -> tuple[explorer.TurnView, ...]:

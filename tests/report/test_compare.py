@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import troth
 from tests.report.make import GOLD, HASTY, STURDY, result
 from troth.core.errors import UserError
 from troth.core.metric import Metric
+from troth.report import compare as comparison
+from troth.report import write
 from troth.report.compare import compare, gate
 from troth.storage.result import Result
 from troth.tracking.score import dst
@@ -78,3 +81,9 @@ def test_a_margin_of_what_is_no_share_may_be_large() -> None:
     pmi = Metric("pmi_faith", "PMI-Faith", scale="number")
     outcome = gate(result("a", pmi, 150), result("b", pmi, 10), metric="pmi_faith", margin=2.5)
     assert (outcome.verdict, outcome.scale) == ("not worse", "number")
+
+
+def test_examples() -> None:
+    for module in (comparison, write):
+        assert doctest.testmod(module).failed == 0
+        assert doctest.testmod(module).attempted > 0

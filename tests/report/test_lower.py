@@ -21,6 +21,8 @@ def test_a_gate_on_slot_errors(base: int, new: int, verdict: str) -> None:
     outcome = gate(result("a", SER, base), result("b", SER, new), metric="ser", margin=0.01)
     assert outcome.verdict == verdict
     assert outcome.difference == pytest.approx((new - base) / 200)
+    assert outcome.low is not None
+    assert outcome.high is not None
     assert outcome.low <= outcome.difference <= outcome.high
     assert (outcome.base_value, outcome.value, outcome.better) == (base / 200, new / 200, "lower")
 

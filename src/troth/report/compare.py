@@ -66,11 +66,15 @@ def compare(
     """Compares every system with the first one on each metric, by paired tests over dialogues.
 
     A run is a `Result`, or the folder that one was saved to. All systems must be scored on the same dialogues by the
-    same recipe. Each difference comes with a 95% interval (paired bootstrap), the p-values of the bootstrap and of
-    approximate randomisation, and the latter with Holm's correction over everything compared in this call.
+    same recipe. Each difference comes with a 95% interval, the p-values of the paired bootstrap and of approximate
+    randomisation, and the latter with Holm's correction over everything compared in this call.
 
-        for one in troth.compare("runs/old", "runs/new", metrics="jga,fga@0.5"):
-            print(one.metric, one.difference, one.p_holm)
+    >>> import troth
+    >>> from troth import demo
+    >>> result = troth.dst(demo.path("gold"), demo.path("hasty"), demo.path("sturdy"), profile="trade", metrics="jga")
+    >>> for one in troth.compare(result, metrics="jga"):
+    ...     print(f"{one.system} - {one.base}: {one.difference:+.3f}, p = {one.p_holm:.3f}")
+    sturdy - hasty: +0.220, p = 0.004
     """
     names = listed(metrics)
     systems = _systems(runs)
@@ -97,7 +101,11 @@ def gate(
     `Score.value`: for a share it is a fraction, and 0.005 is half a point. Where lower is better, a rise is what is
     worse; the difference is new minus base all the same. "undecided" says about how many dialogues would decide.
 
-        assert troth.gate("runs/old", "runs/new", metric="jga", margin=0.005).verdict != "worse"
+    >>> import troth
+    >>> from troth import demo
+    >>> result = troth.dst(demo.path("gold"), demo.path("hasty"), demo.path("sturdy"), metrics="jga")
+    >>> troth.gate(result.only("hasty"), result.only("sturdy"), metric="jga", margin=0.05).verdict
+    'not worse'
     """
     systems = _systems((base, new))
     if len(systems) != 2:

@@ -33,7 +33,12 @@ def report(
     others are compared with. The page is a single file that needs no network. An older page under the name `out` is
     replaced, any other file is not. `figures`: a new folder for every chart as SVG and PNG (needs `troth[charts]`).
 
-        troth.report("runs/old", "runs/new", out="report.html")
+    >>> import troth, tempfile
+    >>> from troth import demo
+    >>> result = troth.dst(demo.path("gold"), demo.path("hasty"), demo.path("sturdy"))
+    >>> written = troth.report(result, out=tempfile.mkdtemp() + "/report.html")
+    >>> written.page.endswith("/report.html"), written.figures
+    (True, [])
     """
     if figures is not None:
         charts.altair()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
+from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.differences import Differences, footnote, mark
@@ -25,7 +26,7 @@ class Contribution:
     systems: Sequence[ScoredSystem] = ()
     cards: Sequence[Card] = ()
     section: Section | None = None
-    story: Sequence[str] = field(default=())
+    story: Sequence[str] = ()
 
 
 def contribution(
@@ -51,7 +52,7 @@ def systems_of(sources: Sequence[Source], task: str) -> list[ScoredSystem]:
     return [one for source in sources if source.result.task == task for one in source.systems]
 
 
-class Question(NamedTuple):
+class CardQuestion(NamedTuple):
     """What a card asks, the section that answers it in full, and what the figure is in a few words."""
 
     text: str
@@ -60,7 +61,7 @@ class Question(NamedTuple):
 
 
 def card(
-    question: Question,
+    question: CardQuestion,
     found: Sequence[ScoredSystem],
     metric: Callable[[ScoredSystem], str],
     beyond: Differences,
@@ -84,7 +85,7 @@ def card(
         return None
     main = found[0].metric(metric(found[0]))
     about = question.about or main.about
-    return Card(question.text, question.section, main.title, entries, about, percent=main.scale == "share")
+    return Card(question.text, question.section, main.title, entries, about, percent=main.scale in PERCENT)
 
 
 class Line(NamedTuple):

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import NOTE, Line, Question, card, grid
+from troth.report.page.cards import NOTE, CardQuestion, Line, card, grid
 from troth.report.page.differences import Differences, footnote
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Grid, Piece
 from troth.report.sources import ScoredSystem
 
-QUESTION = Question("Does it stay right when the user says it in other words?", "robustness")
+QUESTION = CardQuestion("Does it stay right when the user says it in other words?", "robustness")
 SHOWN = 60  # examples on the page
 PERTURBATIONS = {
     "NED": "names swapped for unknown ones",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.compare import Difference, corrected, paired
 from troth.report.page import words
@@ -122,7 +123,7 @@ def _side(one: Difference) -> str:
 
 def _size(one: Difference) -> str:
     """Points of a share; any other number as tables have it."""
-    return words.number(abs(one.difference), one.scale) + (" points" if one.scale == "share" else "")
+    return words.number(abs(one.difference), one.scale) + (" points" if one.scale in PERCENT else "")
 
 
 def _inline(system: ScoredSystem, metric: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from troth import stats
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import Contribution, Question, card, contribution, metrics_grid, systems_of
+from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, systems_of
 from troth.report.page.differences import Differences, differences, story
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
@@ -52,7 +52,7 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     if names:
         judged = found[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
-        question = Question(QUESTION, "grounding", about)
+        question = CardQuestion(QUESTION, "grounding", about)
         answer = card(question, found, lambda _: names[0], beyond, _sentence, _facts)
     return contribution(found, [answer], _section(found, names, beyond), story(found, beyond, names))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import Contribution, Question, card, contribution, metrics_grid, systems_of
+from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, systems_of
 from troth.report.page.differences import Differences, differences, story
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source, by_group
@@ -18,7 +18,7 @@ from troth.storage.explorer import ActView, AnswerView, DialogueView
 if TYPE_CHECKING:
     import polars as pl
 
-QUESTION = Question("Does it say what it was told to say?", "responses")
+QUESTION = CardQuestion("Does it say what it was told to say?", "responses")
 HEADLINE = ("sgsacc", "ser")
 GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups say the same of single acts
 LOST = ("dropped", "contradicted")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import Question, card, metrics_grid
+from troth.report.page.cards import CardQuestion, card, metrics_grid
 from troth.report.page.differences import Differences
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
 from troth.report.sources import ScoredSystem
 
-QUESTION = Question(
+QUESTION = CardQuestion(
     "Does it stay right when the schema is worded differently?", "robustness", "the mean of what it is under each"
 )
 SHOWN = 60  # examples on the page
@@ -108,7 +109,7 @@ def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
             "sensitivity", "scatter", "Sensitivity against accuracy, by service",
             ["system", "service", "services", "accuracy", "sensitivity"], points, "accuracy", "sensitivity",
             "services" if split else "system", label="service", x_title=f"{title} over the wordings",
-            y_title="schema sensitivity", percent=True, plain="" if scale == "share" else "sensitivity",
+            y_title="schema sensitivity", percent=True, plain="" if scale in PERCENT else "sensitivity",
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
         metrics_grid("sgdx", found, beyond),

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from troth.core.score import Score
 from troth.report.page import verdicts, words
-from troth.report.page.cards import Contribution, Question, card, contribution, metrics_grid
+from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid
 from troth.report.page.differences import Differences, differences, story
 from troth.report.page.model import Block, Cell, Chart, Heading, Rule, Section, Text
 from troth.report.sources import ScoredSystem, Source, by_group
 from troth.stats.estimates import Estimate
 from troth.storage.explorer import KINDS
 
-QUESTION = Question("Does it track what the user wants?", "tracking")
+QUESTION = CardQuestion("Does it track what the user wants?", "tracking")
 HEADLINE = ("jga", "turn_match")
 COMPARED = ("jga", "fga@0.5", "aga")  # under several profiles
 KIND_COLOURS = {"missed": 1, "invented": 3, "wrong": 0, "stale": 4}

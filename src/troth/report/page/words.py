@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troth.core import table
-from troth.core.metric import Scale
+from troth.core.metric import PERCENT, Scale
 from troth.core.score import Score
 
 SHARES = {  # in words; the nearest is taken
@@ -21,7 +21,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def number(value: float | None, scale: Scale) -> str:
     """A share in percent with one digit, any other number with three."""
-    return percent(value) if scale == "share" else table.number(value, scale)
+    return percent(value) if scale in PERCENT else table.number(value, scale)
 
 
 def figure(score: Score | None) -> str:
