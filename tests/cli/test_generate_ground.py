@@ -228,7 +228,7 @@ def test_table_5(troth: Troth, model: str, data: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.code == 0, made.err
     heads = [line.split("  ")[0] for line in made.out.splitlines() if "α 0 " in line]
-    names = ["pmi_faith", "nli", RELEVANCE, GRAMMAR]
+    names = ["pmi_faith", "nli", RELEVANCE.name, GRAMMAR.name]
     assert heads == [f"{name}, n 3" for name in (*names, "pmi_faith, normalised")]
     assert "SWEEP|model:tiny-lm@" in made.err
     drawn = json.loads(chart.read_text())
@@ -290,7 +290,7 @@ def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
         model=made, setting=Setting(max_tokens=3), alphas=(0.0, 0.5, 1.0), ps=(1.0,), metrics="u_f1",
         models=Models(cache=None),
     )  # fmt: skip
-    made.responses(contexts(data, settings).items[:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
+    made.responses(contexts(data, settings)[0][:2], Setting(alpha=0.5, top_p=1.0, max_tokens=3))
     steps: list[tuple[int, int]] = []
     with within(lambda what, done, total: steps.append((done, total)) if what == "generating" else None):
         sweep(data, settings)
@@ -327,7 +327,7 @@ def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, mo
     assert "(n" not in second
     told = made.err.splitlines()
     assert "α 0.5, p 0.6: u_f1: 1 of 3 not scored: the response is empty" in told
-    assert f"all α and p: {RELEVANCE}: 1 of 3 not scored: the data has no response" in told
+    assert f"all α and p: {RELEVANCE.name}: 1 of 3 not scored: the data has no response" in told
     assert "1 contexts have no document, and were left out" in told
     assert sum("not scored" in line for line in told) == 2
 
@@ -350,7 +350,7 @@ def test_long_contexts_are_told_by_a_sweep(troth: Troth, model: str, tmp_path: P
 def test_a_sweep_without_metrics_has_relevance(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0,0.5", "--ps", "0.6", "--metrics", "none")
     found = swept(troth, model, data, *grid)
-    assert [set(one["means"]) for one in found["cells"]] == [{RELEVANCE}] * 2
+    assert [set(one["means"]) for one in found["cells"]] == [{RELEVANCE.name}] * 2
     made = troth("generate", "sweep", data, "--model", model, *grid, "--pick", *COMMON)
     assert made.code == 2
     assert "--pick needs a metric of faithfulness" in made.err
@@ -380,7 +380,7 @@ def checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, checkers: str) -> None:
     found = swept(troth, model, data, "--alphas", "0", "--ps", "1", "--grammar", f"{checkers}:right")
-    assert found["cells"][0]["means"][GRAMMAR] == 0
+    assert found["cells"][0]["means"][GRAMMAR.name] == 0
 
 
 @pytest.mark.parametrize(

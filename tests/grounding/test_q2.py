@@ -15,6 +15,7 @@ from troth.core.records import Grounded
 from troth.core.signature import identity
 from troth.grounding.metrics import Models, grade
 from troth.grounding.q2 import (
+    PERSONAL,
     Q2,
     AnsweredQuestion,
     HfAnswerer,
@@ -22,7 +23,6 @@ from troth.grounding.q2 import (
     QuestionAnswering,
     candidates,
     clean,
-    personal,
     token_f1,
 )
 from troth.models import Entailment, TextPair
@@ -60,7 +60,7 @@ def metric(
     questions: Mapping[str, list[str]], answers: Mapping[TextPair, str], verdict: Entailment = UNSURE
 ) -> tuple[QuestionAnswering, FakeNli]:
     nli = FakeNli(lambda *_: verdict)
-    return QuestionAnswering(Asks(questions), Answers(answers), nli, Store(":memory:")), nli
+    return QuestionAnswering(Asks(questions), Answers(answers), nli, Store(":memory:")), nli  # type: ignore[arg-type]
 
 
 ITEM = Grounded("1", DOCUMENT, RESPONSE)
@@ -153,7 +153,7 @@ def test_answers_are_compared_without_articles() -> None:
 
 @pytest.mark.parametrize(("question", "expected"), [("Who are you?", True), ("What is my name", True), ("Who?", False)])
 def test_personal(question: str, expected: bool) -> None:
-    assert personal(question) == expected
+    assert bool(PERSONAL.search(question)) == expected
 
 
 # -- small models ------------------------------------------------------------------------------------------------------

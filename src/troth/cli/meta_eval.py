@@ -10,7 +10,7 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import FORMAT, METRICS, MODELS
 from troth.core.score import Score
-from troth.core.table import Table, figure, signed, tidy
+from troth.core.table import Table, figure, number, signed, tidy
 from troth.storage.result import Result, written
 
 Found = Mapping[tuple[str, str], Score]  # by metric and group
@@ -41,8 +41,8 @@ def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **sett
     elif to == "csv":
         show.text(tidy(result.scores))
     else:
-        for number, (heading, table) in enumerate(_tables(result)):
-            show.text("\n" * bool(number) + heading)
+        for place, (heading, table) in enumerate(_tables(result)):
+            show.text("\n" * bool(place) + heading)
             if to == "plain":
                 show.table(table)
             else:
@@ -118,7 +118,7 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
         n = max((cell.n for cell in cells if cell is not None), default=0)
         lines.append((name.replace("_", " "), str(n), *map(figure, cells)))
     yield "AUROC by slice", Table(("slice", "n", *names), tuple(lines))
-    curves = [(number, *(_point(found, name, number) for name in names)) for number in sorted(groups["bin"], key=int)]
+    curves = [(place, *(_point(found, name, place) for name in names)) for place in sorted(groups["bin"], key=int)]
     heading = "Reliability: mean score → share of positives, in bins of equal size"
     yield heading, Table(("bin", *names), tuple(curves))
 
@@ -152,7 +152,7 @@ def _compared(differences: Sequence[Any]) -> Table:
     return Table(columns, tuple(rows), labels=3)
 
 
-def _point(found: Found, name: str, number: str) -> str:
+def _point(found: Found, name: str, place: str) -> str:
     """A point of the reliability curve."""
-    mean, positive = (found.get((f"{side}:{name}", f"bin:{number}")) for side in ("mean", "positive"))
-    return "–" if mean is None or positive is None else f"{figure(mean)} → {figure(positive)}"
+    mean, positive = (found.get((f"{side}:{name}", f"bin:{place}")) for side in ("mean", "positive"))
+    return "–" if mean is None or positive is None else f"{number(mean.value, mean.scale)} → {figure(positive)}"

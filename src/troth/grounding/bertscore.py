@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,25 +30,17 @@ from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 BERTSCORE = faithfulness(
-    "bertscore",
-    "BERTScore",
-    "nearness of the response's tokens to the document's, by an encoder",
-    needs=("encoder",),
-    compute=lambda models: BertScore(encoder(models.encoder), models.store),
-)
+    "bertscore", "BERTScore", "nearness of the response's tokens to the document's, by an encoder",
+    needs=("encoder",), compute=lambda models: BertScore(encoder(models.encoder), models.store),
+)  # fmt: skip
 ROOM = Room(items=32, units=8192)
 CHUNK = 128  # responses whose vectors are held at a time
 # The best layer, as the authors of BERTScore found; the last one for models that are not listed.
 LAYERS = {
-    "bert-base-uncased": 9,
-    "bert-large-uncased": 18,
-    "distilbert-base-uncased": 5,
-    "roberta-base": 10,
-    "roberta-large": 17,
-    "microsoft/deberta-base-mnli": 9,
-    "microsoft/deberta-large-mnli": 18,
+    "bert-base-uncased": 9, "bert-large-uncased": 18, "distilbert-base-uncased": 5, "roberta-base": 10,
+    "roberta-large": 17, "microsoft/deberta-base-mnli": 9, "microsoft/deberta-large-mnli": 18,
     "microsoft/deberta-xlarge-mnli": 40,
-}
+}  # fmt: skip
 
 _STORED = struct.Struct("<3d?")  # precision, recall, F1, and whether the response was cut
 
@@ -58,15 +50,6 @@ class Vectors(NamedTuple):
 
     tokens: NDArray[np.float32]
     counts: NDArray[np.bool_]
-
-
-class Encoder(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def vectors(self, texts: Sequence[str]) -> list[list[Vectors]]:
-        """For each text its windows, the first one first."""
-        ...
 
 
 class HfEncoder(Transformer):
@@ -84,16 +67,13 @@ class HfEncoder(Transformer):
         return f"{self.files.name}#{self.layer or 'last'}"
 
     def vectors(self, texts: Sequence[str]) -> list[list[Vectors]]:
+        """The windows of each text, the first one first."""
         tokenizer, _, limit = self.loaded
         distinct = list(dict.fromkeys(texts))
         rows = tokenizer(
-            [encodable(text) for text in distinct],
-            truncation=True,
-            max_length=limit,
-            stride=limit // 4,
-            return_overflowing_tokens=True,
-            return_special_tokens_mask=True,
-        )
+            [encodable(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
+            return_overflowing_tokens=True, return_special_tokens_mask=True,
+        )  # fmt: skip
         found: dict[int, Vectors] = {}
         for batch in planned([len(row) for row in rows["input_ids"]], ROOM):
             found.update(zip(batch, self._read(rows, batch), strict=True))
@@ -140,7 +120,7 @@ def match(said: Vectors, grounds: Vectors) -> Match:
 class BertScore:
     """F1 of the nearest tokens of response and document."""
 
-    encoder: Encoder
+    encoder: HfEncoder
     store: Store
     metric: Metric = BERTSCORE
     cut: set[str] = field(default_factory=set, compare=False)  # ids of items whose response lost its end
@@ -174,6 +154,6 @@ class BertScore:
         return [one.f1 for one in self.matches(items)]
 
 
-def encoder(name: str = "embedded") -> Encoder:
+def encoder(name: str = "embedded") -> HfEncoder:
     """The encoder of this name: `embedded`, `hf:ORG/MODEL@REV` or a folder."""
     return HfEncoder(embedded("minilm-l6") if name == "embedded" else source(name))

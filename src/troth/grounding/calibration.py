@@ -25,6 +25,7 @@ from troth.storage import files
 
 LAYOUT = 1  # raised when a reader of the old one would go wrong
 KIND = "troth calibration"
+WRITTEN = "was it written by troth meta fit?"
 ONE_LABEL = "the labelled data has only one label"
 NO_SCORE = "no labelled response could be scored"
 ONE_SCORE = "the metric gives all the labelled data one score"
@@ -178,11 +179,10 @@ def load(path: str) -> Calibration:
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=path, hint="make one: troth meta fit") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"not a calibration: {error}", file=path, hint="was it written by troth meta fit?") from error
-    if found.kind != KIND:
-        raise UserError("not a calibration", file=path, hint="was it written by troth meta fit?")
+        raise UserError(f"not a calibration: {error}", file=path, hint=WRITTEN) from error
     if found.layout > LAYOUT:
         raise UserError("written by a newer troth", file=path, hint="update troth to read it")
-    if any(one.low >= one.high or not one.steps for one in found.metrics):
-        raise UserError("not a calibration: a metric's bounds are wrong", file=path, hint="fit it again")
+    sound = found.kind == KIND and all(one.low < one.high and one.steps for one in found.metrics)
+    if not sound:
+        raise UserError("not a calibration, or its bounds are wrong", file=path, hint=WRITTEN)
     return found

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -30,19 +30,13 @@ from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 FAITHCRITIC = faithfulness(
-    "faithcritic",
-    "FaithCritic",
-    "1 where a classifier finds the response faithful to the document, else 0",
-    needs=("critic",),
-    compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store),
-)
+    "faithcritic", "FaithCritic", "1 where a classifier finds the response faithful to the document, else 0",
+    needs=("critic",), compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store),
+)  # fmt: skip
 FAITHCRITIC_SOFT = FAITHCRITIC.derive(
-    "faithcritic_soft",
-    title="FaithCritic, probability",
-    about="probability that a classifier gives to the response being faithful",
-    variant="soft",
-    compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store, soft=True),
-)
+    "faithcritic_soft", title="FaithCritic, probability", about="probability of the faithful label, by a classifier",
+    variant="soft", compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store, soft=True),
+)  # fmt: skip
 ROOM = Room(items=32, units=8192)
 CHUNK = 128
 LEAST = 64  # least tokens of the document in a window
@@ -58,13 +52,6 @@ class CriticVerdict(NamedTuple):
     cut: bool  # whether the response lost its end
 
 
-class Classifier(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def verdicts(self, pairs: Sequence[TextPair]) -> list[CriticVerdict]: ...
-
-
 class HfClassifier(Transformer):
     """A sequence classifier of transformers."""
 
@@ -75,18 +62,13 @@ class HfClassifier(Transformer):
         return faithful_label(self.loaded.model.config.id2label, self.name)
 
     def verdicts(self, pairs: Sequence[TextPair]) -> list[CriticVerdict]:
-        rows: list[dict[str, list[int]]] = []
-        owners: list[int] = []
-        cut: list[bool] = []
-        for number, pair in enumerate(pairs):
-            windows, lost = self._windows(pair)
-            rows += windows
-            owners += [number] * len(windows)
-            cut.append(lost)
+        windows, cut = zip(*map(self._windows, pairs), strict=True)
+        rows = [(owner, row) for owner, own in enumerate(windows) for row in own]
         best: list[tuple[float, bool]] = [(-1.0, False)] * len(pairs)
-        for batch in planned([len(row["input_ids"]) for row in rows], ROOM):
-            for row, found in zip(batch, self._read([rows[row] for row in batch]), strict=True):
-                best[owners[row]] = max(best[owners[row]], found)
+        for batch in planned([len(row["input_ids"]) for _, row in rows], ROOM):
+            for place, found in zip(batch, self._read([rows[place][1] for place in batch]), strict=True):
+                owner = rows[place][0]
+                best[owner] = max(best[owner], found)
         return [CriticVerdict(*found, lost) for found, lost in zip(best, cut, strict=True)]
 
     def _windows(self, pair: TextPair) -> tuple[list[dict[str, list[int]]], bool]:
@@ -100,13 +82,9 @@ class HfClassifier(Transformer):
             response = tokenizer.decode(said[:room])
         free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(said), room)
         found = tokenizer(
-            document,
-            response,
-            truncation="only_first",
-            max_length=limit,
-            stride=free // 4,
+            document, response, truncation="only_first", max_length=limit, stride=free // 4,
             return_overflowing_tokens=True,
-        )
+        )  # fmt: skip
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
         return [{name: found[name][row] for name in names} for row in range(len(found["input_ids"]))], cut
 
@@ -139,7 +117,7 @@ def faithful_label(id2label: Mapping[int, str], name: str) -> int:
 class Critic:
     """The verdict of a classifier, or with `soft` its probability."""
 
-    classifier: Classifier
+    classifier: HfClassifier
     store: Store
     soft: bool = False
     cut: set[str] = field(default_factory=set, compare=False)  # ids of items whose response lost its end

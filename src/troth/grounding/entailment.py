@@ -26,12 +26,9 @@ SIZES = (1, 3)
 PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
 
 NLI = faithfulness(
-    "nli",
-    "Entailment",
-    "entailment of the response by the document: best window of sentences, worst sentence of the response",
-    needs=("nli",),
-    compute=lambda models: SentenceEntailment(models.entailment_model),
-)
+    "nli", "Entailment", "entailment of the response by the document: its best window, the response's worst sentence",
+    needs=("nli",), compute=lambda models: SentenceEntailment(models.entailment_model),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

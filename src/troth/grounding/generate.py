@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -69,13 +69,6 @@ def context_notes(without: int, shortened: int) -> list[str]:
     return notes + ([f"{shortened} {lost}"] if shortened else [])
 
 
-class Contexts(NamedTuple):
-    """Contexts to respond to, and how many others have no document."""
-
-    items: list[Grounded]
-    without: int
-
-
 class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the file: our JSONL, as `troth ground` reads it."""
 
@@ -87,8 +80,8 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
     meta: dict[str, Any] = {}
 
 
-def contexts(data: Path, settings: GenerateSettings) -> Contexts:
-    """The contexts of a file, the first `limit` that have a document."""
+def contexts(data: Path, settings: GenerateSettings) -> tuple[list[Grounded], int]:
+    """The contexts of a file, the first `limit` that have a document; and how many before them have none."""
     items: list[Grounded] = []
     without = 0
     for item in readers.read(path_of(data), settings.format):
@@ -101,7 +94,7 @@ def contexts(data: Path, settings: GenerateSettings) -> Contexts:
     if not items:
         hint = "see docs/formats.md for the layouts"
         raise UserError("no response with a document in it", file=path_of(data), hint=hint)
-    return Contexts(items, without)
+    return items, without
 
 
 def respond(data: Path, out: Path, settings: GenerateSettings) -> Generation:

@@ -30,15 +30,16 @@ from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
-from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.metrics import Models, Value, faithfulness
 
 KEPT = 512  # documents whose tokens are kept: responses to one document often follow each other
+INSTALL = 'pip install "troth[text]"'
 CHUNK = 256  # responses between two steps of the progress bar
 
 
 def u_f1(document: str, response: str) -> float:
     grounds, said = _unigrams(document.lower()), _unigrams(response)
-    return _f1((grounds & said).total(), grounds.total(), said.total())
+    return f1((grounds & said).total(), grounds.total(), said.total())
 
 
 def bleu(document: str, response: str) -> float:
@@ -50,7 +51,7 @@ def rouge_l(document: str, response: str) -> float:
     from rapidfuzz.distance import LCSseq
 
     grounds, said = _stems(document), _stems(response)
-    return _f1(LCSseq.similarity(grounds, said), len(grounds), len(said))
+    return f1(LCSseq.similarity(grounds, said), len(grounds), len(said))
 
 
 def coverage(document: str, response: str) -> float:
@@ -58,7 +59,7 @@ def coverage(document: str, response: str) -> float:
     return sum(word in grounds for word in said) / len(said) if said else 0.0
 
 
-def _f1(same: int, grounds: int, said: int) -> float:
+def f1(same: int, grounds: int, said: int) -> float:
     """F1 from counts: through precision and recall, rounding would break ties that matter for ranking."""
     return 2 * same / (grounds + said) if same else 0.0
 
@@ -89,43 +90,35 @@ def _release(package: str, parts: int) -> dict[str, str]:
     try:
         return {package: ".".join(version(package).split(".")[:parts])}
     except PackageNotFoundError as error:
-        raise UserError(f"{package} is not installed", hint='pip install "troth[text]"') from error
+        raise UserError(f"{package} is not installed", hint=INSTALL) from error
 
 
-U_F1: Metric = faithfulness(
-    "u_f1",
-    "Unigram F1",
-    "F1 of the words that response and document share, without stop words and punctuation",
-    needs=("text",),
-    compute=lambda _: Overlap(
-        U_F1, u_f1, {"tok": "spacy-en", "stop": "spacy", "case": "lower", **_release("spacy", 2)}
-    ),
-)
-BLEU: Metric = faithfulness(
-    "bleu",
-    "BLEU",
-    "BLEU of the response against the document",
-    needs=("text",),
-    compute=lambda _: Overlap(
-        BLEU,
-        bleu,
-        {"doc": "lower", "case": "mixed", "eff": "no", "tok": "13a", "smooth": "exp", **_release("sacrebleu", 1)},
-    ),
-)
-ROUGE_L: Metric = faithfulness(
-    "rouge_l",
-    "ROUGE-L",
-    "F1 of the longest common subsequence of response and document, over stemmed words",
-    needs=("text",),
-    compute=lambda _: Overlap(ROUGE_L, rouge_l, {"stem": "porter", **_release("rouge-score", 2)}),
-)
-COVERAGE: Metric = faithfulness(
-    "coverage",
-    "Coverage",
-    "share of the response's words, stemmed, that are in the document",
-    needs=("text",),
-    compute=lambda _: Overlap(COVERAGE, coverage, {"stem": "porter", **_release("rouge-score", 2)}),
-)
+def _declared(
+    name: str, title: str, about: str, compare: Callable[[str, str], float], release: tuple[str, int], **rules: str
+) -> Metric:
+    def grader(_: Models) -> Overlap:
+        return Overlap(metric, compare, rules | _release(*release))
+
+    metric = faithfulness(name, title, about, needs=("text",), compute=grader)
+    return metric
+
+
+U_F1 = _declared(
+    "u_f1", "Unigram F1", "F1 of the words that response and document share, without stop words and punctuation",
+    u_f1, ("spacy", 2), tok="spacy-en", stop="spacy", case="lower",
+)  # fmt: skip
+BLEU = _declared(
+    "bleu", "BLEU", "BLEU of the response against the document",
+    bleu, ("sacrebleu", 1), doc="lower", case="mixed", eff="no", tok="13a", smooth="exp",
+)  # fmt: skip
+ROUGE_L = _declared(
+    "rouge_l", "ROUGE-L", "F1 of the longest common subsequence of response and document, over stemmed words",
+    rouge_l, ("rouge-score", 2), stem="porter",
+)  # fmt: skip
+COVERAGE = _declared(
+    "coverage", "Coverage", "share of the response's words, stemmed, that are in the document",
+    coverage, ("rouge-score", 2), stem="porter",
+)  # fmt: skip
 
 
 # -- tokens of other packages ------------------------------------------------------------------------------------------
@@ -133,13 +126,16 @@ COVERAGE: Metric = faithfulness(
 
 @lru_cache(maxsize=KEPT)
 def _unigrams(text: str) -> Counter[str]:
-    return Counter(token.text.lower() for token in _english()(text) if not token.is_stop and not token.is_punct)
+    return Counter(token.text.lower() for token in english()(text) if not token.is_stop and not token.is_punct)
 
 
 @cache
-def _english() -> Any:
-    import spacy
-
+def english() -> Any:
+    """spaCy's tokenizer for English."""
+    try:
+        import spacy
+    except ImportError as error:
+        raise UserError("spacy is not installed", hint=INSTALL) from error
     return spacy.blank("en").tokenizer
 
 

@@ -177,33 +177,21 @@ def _normed(logprobs: Sequence[float | None], norm: Norm) -> float:
 # -- the metrics -------------------------------------------------------------------------------------------------------
 
 PMI_FAITH = faithfulness(
-    "pmi_faith",
-    "PMI-Faith",
-    "how much likelier the document makes the response, given what was said before: mean over tokens",
-    needs=("lm",),
-    compute=lambda models: PmiFaith(models.language_model),
-)
+    "pmi_faith", "PMI-Faith", "how much likelier the document makes the response, given the history: mean over tokens",
+    needs=("lm",), compute=lambda models: PmiFaith(models.language_model),
+)  # fmt: skip
 PMI_FAITH_SUM: Metric = PMI_FAITH.derive(
-    "pmi_faith_sum",
-    title="PMI-Faith, sum",
-    about="PMI-Faith as the formula is printed: sum over tokens",
-    variant="sum",
-    compute=lambda models: PmiFaith(models.language_model, norm="sum", metric=PMI_FAITH_SUM),
-)
+    "pmi_faith_sum", title="PMI-Faith, sum", about="PMI-Faith as the formula is printed: sum over tokens",
+    variant="sum", compute=lambda models: PmiFaith(models.language_model, norm="sum", metric=PMI_FAITH_SUM),
+)  # fmt: skip
 PMI_FAITH_WINDOWS: Metric = PMI_FAITH.derive(
-    "pmi_faith_windows",
-    title="PMI-Faith, windows",
-    about="PMI-Faith for long documents: the best of overlapping windows",
-    variant="windows",
-    compute=lambda models: PmiFaith(models.language_model, window=WINDOW, metric=PMI_FAITH_WINDOWS),
-)
+    "pmi_faith_windows", title="PMI-Faith, windows", about="PMI-Faith by the best of a long document's windows",
+    variant="windows", compute=lambda models: PmiFaith(models.language_model, window=WINDOW, metric=PMI_FAITH_WINDOWS),
+)  # fmt: skip
 UPMI_FAITH: Metric = PMI_FAITH.derive(
-    "upmi_faith",
-    title="UPMI-Faith",
-    about="how much likelier the document makes the response, whatever was said before: mean over tokens",
-    variant="unconditional",
-    compute=lambda models: PmiFaith(models.language_model, conditional=False, metric=UPMI_FAITH),
-)
+    "upmi_faith", title="UPMI-Faith", about="how much likelier the document makes the response: mean over tokens",
+    variant="no history", compute=lambda models: PmiFaith(models.language_model, conditional=False, metric=UPMI_FAITH),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,9 @@ def decode(
     if paired:
         processors += [Paired(alpha=setting.alpha, top_p=setting.top_p, draws=draws, temperature=setting.temperature)]
     elif setting.alpha > 0:
-        processors += [PmiDecode(model, *padded_tensors(alone, padding, left=left), alpha=setting.alpha, top_p=setting.top_p)]
+        processors += [
+            PmiDecode(model, *padded_tensors(alone, padding, left=left), alpha=setting.alpha, top_p=setting.top_p)
+        ]
     elif draws is not None:
         processors += [Draw(draws, setting.temperature)]
     with torch.no_grad(), torch.random.fork_rng(devices=[]):

@@ -18,7 +18,7 @@ document decides: 1, 0, or one half. This follows the authors' code, with these 
   "my") are left out, here by their words and there by their grammar.
 - A long document is read in overlapping windows, and the surest answer is taken.
 
-The three models (asking, answering, comparing) are arguments: any objects with the same methods work.
+The models that ask, answer and compare are arguments: any objects with the same methods work.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ import re
 import string
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text
 from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.overlap import english, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
 from troth.models.batches import Room, encodable, padded, planned, tensors
@@ -45,17 +44,12 @@ from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 Q2 = faithfulness(
-    "q2",
-    "Q²",
-    "questions about the response, answered from the response and from the document: how alike the answers are",
-    needs=("questions", "answers", "nli"),
-    compute=lambda models: QuestionAnswering(
-        HfQuestioner(source(models.questions)),
-        HfAnswerer(source(models.answers)),
-        models.entailment_model,
+    "q2", "Q²", "how alike response and document answer questions about the response",
+    needs=("questions", "answers", "nli"), compute=lambda models: QuestionAnswering(
+        HfQuestioner(source(models.questions)), HfAnswerer(source(models.answers)), models.entailment_model,
         models.store,
     ),
-)
+)  # fmt: skip
 ROOM = Room(items=16, units=4096)
 CHUNK = 32
 QUESTIONS = 5  # per candidate; also the width of the beam that they come from
@@ -63,33 +57,9 @@ QUESTION_TOKENS = 64
 ANSWER_TOKENS = 30
 
 _STORED = struct.Struct("<dI")
-_PERSONAL = re.compile(r"\b(i|you|my|your|me|we|our)\b", re.IGNORECASE)
+PERSONAL = re.compile(r"\b(i|you|my|your|me|we|our)\b", re.IGNORECASE)
 _LITTLE = re.compile(r"\b(a|an|the|in|our)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-class Questioner(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def questions(self, asked: Sequence[TextPair]) -> list[list[str]]:
-        """For each (answer, text): questions about the text with this answer, the best first."""
-        ...
-
-
-class Answerer(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def answers(self, asked: Sequence[TextPair]) -> list[str]:
-        """For each (question, text): the answer, as words of the text; empty where there is none."""
-        ...
-
-
-Candidates = Callable[[str], list[str]]
-
-
-# -- the parts without a model -----------------------------------------------------------------------------------------
 
 
 def candidates(text: str) -> list[str]:
@@ -98,7 +68,7 @@ def candidates(text: str) -> list[str]:
     Numbers count even if they are stop words, and so do capitalised words that continue a name (Home Alone).
     """
     spans: list[tuple[int, int]] = []
-    for token in _english()(text):
+    for token in english()(text):
         begin, end = token.idx, token.idx + len(token.text)
         joins = bool(spans) and text[spans[-1][1] : begin] in ("", " ", "-")
         named = joins and token.text[:1].isupper()
@@ -114,15 +84,6 @@ def candidates(text: str) -> list[str]:
     return list({one.lower(): one for one in reversed(found)}.values())[::-1]
 
 
-@cache
-def _english() -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise UserError("spacy is not installed", hint='pip install "troth[text]"') from error
-    return spacy.blank("en")
-
-
 def clean(text: str) -> str:
     """An answer for comparison: lower case, no punctuation, no articles; as in the authors' code."""
     return " ".join(_LITTLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
@@ -130,12 +91,7 @@ def clean(text: str) -> str:
 
 def token_f1(expected: str, found: str) -> float:
     gold, said = Counter(clean(expected).split()), Counter(clean(found).split())
-    same = (gold & said).total()
-    return 2 * same / (gold.total() + said.total()) if same else 0.0
-
-
-def personal(question: str) -> bool:
-    return bool(_PERSONAL.search(question))
+    return f1((gold & said).total(), gold.total(), said.total())
 
 
 # -- the pipeline ------------------------------------------------------------------------------------------------------
@@ -154,26 +110,17 @@ class AnsweredQuestion(NamedTuple):
 class QuestionAnswering:
     """Asks about the response, and compares the answers of response and document."""
 
-    questioner: Questioner
-    answerer: Answerer
+    questioner: HfQuestioner
+    answerer: HfAnswerer
     nli: Nli
     store: Store
-    candidates: Candidates = candidates
-    candidates_name: str = "rules"
     metric: Metric = Q2
 
     @property
     def recipe(self) -> dict[str, Any]:
-        return {
-            "ask": self.questioner.name,
-            "answer": self.answerer.name,
-            "compare": self.nli.name,
-            "candidates": self.candidates_name,
-            "questions": f"{QUESTIONS}-first",
-            "personal": "no",
-            "window": "surest",
-            "fallback": "whole-document",
-        }
+        models = {"ask": self.questioner.name, "answer": self.answerer.name, "compare": self.nli.name}
+        asked = {"candidates": "rules", "questions": f"{QUESTIONS}-first", "personal": "no"}
+        return models | asked | {"window": "surest", "fallback": "whole-document"}
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -198,20 +145,20 @@ class QuestionAnswering:
 
     def questions(self, pairs: Sequence[TextPair]) -> list[list[AnsweredQuestion]]:
         """The valid questions of each (document, response), at most one per candidate."""
-        about = [(number, one) for number, (_, said) in enumerate(pairs) for one in self.candidates(said)]
-        questions = self.questioner.questions([(one, pairs[number][1]) for number, one in about]) if about else []
+        about = [(number, one) for number, (_, said) in enumerate(pairs) for one in candidates(said)]
+        questions = self.questioner.questions([(one, pairs[number][1]) for number, one in about])
         tried = [
             (place, question)
             for place, mine in enumerate(questions)
             for question in dict.fromkeys(mine)
-            if question.strip() and not personal(question)
+            if question.strip() and not PERSONAL.search(question)
         ]
-        again = self._answers([(question, pairs[about[place][0]][1]) for place, question in tried])
+        again = self.answerer.answers([(question, pairs[about[place][0]][1]) for place, question in tried])
         valid: dict[int, str] = {}
         for (place, question), answer in zip(tried, again, strict=True):
             if place not in valid and clean(answer) and clean(answer) == clean(about[place][1]):
                 valid[place] = question
-        answers = self._answers([(question, pairs[about[place][0]][0]) for place, question in valid.items()])
+        answers = self.answerer.answers([(question, pairs[about[place][0]][0]) for place, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
         values = self._compared([(about[place][1], question, answer) for (place, question), answer in both])
         answered: list[list[AnsweredQuestion]] = [[] for _ in pairs]
@@ -220,17 +167,12 @@ class QuestionAnswering:
             answered[number].append(AnsweredQuestion(question, candidate, answer, value))
         return answered
 
-    def _answers(self, asked: Sequence[TextPair]) -> list[str]:
-        return self.answerer.answers(asked) if asked else []
-
     def _compared(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
         unsure = [place for place, (_, _, answer) in enumerate(answers) if answer and values[place] < 1]
-        pairs = []
-        for place in unsure:
-            candidate, question, answer = answers[place]
-            pairs.append((f"{question} {answer}.", f"{question} {candidate}."))
+        chosen = [answers[place] for place in unsure]
+        pairs = [(f"{question} {answer}.", f"{question} {candidate}.") for candidate, question, answer in chosen]
         for place, entailment in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
             values[place] = _likeness(entailment, values[place])
         return values
@@ -257,6 +199,8 @@ class HfQuestioner(Transformer):
     def questions(self, asked: Sequence[TextPair]) -> list[list[str]]:
         import torch
 
+        if not asked:
+            return []
         tokenizer, model, limit = self.loaded
         texts = [encodable(f"answer: {answer}  context: {text}") for answer, text in asked]
         rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
@@ -265,15 +209,10 @@ class HfQuestioner(Transformer):
             given = padded([rows[place] for place in batch], tokenizer.pad_token_id or 0)
             with torch.inference_mode():
                 found = model.generate(
-                    input_ids=torch.from_numpy(given.ids),
-                    attention_mask=torch.from_numpy(given.mask),
-                    num_beams=self.number,
-                    num_return_sequences=self.number,
-                    no_repeat_ngram_size=3,
-                    early_stopping=True,
-                    do_sample=False,
+                    torch.from_numpy(given.ids), attention_mask=torch.from_numpy(given.mask), num_beams=self.number,
+                    num_return_sequences=self.number, no_repeat_ngram_size=3, early_stopping=True, do_sample=False,
                     max_new_tokens=QUESTION_TOKENS,
-                )
+                )  # fmt: skip
             said = tokenizer.batch_decode(found, skip_special_tokens=True)
             for place, start in zip(batch, range(0, len(said), self.number), strict=True):
                 some = said[start : start + self.number]
@@ -316,15 +255,9 @@ class HfAnswerer(Transformer):
             return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
-        return [
-            _Window(
-                owner,
-                {name: found[name][row] for name in names},
-                found["offset_mapping"][row],
-                [part == 1 for part in found.sequence_ids(row)],
-            )
-            for row in range(len(found["input_ids"]))
-        ]
+        columns = [{name: found[name][row] for name in names} for row in range(len(found["input_ids"]))]
+        inside = [[part == 1 for part in found.sequence_ids(row)] for row in range(len(columns))]
+        return [_Window(owner, *window) for window in zip(columns, found["offset_mapping"], inside, strict=True)]
 
     def _read(self, windows: Sequence[_Window]) -> list[tuple[float, int, int]]:
         """How sure the best answer of each window is against none, and where it begins and ends."""

@@ -38,6 +38,7 @@ class ScoringOptions(TypedDict, total=False):
     lm: str | Lm
     cache: Path | None
     models: Models
+    out: Path | None
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class ScoringSettings:
     lm: str | Lm | None = None  # language model
     cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
     models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
+    out: Path | None = None  # where to save the result
 
     @cached_property
     def graders(self) -> list[Grader]:
@@ -73,7 +75,6 @@ class GroundOptions(ScoringOptions, total=False):
     calibration: Path | Calibration | None
     resamples: int
     seed: int
-    out: Path | None
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,6 @@ class GroundSettings(ScoringSettings):
     calibration: Path | Calibration | None = None  # of `meta.fit`: gives each response a verdict
     resamples: int = 1000  # of the bootstrap, over documents
     seed: int = 0  # of the bootstrap
-    out: Path | None = None  # folder to save the run to
 
 
 def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -27,24 +26,21 @@ from troth.core.names import Path, listed
 from troth.core.records import Grounded
 from troth.core.signature import identity, signature
 from troth.grounding.generate import GenerateSettings, context_notes, contexts
+from troth.grounding.graded import MetricValues
 from troth.grounding.metrics import Grader, Unscored, Value, grade
 from troth.grounding.overlap import ROUGE_L, rouge_l
 from troth.grounding.pmi import PMI_FAITH
 from troth.grounding.score import ScoringSettings, remarks
 
-if TYPE_CHECKING:
-    from troth.grounding.generator import GeneratedResponse
-
 Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
 Key = tuple[float, float]  # α and p
 Numbers = Sequence[float | None]
-Values = dict[str, dict[Key, list[Value]]]  # by metric and setting, one per response
+Values = dict[str, dict[Key, MetricValues]]  # by metric and setting
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
 PS = (0.6, 0.75, 0.9, 1.0)
-RELEVANCE = "rouge_l to the data's response"
-GRAMMAR = "grammatical errors"
-NO_GOLD = "the data has no response"
+RELEVANCE = ROUGE_L.derive("rouge_l to the data's response")
+GRAMMAR = Metric("grammatical errors", "Grammatical errors", better="lower", unit="response")
 PLAIN: Key = (0.0, 1.0)  # without α, p changes nothing
 
 
@@ -106,12 +102,15 @@ def sweep(data: Path, settings: SweepSettings) -> Sweep:
     keys = dict.fromkeys([PLAIN, *map(_key, wanted)])
     each = {key: replace(settings.setting, alpha=key[0], top_p=key[1]) for key in keys}
     generated = responder.sweep(items, list(each.values()))
-    responses = {key: _answered(items, generated[one]) for key, one in each.items()}
-    values = _values(items, responses, graders, checker)
+    texts = {key: [one.text for one in generated[setting]] for key, setting in each.items()}
+    values = _values(items, texts, graders, checker)
     shortened = sum(one.dropped > 0 for one in generated[each[PLAIN]])
     by = judge([grader.metric for grader in graders])
-    limits = None if by is None else bounds(_numbers(values[by][PLAIN]))
-    cells = [_means(one, values, by, limits) for one in wanted]
+    limits = None if by is None else bounds(values[by][PLAIN].numbers)
+    cells = []
+    for key in wanted:
+        own = {name: some[_key(key)].numbers for name, some in values.items()}
+        cells.append(means(key, own if by is None else own | {normal(by): normalised(own[by], limits)}))
     recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
     if limits is not None:
         recipe |= {"normal": f"{by}:plain", "low": f"{limits.low:.6g}", "high": f"{limits.high:.6g}"}
@@ -122,7 +121,7 @@ def sweep(data: Path, settings: SweepSettings) -> Sweep:
         len(items),
         by,
         limits,
-        None if by is None else pick(cells, (normal(by), RELEVANCE)),
+        None if by is None else pick(cells, (normal(by), RELEVANCE.name)),
         [*context_notes(without, shortened), *_unscored(values), *remarks(graders)],
         "; ".join([signature("sweep", recipe, n=len(items)), *recipes]),
     )
@@ -186,54 +185,39 @@ def _key(wanted: Key) -> Key:
     return wanted if wanted[0] else PLAIN
 
 
-def _answered(items: Sequence[Grounded], responses: Sequence[GeneratedResponse]) -> list[Grounded]:
-    return [msgspec.structs.replace(item, response=one.text) for item, one in zip(items, responses, strict=True)]
-
-
 def _values(
-    items: Sequence[Grounded],
-    responses: Mapping[Key, Sequence[Grounded]],
-    graders: Sequence[Grader],
-    checker: Grammar | None,
+    items: Sequence[Grounded], texts: Mapping[Key, Sequence[str]], graders: Sequence[Grader], checker: Grammar | None
 ) -> Values:
-    everything = [item for some in responses.values() for item in some]
-    columns: dict[str, list[Value]] = {grader.metric.name: grade(grader, everything) for grader in graders}
-    gold = [item.response for item in items] * len(responses)
+    gold = list(items) * len(texts)
+    said = [text for some in texts.values() for text in some]
+    responses = [msgspec.structs.replace(item, response=text) for item, text in zip(gold, said, strict=True)]
+    columns: dict[Metric, list[Value]] = {grader.metric: grade(grader, responses) for grader in graders}
     columns[RELEVANCE] = [
-        rouge_l(reference, item.response) if reference.strip() else Unscored(NO_GOLD)
-        for reference, item in zip(gold, everything, strict=True)
+        rouge_l(item.response, text) if item.response.strip() else Unscored("the data has no response")
+        for item, text in zip(gold, said, strict=True)
     ]
     if checker is not None:
-        columns[GRAMMAR] = [float(not checker(item)) for item in everything]
-    starts = range(0, len(everything), len(items))
+        columns[GRAMMAR] = [float(not checker(item)) for item in responses]
     return {
-        name: {key: some[start : start + len(items)] for key, start in zip(responses, starts, strict=True)}
-        for name, some in columns.items()
+        metric.name: {
+            key: MetricValues(metric, None, some[start : start + len(items)])
+            for key, start in zip(texts, range(0, len(some), len(items)), strict=True)
+        }
+        for metric, some in columns.items()
     }
-
-
-def _numbers(values: Sequence[Value]) -> list[float | None]:
-    return [None if isinstance(value, Unscored) else value for value in values]
-
-
-def _means(wanted: Key, values: Values, by: str | None, limits: Bounds | None) -> SettingMeans:
-    own = {name: _numbers(some[_key(wanted)]) for name, some in values.items()}
-    if by is not None:
-        own[normal(by)] = normalised(own[by], limits)
-    return means(wanted, own)
 
 
 def _unscored(values: Values) -> Iterator[str]:
     """What has no value, by setting; in one line where it is the same for all of them."""
     for name, some in values.items():
         why: dict[tuple[str, int], list[Key]] = {}
-        for key, row in some.items():
-            for counted in Counter(value.reason for value in row if isinstance(value, Unscored)).items():
-                why.setdefault(counted, []).append(key)
-        each = len(some[PLAIN])
-        for (reason, count), keys in why.items():
+        for key, one in some.items():
+            for reason in one.unscored.items():
+                why.setdefault(reason, []).append(key)
+        each = len(some[PLAIN].values)
+        for (said, count), keys in why.items():
             where = [f"α {a:g}, p {p:g}" if a else "α 0" for a, p in keys] if len(keys) < len(some) else ["all α and p"]
-            yield from (f"{place}: {name}: {count} of {each} not scored: {reason}" for place in where)
+            yield from (f"{place}: {name}: {count} of {each} not scored: {said}" for place in where)
 
 
 def _checker(path: str) -> Grammar:

@@ -54,7 +54,6 @@ class EvaluateOptions(ScoringOptions, total=False):
     dev: Path | Iterable[Path]
     resamples: int
     seed: int
-    out: Path | None
 
 
 @dataclass(frozen=True)
@@ -62,18 +61,6 @@ class EvaluateSettings(ScoringSettings):
     dev: Path | Iterable[Path] = ()  # labelled files, for the thresholds
     resamples: int = 1000  # of the bootstrap, over documents
     seed: int = 0  # of the bootstrap
-    out: Path | None = None  # folder to save the run to
-
-
-class FitOptions(ScoringOptions, total=False):
-    """Keywords of `fit`; see `FitSettings`."""
-
-    out: Path | None
-
-
-@dataclass(frozen=True)
-class FitSettings(ScoringSettings):
-    out: Path | None = None  # new file to write the calibration to
 
 
 def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
@@ -99,18 +86,16 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     judged = [_judged(one, fitted[one.metric.name]) for one in system.metrics]
     evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed))
     differences = evaluation.differences(judged)
-    measured = [*evaluation.measured(judged), *evaluation.compared(judged, differences)]
-    scores = [one.score for one in measured]
-    metrics = [column.metric for column in system.columns] + [one.metric for one in measured]
+    scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
     notes = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
         notes.append(f"no {', '.join(measure.name for measure in JUDGED)} of {names}: {reason}")
-    notes += weak_slices([one.score for one in measured if one.metric.of == AUROC.name])
+    notes += weak_slices([one for one in scores if evaluation.metrics[one.metric].of == AUROC.name])
     result = Result(
         "meta eval",
         scores,
-        list({metric.name: metric for metric in metrics}.values()),
+        [*(column.metric for column in system.columns), *evaluation.metrics.values()],
         {name: system.counts() | {"positive": sum(item.label or 0 for item in test.items)}},
         notes,
         differences,
@@ -123,7 +108,7 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     return result
 
 
-def fit(*dev: Path, **options: Unpack[FitOptions]) -> Calibration:
+def fit(*dev: Path, **options: Unpack[ScoringOptions]) -> Calibration:
     """Fits bounds, threshold and probability of each metric on labelled files, all of them together.
 
     `metrics`, `format`, `nli`, `lm`, `cache`, `models`: as in `ground`. `out`: a new file to write the calibration to.
@@ -132,7 +117,7 @@ def fit(*dev: Path, **options: Unpack[FitOptions]) -> Calibration:
         >>> fit(path("documents/judged.jsonl"), metrics="u_f1").metrics[0].metric
         'u_f1'
     """
-    settings = resolve(FitSettings, options)
+    settings = resolve(ScoringSettings, options)
     if settings.out is not None:
         check_new(path_of(settings.out))
     data = _labelled(dev, settings, "begin_dev_wow.tsv")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,7 +17,8 @@ from troth.core.score import Score
 from troth.core.signature import identity, signature
 from troth.grounding.calibration import Fitted
 from troth.meta.labelled import AUROC, RANKING, Labelled, bins, resampled
-from troth.stats.estimates import Estimate, Resampling, estimates
+from troth.stats import estimates
+from troth.stats.estimates import Cell, Estimate, Resampling
 
 BINS = 10
 
@@ -81,20 +82,6 @@ class MetricDifference(msgspec.Struct, frozen=True):
     n: int
 
 
-class Measured(NamedTuple):
-    metric: Metric
-    score: Score
-
-
-class _Ratio(NamedTuple):
-    """A measure that is a ratio of sums, on a group of responses."""
-
-    measure: Metric
-    judged: JudgedMetric
-    group: str
-    parts: Parts
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """Labelled responses, in groups, on which metrics are measured."""
@@ -105,21 +92,20 @@ class Evaluation:
     documents: Sequence[str]  # keys, sorted
     groups: Mapping[str, Mask]
     how: Resampling
+    metrics: dict[str, Metric] = field(default_factory=dict)  # of all scores so far
 
-    def measured(self, judged: Sequence[JudgedMetric]) -> Iterator[Measured]:
+    def scores(self, judged: Sequence[JudgedMetric]) -> Iterator[Score]:
         """Every measure of each metric: for all responses, for each group, and for bins of similar scores."""
         cells = [(one, group, self._part(one, mask)) for one in judged for group, mask in self.groups.items()]
         cells = [(one, group, data) for one, group, data in cells if group == "all" or len(data)]
         for (one, group, data), drawn in zip(cells, self._resampled([data for *_, data in cells]), strict=True):
-            yield from self._ranked(one, group, data, drawn)
+            low, high = stats.interval(drawn)
+            for column, (measure, value) in enumerate(zip(RANKING, data.measures(), strict=True)):
+                bounds = (None, None) if value is None else (_number(low[column]), _number(high[column]))
+                yield self._score(measure, one, group, Estimate(value, *bounds, len(data)), _undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
-        values = estimates([ratio.parts for ratio in ratios], self.documents, self.how)
-        for ratio, found in zip(ratios, values, strict=True):
-            if found.value is not None or ratio.group == "all":
-                bounds = (found.low, found.high) if ratio.measure not in (MEAN, EXPECTED) else (None, None)
-                known = Estimate(found.value, *bounds, len(ratio.parts.units))
-                yield self._score(*ratio[:3], known, "nothing to divide by")
+        yield from estimates.scores(self.system, ratios, self.documents, self.how)
         for one in judged:
             if isinstance(one.fitted, str):
                 none = Estimate(None, None, None, int(one.scored.sum()))
@@ -129,20 +115,14 @@ class Evaluation:
                     found = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
                     yield self._score(measure, one, "dev", found)
 
-    def _ranked(self, one: JudgedMetric, group: str, data: Labelled, drawn: Floats) -> Iterator[Measured]:
-        low, high = stats.interval(drawn)
-        for column, (measure, value) in enumerate(zip(RANKING, data.measures(), strict=True)):
-            bounds = (None, None) if value is None else (_number(low[column]), _number(high[column]))
-            yield self._score(measure, one, group, Estimate(value, *bounds, len(data)), _undefined(data))
-
-    def _verdicts(self, one: JudgedMetric, group: str, data: Labelled) -> Iterator[_Ratio]:
+    def _verdicts(self, one: JudgedMetric, group: str, data: Labelled) -> Iterator[Cell]:
         """The measures with the threshold from dev, if there is one."""
         if isinstance(one.fitted, Fitted):
             called = one.fitted.faithful(data.scores).astype(np.float64)
             for measure in JUDGED:
-                yield _Ratio(measure, one, group, self._parts(data, *measure.compute(called, data.labels)))
+                yield self._cell(measure, one, group, data, *measure.compute(called, data.labels))
 
-    def _curve(self, one: JudgedMetric) -> Iterator[_Ratio]:
+    def _curve(self, one: JudgedMetric) -> Iterator[Cell]:
         """In bins of equal size: the mean score, the share of positives, and the share that dev leads one to expect."""
         data = self._part(one, one.scored)
         place = bins(data.scores, BINS)
@@ -152,18 +132,23 @@ class Evaluation:
             if isinstance(one.fitted, Fitted):
                 sides.append((EXPECTED, one.fitted.probability(mine.scores)))
             for measure, side in sides:
-                yield _Ratio(measure, one, f"bin:{number + 1}", self._parts(mine, side, np.ones(len(mine))))
+                yield self._cell(measure, one, f"bin:{number + 1}", mine, side, np.ones(len(mine)))
+
+    def _cell(self, measure: Metric, one: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
+        metric = measure.on(one.metric.name)
+        self.metrics[metric.name] = metric
+        parts = self._parts(data, num, den)
+        return Cell(metric, parts, one.recipe_of(measure), group, "nothing to divide by", n=len(data))
 
     def _score(
         self, measure: Metric, one: JudgedMetric, group: str, found: Estimate, reason: str | None = None
-    ) -> Measured:
-        return self._measured(measure.on(one.metric.name), one.recipe_of(measure), group, found, reason)
+    ) -> Score:
+        return self._scored(measure.on(one.metric.name), one.recipe_of(measure), group, found, reason)
 
-    def _measured(
-        self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None
-    ) -> Measured:
+    def _scored(self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None) -> Score:
+        self.metrics[metric.name] = metric
         text, why = signature(metric, recipe, n=found.n, group=group), reason if found.value is None else None
-        return Measured(metric, Score(self.system, metric.name, group, *found, text, why, metric.scale, metric.better))
+        return Score(self.system, metric.name, group, *found, text, why, metric.scale, metric.better)
 
     def _part(self, one: JudgedMetric, mask: Mask) -> Labelled:
         return Labelled(one.scores, self.labels, self.units).take(one.scored & mask)
@@ -211,19 +196,19 @@ class Evaluation:
                     tested.p_bootstrap, tested.p_randomization, 1.0, len(a),
                 )  # fmt: skip
 
-    def compared(self, judged: Sequence[JudgedMetric], found: Sequence[MetricDifference]) -> Iterator[Measured]:
+    def compared(self, judged: Sequence[JudgedMetric], found: Sequence[MetricDifference]) -> Iterator[Score]:
         """Each difference as a score (`auroc:bleu-u_f1`), and its corrected p-value (`p:auroc:bleu-u_f1`)."""
         by_name = {one.metric.name: one for one in judged}
         for one in found:
-            measure = AUROC if one.measure == AUROC.name else F1
-            whole, base = measure.on(one.metric), by_name[one.base]
+            measure, base = (AUROC if one.measure == AUROC.name else F1), by_name[one.base]
+            against = {"against": identity(base.metric, base.recipe_of(measure))}
+            recipe = (by_name[one.metric].recipe_of(measure), against)
+            whole = measure.on(one.metric)
             title = f"{whole.title} against {one.base}"
             metric = whole.derive(f"{whole.name}-{one.base}", title=title, variant=one.base)
-            against = identity(base.metric, base.recipe_of(measure))
-            recipe = (by_name[one.metric].recipe_of(measure), {"against": against})
-            yield self._measured(metric, recipe, "all", Estimate(one.difference, one.low, one.high, one.n))
+            yield self._scored(metric, recipe, "all", Estimate(one.difference, one.low, one.high, one.n))
             corrected = Estimate(one.p_holm, None, None, one.n)
-            yield self._measured(P.on(metric.name), ({"test": "holm"}, recipe), "all", corrected)
+            yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), "all", corrected)
 
 
 def _bootstrapped(drawn: Floats) -> tuple[float | None, float | None, float]:
