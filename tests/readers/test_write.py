@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,8 @@ def test_correctness_has_no_values(read: Read, samples: dict[str, bytes], tmp_pa
 def test_nothing(tmp_path: Path, format: str) -> None:
     readers.write([], str(tmp_path / "out"), format)
     assert (tmp_path / "out").exists()
+
+
+def test_the_example_of_convert() -> None:
+    result = doctest.testmod(readers)
+    assert (result.failed, result.attempted > 3) == (0, True)

@@ -1,8 +1,8 @@
-"""Slot names and values brought to one form: pure functions, named in the signature of every score they move.
+"""Slot names and values in one form: pure functions, named in the signature of every score that they move.
 
 MultiWOZ has been written down in many ways: `restaurant-book_people` (TripPy), `restaurant-book people` (TRADE),
 `restaurant-bookpeople` (2.2), `people` (mwzeval, CheckDST), `arriveBy`, `arriveby`, `arrive`. Gold in one of them and
-predictions in another can be compared only under one name.
+predictions in another can be compared only under one name. The normaliser of mwzeval has a file of its own.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _CHECKDST_VALUES = {"centre": "center", **{f"{stars}-star": str(stars) for stars
 
 
 def dialogue_id(name: str) -> str:
-    """`MUL0484.json`, `MUL0484` and `mul0484` are one dialogue; ids that are not MultiWOZ's stay as they are."""
-    found = _MULTIWOZ_ID.match(name)
-    return found[1].lower() if found else name
+    """A dialogue id in one spelling: `MUL0484.json`, `MUL0484` and `mul0484` are one. Others stay as they are."""
+    known = _MULTIWOZ_ID.match(name)
+    return known[1].lower() if known else name
 
 
 def multiwoz_file(id: str) -> str:
     """A dialogue id in the spelling of MultiWOZ's own files: `mul0484` is `MUL0484.json`."""
-    found = _MULTIWOZ_ID.match(id)
-    return f"{found[1].upper()}.json" if found else id
+    known = _MULTIWOZ_ID.match(id)
+    return f"{known[1].upper()}.json" if known else id
 
 
 def multiwoz_slot(domain: str, slot: str) -> str:
-    """One name for a MultiWOZ slot, without domain and without `book`: `hotel-book_people` is `people`."""
+    """The one name of a MultiWOZ slot, without domain and without `book`: `hotel-book_people` is `people`."""
     name = slot.lower().replace(" ", "").replace("_", "")
     name = name.removeprefix(f"{domain.lower()}-").removeprefix("semi-")
     name = name.removeprefix("book-").removeprefix("book")
     return _ALIASES.get(name, name) or slot.lower()
 
 
-# Slots whose values are names of things, by which CheckDST tells copying from remembering: those of its authors for
-# MultiWOZ, and for SGD the slots of the public schemas that hold the name of a place, a work or a person.
+# Slots whose values are names, by which CheckDST tells copying from remembering: those of its authors for MultiWOZ, and
+# for SGD the slots of the public schemas that hold the name of a place, a work or a person.
 MULTIWOZ_NAMED = frozenset(
     f"{domain}.{slot}"
     for slots, domains in (
@@ -55,64 +55,20 @@ MULTIWOZ_NAMED = frozenset(
 
 SGD_NAMED = frozenset(
     (
-        "actors",
-        "album",
-        "artist",
-        "attraction_name",
-        "car_name",
-        "cast",
-        "city",
-        "city_of_event",
-        "contact_name",
-        "dentist_name",
-        "destination",
-        "destination_airport_name",
-        "destination_city",
-        "destination_station_name",
-        "directed_by",
-        "director",
-        "doctor_name",
-        "event_location",
-        "event_name",
-        "from",
-        "from_city",
-        "from_location",
-        "from_station",
-        "hotel_name",
-        "location",
-        "movie_name",
-        "movie_title",
-        "origin",
-        "origin_airport_name",
-        "origin_city",
-        "origin_station_name",
-        "pickup_city",
-        "pickup_location",
-        "place_name",
-        "property_name",
-        "receiver",
-        "recipient_account_name",
-        "recipient_name",
-        "restaurant_name",
-        "song_name",
-        "starring",
-        "stylist_name",
-        "theater_name",
-        "therapist_name",
-        "title",
-        "to",
-        "to_city",
-        "to_location",
-        "to_station",
-        "track",
-        "venue",
-        "where_to",
+        "actors", "album", "artist", "attraction_name", "car_name", "cast", "city", "city_of_event", "contact_name",
+        "dentist_name", "destination", "destination_airport_name", "destination_city", "destination_station_name",
+        "directed_by", "director", "doctor_name", "event_location", "event_name", "from", "from_city", "from_location",
+        "from_station", "hotel_name", "location", "movie_name", "movie_title", "origin", "origin_airport_name",
+        "origin_city", "origin_station_name", "pickup_city", "pickup_location", "place_name", "property_name",
+        "receiver", "recipient_account_name", "recipient_name", "restaurant_name", "song_name", "starring",
+        "stylist_name", "theater_name", "therapist_name", "title", "to", "to_city", "to_location", "to_station",
+        "track", "venue", "where_to",
     )
-)
+)  # fmt: skip
 
 
 def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None) -> bool:
-    """Whether a slot holds a named entity: by the list given ("slot" or "service.slot"), else by the usual ones."""
+    """Whether a slot holds a named entity: by `slots` ("slot" or "service.slot"), else by the usual lists."""
     if slots is not None:
         return slot in slots or f"{service}.{slot}" in slots
     domain = service.lower()
@@ -122,10 +78,10 @@ def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None
 
 
 def is_empty(value: str) -> bool:
-    """How MultiWOZ and TRADE write that a slot has no value."""
+    """Whether a text is how MultiWOZ and TRADE write that a slot has no value."""
     return value in ("", "none", "not mentioned")
 
 
 def checkdst_value(value: str) -> str | None:
-    """CheckDST's value map; None for `dontcare`, which its script leaves out of both states."""
+    """A value under CheckDST's value map; None for `dontcare`, which its script leaves out of both states."""
     return None if value == "dontcare" else _CHECKDST_VALUES.get(value, value)

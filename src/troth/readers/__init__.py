@@ -92,7 +92,12 @@ def convert(
     `side`: what to take from a file that holds gold and predictions. A schema beside the dialogues goes along where the
     new format has a place for it. MultiWOZ's `data.json` becomes complete SGD, with intents, spans and a schema.
 
-    >>> convert("data.json", "multiwoz_as_sgd", "sgd")  # doctest: +SKIP
+    >>> import tempfile
+    >>> from troth import demo
+    >>> out = tempfile.mkdtemp() + "/gold.jsonl"
+    >>> convert(demo.path("gold"), out, "jsonl")
+    >>> detect(out), len(list(read(out)))
+    ('jsonl', 22)
     """
     one_of("side", side, ("both", "gold", "pred"))
     path = path_of(path)

@@ -121,18 +121,18 @@ def check_keys(document: Document, *, dialogues: bool = False) -> None:
     """
     text = document.data.decode(errors="replace")
     try:
-        found = _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
+        repeated = _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
     except RecursionError as error:
         raise place(document, error) from error
-    if found is None:
+    if repeated is None:
         return
-    steps = found.path
+    steps = repeated.path
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     turn = next((after for step, after in pairwise(steps) if step == "turns" and isinstance(after, int)), None)
     if dialogues and turn is None and len(steps) > 1 and str(steps[1]).isdigit():
         turn = int(steps[1])
     raise UserError(
-        f"duplicate key '{found.key}' at {path or 'the top'}",
+        f"duplicate key '{repeated.key}' at {path or 'the top'}",
         file=document.name,
         dialogue=str(steps[0]) if dialogues and steps else _dialogue_at(document, f"${path}"),
         turn=turn,

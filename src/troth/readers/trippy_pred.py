@@ -80,8 +80,8 @@ def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.
         informed = plain.value_text(raw, name)
         value = tokenised(informed.removeprefix(_INFORMED))
         if informed.startswith(_INFORMED) and value == "none":  # nothing to take over: the slot stays as it was
-            for kept in before.get(domain, {}).get(slot, ()):
-                plain.add(held, domain, slot, kept)
+            for earlier in before.get(domain, {}).get(slot, ()):
+                plain.add(held, domain, slot, earlier)
         else:
             plain.put(held, domain, slot, value)
     return held
