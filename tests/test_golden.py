@@ -98,6 +98,23 @@ def test_the_public_ser_script(shared: Path) -> None:
     assert (ser.value, ser.n) == (expected["ser"], expected["turns"])
     assert (applicable.value, applicable.n) == (expected["ser_applicable"], expected["applicable"])
     assert round((ser.value or 0) * ser.n) == expected["wrong"]
-    counts = result.systems[0].counts
+    counts = result.counts["dev"]
     assert counts["turns_without_a_response"] == 19_384 - expected["turns"]
     assert counts["of_them_scored_as_wrong"] == 0
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("system", ["pptod", "soloist"])
+def test_mwzeval(shared: Path, system: str) -> None:
+    """All rules of mwzeval together: its normaliser, dontcare, a predicted none, what is not predicted."""
+    expected = golden(shared, "mwzeval_dev.json")["scores"][system]
+    gold, pred = shared / "data/multiwoz/test.json.zip", shared / f"data/mwzeval/{system}.json"
+    result = dst(gold, pred, metrics="jga,slot_precision,slot_recall,slot_f1", explorer=False, resamples=5)
+    assert result["jga"].signature.startswith(
+        "JGA|profile:mwzeval|unit:turn|match:partial-95|norm:mwzeval|missing:skip|n:"
+    )
+    assert result["jga"].n == expected["turns"]
+    assert result["jga"].value == pytest.approx(expected["joint_accuracy"] / 100, abs=1e-9)
+    assert result["slot_precision"].value == pytest.approx(expected["slot_precision"], abs=1e-9)
+    assert result["slot_recall"].value == pytest.approx(expected["slot_recall"], abs=1e-9)
+    assert result["slot_f1"].value == pytest.approx(expected["slot_f1"] / 100, abs=1e-9)

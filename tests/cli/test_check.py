@@ -44,7 +44,14 @@ def test_json(fine: Troth) -> None:
     }
 
 
-@pytest.mark.parametrize("profile", ["sgd", "sgd-exact", "nemo", "trade", "mwzeval", "checkdst"])
+def test_a_ceiling_below_one_has_a_reason(fine: Troth) -> None:
+    ceiling = fine("check", GOLD, "--profile", "mwzeval", "--json").json()["ceiling"]
+    low = [score for score in ceiling if score["value"] < 1.0]
+    assert low[0]["metric"] == "jga"
+    assert all(score["reason"].endswith("leaves dontcare out of gold and not out of predictions") for score in low)
+
+
+@pytest.mark.parametrize("profile", ["sgd", "sgd-exact", "nemo", "trade", "checkdst"])
 def test_ceiling_is_one(fine: Troth, profile: str) -> None:
     ceiling = fine("check", GOLD, "--profile", profile, "--json").json()["ceiling"]
     assert {score["value"] for score in ceiling} == {1.0}

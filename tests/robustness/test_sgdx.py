@@ -157,7 +157,7 @@ def test_a_loss_is_negative_and_better_is_higher() -> None:
     assert loss.value == pytest.approx(((mean.value or 0) - (original.value or 0)) / (original.value or 0))
     assert (loss.value or 0) < 0
     assert (loss.better, result["ss_jga"].better, result["all_wrong_jga"].better) == ("higher", "lower", "lower")
-    assert (loss.scale, result["ss_jga"].scale, mean.scale) == ("number", "number", "share")
+    assert (loss.scale, result["ss_jga"].scale, mean.scale) == ("percent", "percent", "share")
     assert loss.n == original.n
 
 

@@ -9,6 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.core import table as tables
+from troth.core.metric import PERCENT
 from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
         return
     rows: dict[str, dict[str, str]] = {}
     columns = [column.name for column in found.columns]
-    shares = {column.name for column in found.columns if column.scale == "share"}
+    shares = {column.name for column in found.columns if column.scale in PERCENT}
     for one in found.medians:
         known = [value for value in (one.median, one.error) if value is not None]
         figures = [tables.percent(value, 1) if one.metric in shares else f"{value:.3f}" for value in known]

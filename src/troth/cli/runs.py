@@ -12,6 +12,7 @@ import msgspec
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.metric import PERCENT
 from troth.core.names import distinct, listed, named
 from troth.storage import result as results
 from troth.storage import runs
@@ -104,7 +105,7 @@ def gate(
 
     old, other = _runs((base, new), [metric], gold, profile)
     declared = (old if isinstance(old, results.Result) else results.open(old)).metric(metric)
-    fraction = margin / 100 if declared.scale == "share" else margin
+    fraction = margin / 100 if declared.scale in PERCENT else margin
     if declared.scale == "share" and fraction >= comparison.WIDEST:
         what = f"a margin of {margin:g} points would let almost anything pass"
         raise UserError(what, hint="the margin is in points: 0.5 is half a point")

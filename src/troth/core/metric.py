@@ -12,7 +12,10 @@ from typing import Any, Literal
 import msgspec
 
 Better = Literal["higher", "lower"]
-Scale = Literal["share", "number", "p"]  # part of a whole, printed in percent; any other number; a p-value
+# A part of a whole, printed in percent; another ratio that is printed in percent (a relative change, a coefficient of
+# variation); any other number; a p-value.
+Scale = Literal["share", "percent", "number", "p"]
+PERCENT: tuple[Scale, ...] = ("share", "percent")
 
 
 class Metric(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -31,7 +31,7 @@ def one_of(option: str, value: str, known: Iterable[str]) -> str:
 
 
 def recorded(settings: Any, **more: Any) -> dict[str, Any]:
-    """Options as `run.json` keeps them: text, numbers and lists; a model by its name; without what is in memory only."""
+    """Options as `run.json` keeps them: text, numbers and lists; a model by its name; without the cache and `out`."""
     kept = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in ("cache", "out")}
     return {name: _plain(value) for name, value in (more | kept).items()}
 

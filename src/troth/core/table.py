@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from troth.core.errors import UserError
-from troth.core.metric import Scale
+from troth.core.metric import PERCENT, Scale
 from troth.core.score import Score
 
 LATEX = str.maketrans(
@@ -124,7 +124,7 @@ def percent(value: float | None, digits: int = 2) -> str:
 
 def number(value: float | None, scale: Scale = "share") -> str:
     """A share in percent, a p-value with four digits, any other number with three."""
-    if value is None or scale == "share":
+    if value is None or scale in PERCENT:
         return percent(value)
     digits = DIGITS[scale]
     return f"{round(value, digits) + 0.0:.{digits}f}"
@@ -132,7 +132,7 @@ def number(value: float | None, scale: Scale = "share") -> str:
 
 def signed(value: float, scale: Scale = "share") -> str:
     """A difference: of shares in points."""
-    return f"{100 * value:+.2f}" if scale == "share" else f"{value:+.{DIGITS[scale]}f}"
+    return f"{100 * value:+.2f}" if scale in PERCENT else f"{value:+.{DIGITS[scale]}f}"
 
 
 def bounds(low: float | None, high: float | None, scale: Scale = "share") -> str:

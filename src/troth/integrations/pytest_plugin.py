@@ -164,12 +164,13 @@ def _change(outcome: GateOutcome) -> str:
 
 
 def _worse(outcome: GateOutcome, confidence: float) -> str:
+    from troth.core.metric import PERCENT
     from troth.core.table import number
 
     width = max(len(outcome.base), len(outcome.new))
     values = ((outcome.base, outcome.base_value, "base"), (outcome.new, outcome.value, "new"))
     lines = [f"  {word:<4}  {name:<{width}}  {number(value, outcome.scale):>6}" for name, value, word in values]
-    points = "points, " if outcome.scale == "share" else ""
+    points = "points, " if outcome.scale in PERCENT else ""
     last = f"  at a confidence of {confidence:.0%}; {points}new minus base; {outcome.signature}"
     return "\n".join([f"worse: {_change(outcome)}", *lines, last])
 

@@ -86,7 +86,7 @@ def of_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -> Va
         derive(f"{name}_orig", title=f"{short}, original schema", variant="orig"),
         derive(f"{name}_{mean}", title=f"{short} over the wordings", variant=mean, compute=sensitivity.average),
         metric.derive(
-            f"ss_{name}", title=f"Schema sensitivity of {short}", variant="ss", better="lower", scale="number",
+            f"ss_{name}", title=f"Schema sensitivity of {short}", variant="ss", better="lower", scale="percent",
             about="mean over units of the coefficient of variation over the wordings of the schema; 0 is steady",
             compute=partial(sensitivity.sensitivity, rule=rule),
         ),
@@ -95,7 +95,7 @@ def of_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -> Va
             about="share of units that score 0 under every wording, and count as steady", compute=sensitivity.all_wrong,
         ),
         derive(
-            f"{name}_drop", title=f"{short}, relative change", variant="drop", scale="number",
+            f"{name}_drop", title=f"{short}, relative change", variant="drop", scale="percent",
             about="(mean over the wordings - original schema) / original schema; negative for a loss",
             compute=sensitivity.relative_change,
         ),

@@ -95,16 +95,19 @@ def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
     every = scores("gold", cells(gold, metrics, Grouping(schema=schema)), gold.frames.dialogues, Resampling(1))
     for metric, score in zip(metrics, every, strict=True):
         below = score.value is not None and score.value < 1.0
-        reason = _below(gold.parts(metric)) if below else score.reason
+        reason = _below(gold.parts(metric), scorer.profile) if below else score.reason
         ceiling.append(msgspec.structs.replace(score, low=None, high=None, reason=reason))
     return ceiling
 
 
-def _below(parts: Parts) -> str:
+def _below(parts: Parts, profile: Profile) -> str:
     lost = parts.num < parts.den
     dialogue, turn, _ = parts.take(lost).units.keys()[0]
     place = f"dialogue {dialogue}, turn {turn}"
-    return f"{int(lost.sum())} units do not match themselves, the first in {place}: values that the matcher calls empty"
+    why = "values that the matcher calls empty"
+    if profile.dontcare == "drop":
+        why = f"profile {profile.name} leaves dontcare out of gold and not out of predictions"
+    return f"{int(lost.sum())} units do not match themselves, the first in {place}: {why}"
 
 
 # -- oddities ----------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class DialogueGatherer:
         said = []
         for index, turn in enumerate(gold.turns):
             number = next(numbers) if turn.speaker == "USER" else None
-            state = None if number is None else self._states(turn)
+            state = None if number is None else self._states(turn, gold=True)
             said.append(Utterance(index, turn.speaker, turn.text, number, state))
         turns = {} if pred is None else dict(pred.user_turns())
         self.dialogues.append(gold.id)
@@ -72,8 +72,8 @@ class DialogueGatherer:
         golds = {said.number: said.state for said in read.utterances if said.number is not None}
         return {number: state or {} for number, state in golds.items()}, read.predicted
 
-    def _states(self, turn: Turn) -> States:
-        return {service: dict(values) for service, (values, _) in self.comparer.sides(turn).items()}
+    def _states(self, turn: Turn, *, gold: bool = False) -> States:
+        return {service: dict(values) for service, (values, _) in self.comparer.sides(turn, gold=gold).items()}
 
 
 class ScoredDialogues(NamedTuple):

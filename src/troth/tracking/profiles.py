@@ -30,7 +30,9 @@ class Profile:
         "fuzzy-indel", "how non-categorical values are compared",
         "fuzzy-indel", "fuzzy-difflib", "exact", "fuzzy-raw", "partial-95", "given", always=True,
     )  # fmt: skip
-    norm: str = _rule("none", "normaliser of slot names and values", "none", "multiwoz", "checkdst", always=True)
+    norm: str = _rule(
+        "none", "normaliser of slot names and values", "none", "multiwoz", "mwzeval", "checkdst", always=True
+    )
     missing: str = _rule("zero", "what a missing prediction scores", "zero", "skip", always=True)
     typed: str = _rule("yes", "whether categorical slots must equal gold's first value", "yes", "no")
     case: str = _rule("ignore", "letter case of categorical values", "ignore", "keep")
@@ -39,6 +41,8 @@ class Profile:
         "schema", "which slots and frames count: gold's frames with the schema's slots, or all that either side has",
         "schema", "state",
     )  # fmt: skip
+    dontcare: str = _rule("value", "gold's dontcare: a value like others, or left out of gold", "value", "drop")
+    none: str = _rule("empty", "a predicted none of MultiWOZ: no value, or a value like others", "empty", "value")
     average: str = _rule("frame", "what AGA and slot accuracy average over", "frame", "turn")
     fga: str = _rule("code", "FGA by the authors' code or by the paper", "code", "paper", "code-trippy", always=True)
 
@@ -69,7 +73,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 ABOUT: dict[str, str] = {rule.name: rule.metadata["about"] for rule in fields(Profile) if rule.name in CHOICES}
 # The order in which `troth explain` changes one rule after the other: those that act on single values first.
-ORDER = ("case", "match", "values", "typed", "norm", "scope", "missing", "average", "unit", "fga")
+ORDER = ("case", "match", "values", "typed", "norm", "dontcare", "none", "scope", "missing", "average", "unit", "fga")
 
 _TURNS = {"unit": "turn", "typed": "no", "case": "keep", "values": "first", "scope": "state", "average": "turn"}
 
@@ -91,8 +95,9 @@ PROFILES = Registry(
                 **{**_TURNS, "match": "given", "fga": "code-trippy"},
             ),
             Profile(
-                "mwzeval", "MultiWOZ evaluation by Nekvinda and Dušek: partial ratio above 95",
-                **{**_TURNS, "match": "partial-95", "norm": "multiwoz"},
+                "mwzeval", "mwzeval by Nekvinda and Dušek: its normaliser, then partial ratio above 95",
+                **{**_TURNS, "match": "partial-95", "norm": "mwzeval", "dontcare": "drop", "none": "value",
+                   "missing": "skip"},
             ),
             Profile(
                 "checkdst", "CheckDST: equal sets after its value map, dontcare left out",

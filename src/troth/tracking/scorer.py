@@ -100,7 +100,7 @@ class Scorer:
         """Counts the turns in which gold that came with the predictions differs from the gold scored against."""
         theirs = dict(other.user_turns())
         for number, turn in gold.user_turns():
-            sides = [self.comparer.sides(one) for one in (turn, theirs.get(number, turn))]
+            sides = [self.comparer.sides(one, gold=True) for one in (turn, theirs.get(number, turn))]
             states = [{service: side[0] for service, side in one.items() if side[0]} for one in sides]
             self.other_gold += states[0] != states[1]
 
@@ -146,7 +146,7 @@ class Scorer:
         turn's states are complete (`scope="state"`), the turn before is the history.
         """
         comparer, whole = self.comparer, self.profile.scope == "state"
-        golds = comparer.sides(gold)
+        golds = comparer.sides(gold, gold=True)
         self.gold_services.update(golds)
         preds = {} if pred is None else comparer.sides(pred)
         if not whole and preds.keys() != golds.keys():

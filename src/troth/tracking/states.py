@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from troth.core import normalize
 from troth.core.errors import PredictionError, UserError, near
+from troth.core.mwzeval import mwzeval_value
 from troth.core.records import Frame, Schema, Turn
 from troth.tracking.frames import NAN
 from troth.tracking.matching import MATCHERS
 from troth.tracking.profiles import Profile
+
+DONTCARE = ("dontcare", "dont care", "do n't care", "don't care")
 
 Values = Mapping[str, tuple[str, ...]]
 EMPTY: Values = {}
@@ -70,27 +73,37 @@ class Comparer:
             return name
         return normalize.multiwoz_slot(service, name)
 
-    def sides(self, turn: Turn) -> dict[str, Side]:
-        """State and frame per service."""
-        if self.profile.norm == "none":
+    def sides(self, turn: Turn, *, gold: bool = False) -> dict[str, Side]:
+        """State and frame per service, names and values as the profile has them."""
+        profile = self.profile
+        if profile.norm == "none" and not (gold and profile.dontcare == "drop"):
             return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
         sides: dict[str, Side] = {}
         for frame in turn.frames:
             domain = self.service(frame.service)
             state: dict[str, tuple[str, ...]] = {}
             for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
-                kept = self._normalized(values)
+                name = self.slot(domain, slot)
+                kept = self._normalized(name, values, gold=gold)
                 if kept:
-                    state[self.slot(domain, slot)] = kept
+                    state[name] = kept
             sides[domain] = ({**sides[domain][0], **state} if domain in sides else state, frame)
         return sides
 
-    def _normalized(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        kept = tuple(value for value in values if not normalize.is_empty(value))
-        if self.profile.norm == "checkdst":
-            mapped = (normalize.checkdst_value(value) for value in kept)
-            kept = tuple(value for value in mapped if value is not None)
-        return kept
+    def _normalized(self, slot: str, values: tuple[str, ...], *, gold: bool) -> tuple[str, ...]:
+        """The values that count, in the normaliser's form."""
+        norm = self.profile.norm
+        if norm != "none":
+            predicted_none = not gold and self.profile.none == "value"
+            values = tuple(v for v in values if not normalize.is_empty(v) or (predicted_none and v == "none"))
+        if norm == "checkdst":
+            mapped = (normalize.checkdst_value(value) for value in values)
+            values = tuple(value for value in mapped if value is not None)
+        elif norm == "mwzeval":
+            values = tuple(mwzeval_value(slot, value) for value in values)
+        if gold and self.profile.dontcare == "drop":
+            values = tuple(value for value in values if value not in DONTCARE)
+        return values
 
     # -- comparing ---------------------------------------------------------------------------------------------------
 
