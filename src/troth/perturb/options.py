@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.names import listed
 from troth.core.registry import Registry
+
+M = TypeVar("M", bound=msgspec.Struct)
 
 
 class Flag(NamedTuple):
@@ -42,6 +44,26 @@ def flags(member: type[msgspec.Struct]) -> list[Flag]:
             many = get_origin(plain) is tuple
             found.append(Flag(field, option, choices or meta.extra["metavar"], f"{meta.description}{shown}", many))
     return found
+
+
+def chosen(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:
+    """Members by name, in order: from names (comma-separated, or a list), values, or a mapping of names to options."""
+    if isinstance(with_, Mapping):
+        return {name: configured(registry, name, options) for name, options in with_.items()}
+    items: Any = [with_] if isinstance(with_, kind) else with_.split(",") if isinstance(with_, str) else with_
+    members: dict[str, M] = {}
+    for item in items:
+        member = item if isinstance(item, kind) else configured(registry, item.strip(), {})
+        name = name_of(registry, member)
+        if name in members:
+            raise UserError(f"{registry.kind} '{name}' is named twice", hint="each is applied once, in the given order")
+        members[name] = member
+    return members
+
+
+def name_of(registry: Registry, member: object) -> str:
+    """The name that a member's class is registered under."""
+    return next((name for name in registry if registry.load(name) is type(member)), type(member).__name__.lower())
 
 
 def configured(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:

@@ -102,7 +102,7 @@ def test_a_variant_changes_names_everywhere_and_nothing_else() -> None:
     assert [slot.name for slot in reread.slots] == [slot.name for slot in new.slots]
     assert reread.intents[0].required_slots == new.intents[0].required_slots
     assert [slot.possible_values for slot in reread.slots] == [slot.possible_values for slot in old.slots]
-    assert tools.Tools(written, again).written(read.schema) == [{"type": "function", "function": WEATHER}]
+    assert tools.ToolDefinitions(written, again).written(read.schema) == [{"type": "function", "function": WEATHER}]
     mapping = tools.names(read.schema, variant)[new.intents[0].name]
     assert mapping["name"] == "get_weather"
     assert list(mapping["arguments"].values()) == [slot.name for slot in old.slots]
@@ -219,7 +219,7 @@ def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
     (variant,) = compose(read.schema, corrupted(read.schema, count=1, seed=seed, rate=0.5), count=1, strict=False)
     variant = tools.distinct(variant, strict=False)
     written = read.written(variant)
-    assert json.dumps(tools.Tools(written, variant).written(read.schema)) == json.dumps(before)
+    assert json.dumps(tools.ToolDefinitions(written, variant).written(read.schema)) == json.dumps(before)
     assert listed == before
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.registry import Registry
+from troth.perturb.corpus import encoded
 from troth.perturb.options import flag
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.files import SchemaSource, Variant, located, published, variant_names
@@ -143,14 +144,9 @@ def _composed(
     variants = []
     for number, schema in enumerate(schemas, 1):
         if source.kind == "tools":
-            written = tools.Tools(source.document, source.schema).written(schema)
+            written = tools.ToolDefinitions(source.document, source.schema).written(schema)
             files = {"tools.json": encoded(written), "names.json": encoded(tools.names(source.schema, schema))}
         else:
             files = {sources.SCHEMA: encoded(worded(source.document, schema))}
         variants.append(Variant(f"v{number}", files, Renaming.between(source.schema, schema)))
     return variants
-
-
-def encoded(value: Any) -> bytes:
-    """A JSON file with two spaces per level."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -21,16 +21,15 @@ from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine.processes import mapped
+from troth.perturb.corpus import RECORD, NewFiles, encoded, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load
-from troth.perturb.schemas.generators import GENERATORS, Generator, encoded
+from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rewritten
 from troth.readers import sgd
 from troth.readers import source as sources
 from troth.readers.decode import LAYOUT, decode
 from troth.storage.files import new_folder
-
-RECORD = "perturbation.json"
 
 With = str | Generator | Mapping[str, Mapping[str, Any]]
 
@@ -130,31 +129,28 @@ def _variation(variant: Variant, source: str, how: dict[str, Any], counts: Dialo
 
 
 def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:
-    files: list[list[str] | None] = [[str(file)] for file in sources.files(path)] or [None]
+    files, total, written = shares(path), DialogueCounts(), NewFiles(path)
     targets = [(part / variant.name, variant.renaming) for variant in variants]
-    whole, seen = DialogueCounts(), set[str]()
     with bar("rewriting") as step:
-        for number, written in enumerate(mapped(partial(_work, path, targets), files, workers), 1):
-            for name, counts in written:
-                if name in seen:
-                    raise UserError(f"'{name}' is in it twice, in two folders", file=path, hint="unpack it")
-                seen.add(name)
-                whole += counts
+        for number, share in enumerate(mapped(partial(_work, path, targets), files, workers), 1):
+            for name, counts in share:
+                written.add(name)
+                total += counts
             step(number, len(files))
-    return whole
+    return total
 
 
 def _work(
     path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str] | None
 ) -> list[tuple[str, DialogueCounts]]:
-    """One file, read once and written to each variant."""
+    """Some files, each read once and written to all variants."""
     written = []
     for document in sources.documents(path, only):
         if not sgd.detect(document):
             hint = "bring it there first: troth convert IN OUT --to sgd"
             raise UserError("dialogues in SGD's layout are expected", file=document.name, hint=hint)
         dialogues: Any = decode(document, object)
-        name = "dialogues.json" if path == "-" else Folder(document.name).name.removesuffix(".gz")
+        name = new_name(path, document)
         for folder, renaming in targets:
             (folder / name).write_bytes(encoded(_rewritten(document, dialogues, renaming)))
         listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)

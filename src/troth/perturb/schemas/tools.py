@@ -13,7 +13,7 @@ definitions used in several places, default objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -27,17 +27,15 @@ PARAMETERS = ("parameters", "input_schema", "inputSchema")
 DEFINITIONS = ("$defs", "definitions")
 COMBINED = ("anyOf", "oneOf", "allOf")
 INSTANCES = ("default", "const", "enum", "examples", "example")  # values and not schemas
-OF_NAMES = frozenset(
-    {
-        "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "if", "then",
-        "else", "not", "$dynamicRef", "$recursiveRef", "discriminator", "propertyOrdering",
-    }
-)  # fmt: skip
+OF_NAMES = frozenset((
+    "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "if", "then", "else",
+    "not", "$dynamicRef", "$recursiveRef", "discriminator", "propertyOrdering",
+))  # fmt: skip
 PLAIN_INSIDE = ("additionalProperties", "unevaluatedProperties", "prefixItems", "contains", "additionalItems",
                 "unevaluatedItems", "contentSchema")  # fmt: skip
 
 
-class Tools(msgspec.Struct, frozen=True):
+class ToolDefinitions(msgspec.Struct, frozen=True):
     """Definitions as they were given, and what they say as a schema."""
 
     document: Any
@@ -51,8 +49,8 @@ class Tools(msgspec.Struct, frozen=True):
             function = _function(tool)
             if function is None:
                 return tool
-            made = _written(function, *next(services))
-            return {**tool, "function": made} if function is not tool else made
+            written = _written(function, *next(services))
+            return {**tool, "function": written} if function is not tool else written
 
         listed = [write(tool) for tool in _listed(self.document)]
         if isinstance(self.document, list):
@@ -65,11 +63,12 @@ def detect(document: Any) -> bool:
     """Whether a JSON document is a list of tools, by what is in it."""
     if not isinstance(document, list | dict):
         return False
-    functions = [_function(tool) for tool in _listed(document)]
-    return any(f is not None and ("description" in f or any(key in f for key in PARAMETERS)) for f in functions)
+    functions = [function for tool in _listed(document) if (function := _function(tool)) is not None]
+    return any(key in function for function in functions for key in ("description", *PARAMETERS))
 
 
-def read(document: Any) -> Tools:
+def read(document: Any) -> ToolDefinitions:
+    """Function definitions with their schema."""
     schema: Schema = {}
     for position, tool in enumerate(_listed(document)):
         function = _function(tool)
@@ -81,21 +80,21 @@ def read(document: Any) -> Tools:
         schema[service.name] = service
     if not schema:
         raise UserError("no function is defined in it", hint='{"type": "function", "function": {"name": …}}')
-    return Tools(document, schema)
+    return ToolDefinitions(document, schema)
 
 
 def distinct(variant: Schema, *, strict: bool) -> Schema:
     """A variant in which no two functions have one name; the later is numbered, or (`strict`) refused."""
     taken: set[str] = set()
-    made: Schema = {}
+    services: Schema = {}
     for key, service in variant.items():
         intent = service.intents[0]
         if intent.name in taken and strict:
             raise UserError(f"two functions would be called '{intent.name}'", hint="give other paraphrases")
         name = naming.unique(intent.name, taken)
         taken.add(name)
-        made[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
-    return made
+        services[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
+    return services
 
 
 def names(old: Schema, new: Schema) -> dict[str, Any]:
@@ -128,11 +127,6 @@ def _function(tool: Any) -> dict[str, Any] | None:
     return tool if isinstance(tool.get("name"), str) and kind in ("function", "custom", None) else None
 
 
-def _arguments(function: Mapping[str, Any]) -> tuple[str | None, Any]:
-    key = next((key for key in PARAMETERS if function.get(key) is not None), None)
-    return key, function[key] if key else {}
-
-
 class _Function:
     """One function read: its arguments found, and everything that other names would break refused."""
 
@@ -141,8 +135,10 @@ class _Function:
         if not isinstance(name, str) or not name:
             raise UserError(f"{place}: a function without a name", hint='"name" must be text')
         self.name, self.function = name, function
-        self.root: Any = _arguments(function)[1]
-        self.definitions: dict[str, str] = {}  # reference to the dotted name of the place that uses it
+        self.key = next((key for key in PARAMETERS if function.get(key) is not None), None)
+        self.root: Any = function[self.key] if self.key else {}
+        self.places: dict[int, str] = {}  # identity of a schema that may speak of arguments, to its dotted name
+        self.entered: set[str] = set()  # references whose definition is used
         self.inside: dict[str, bool] = {}  # reference to whether there are names of arguments behind it
         self.slots: dict[str, SlotSchema] = {}
         self.required: list[str] = []
@@ -156,8 +152,7 @@ class _Function:
         for path in self.demanded:
             if path not in self.slots:
                 raise self._refused(path, "it is required, and nothing else is said of it")
-        described = _described(self.function)
-        intent = Intent(self.name, described, False, tuple(self.required), self.optional)
+        intent = Intent(self.name, _described(self.function), False, tuple(self.required), self.optional)
         return Service(self.name, "", tuple(self.slots.values()), (intent,))
 
     def _refused(self, dotted: str, why: str) -> UserError:
@@ -169,16 +164,18 @@ class _Function:
             return
         if not isinstance(node, dict):
             raise self._refused(dotted, "its schema is no object")
-        alternatives = [part for key in COMBINED for part in _inner(node.get(key))]
+        self._mark(node, dotted)
+        nested = [part for key in COMBINED for part in _inner(node.get(key))]
         branches = [part for key in COMBINED for part in _parts(node.get(key))]
         for name in (name for part in (node, *branches) for name in _parts(part.get("required"), str)):
-            self.demanded.append(f"{dotted}.{name}" if dotted else name)
-        for key in (key for part in (node, *alternatives) for key in part if key in OF_NAMES):
+            self.demanded.append(_dotted(dotted, name))
+        for key in (key for part in (node, *nested) for key in part if key in OF_NAMES):
             raise self._refused(dotted, f"'{key}' may speak of names")
         for key in PLAIN_INSIDE:
-            if _named(node.get(key)):
+            if _properties_inside(node.get(key)) or _references(node.get(key)):
                 raise self._refused(dotted, f"arguments inside '{key}' have no names of their own")
-        inner = [part for part in self._parts(node) if self._names_inside(part)]
+        definition = [{"$ref": node["$ref"]}] if "$ref" in node else []
+        inner = [part for part in (*_alternatives(node), *definition) if self._names_inside(part)]
         if len(inner) + bool(node.get("properties")) > 1:
             raise self._refused(dotted, "its arguments are spread over several alternatives")
         if (inner or node.get("properties")) and any(_objects(node.get(key)) for key in INSTANCES):
@@ -187,13 +184,12 @@ class _Function:
         for part in inner:
             self._enter(part, dotted, required=required)
 
-    def _parts(self, node: dict[str, Any]) -> list[Any]:
-        """What a schema says of the same place elsewhere: alternatives, items, a definition."""
-        parts = [branch for key in COMBINED for branch in _parts(node.get(key))]
-        items = node.get("items")
-        parts += items if isinstance(items, list) else [items] if items is not None else []
-        parts += [{"$ref": node["$ref"]}] if "$ref" in node else []
-        return parts
+    def _mark(self, node: Any, dotted: str) -> None:
+        """All schemas of one place speak of the same arguments."""
+        if isinstance(node, dict):
+            self.places[id(node)] = dotted
+            for part in _alternatives(node):
+                self._mark(part, dotted)
 
     def _names_inside(self, part: Any) -> bool:
         """Whether there are names of arguments in a part, or in a definition that it leads to."""
@@ -220,27 +216,25 @@ class _Function:
         if reference is None:
             self._walk(part, dotted, required=required)
             return
-        if reference in self.definitions:
+        if reference in self.entered:
             raise self._refused(dotted, f"the definition '{reference}' is used in several places: write it out in each")
-        self.definitions[reference] = dotted
+        self.entered.add(reference)
         self._walk(self._resolved(reference), dotted, required=required)
 
     def _properties(self, node: dict[str, Any], dotted: str, *, required: bool) -> None:
-        properties = node.get("properties", {})
+        properties, needed = node.get("properties", {}), node.get("required", [])
         if not isinstance(properties, dict):
             raise self._refused(dotted, "its properties are no object")
-        needed = node.get("required", [])
         if not isinstance(needed, list):
             raise self._refused(dotted, "'required' is no list")
         for name, child in properties.items():
             if not name or "." in name:
                 raise self._refused(dotted, f"an argument called '{name}': dots stand between nested names")
-            path = f"{dotted}.{name}" if dotted else name
+            path = _dotted(dotted, name)
             if path in self.slots:
                 raise self._refused(path, "it is there twice")
             values = self._values(child)
-            described = _described(child) if isinstance(child, dict) else ""
-            self.slots[path] = SlotSchema(path, described, bool(values), values)
+            self.slots[path] = SlotSchema(path, _described(child), bool(values), values)
             if required and name in needed:
                 self.required.append(path)
             else:
@@ -264,14 +258,66 @@ class _Function:
         listed = [self._values(branch, depth - 1) for branch in branches if branch != {"type": "null"}]
         return tuple(dict.fromkeys(value for values in listed for value in values)) if all(listed) else ()
 
+    def renamed(self, node: Any, slots: Mapping[str, SlotSchema]) -> Any:
+        """A copy of a schema under the names and descriptions of `slots`, by the old dotted names."""
+        if isinstance(node, list):
+            return [self.renamed(part, slots) for part in node]
+        if not isinstance(node, dict):
+            return node
+        copy = {key: self.renamed(value, slots) for key, value in node.items()}
+        if id(node) not in self.places:
+            return copy
+        here = {path: slot for path, slot in slots.items() if path.rpartition(".")[0] == self.places[id(node)]}
+        by_name = {path.rpartition(".")[2]: slot for path, slot in here.items()}
+        new = {name: slot.name.rpartition(".")[2] for name, slot in by_name.items()}
+        if isinstance(node.get("properties"), dict):
+            for name, child in copy["properties"].items():
+                if _has_description(child):
+                    child["description"] = by_name[name].description
+            copy["properties"] = {new.get(name, name): child for name, child in copy["properties"].items()}
+        if isinstance(node.get("required"), list):
+            copy["required"] = [new.get(name, name) if isinstance(name, str) else name for name in node["required"]]
+        return copy
+
+
+def _written(function: dict[str, Any], old: Service, new: Service) -> dict[str, Any]:
+    """A function with the new names put in."""
+    alone: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(function))  # nothing in it is shared
+    reader = _Function(alone, "")
+    reader.service()
+    written = {**alone, "name": new.intents[0].name}
+    if "description" in function:
+        written["description"] = new.intents[0].description
+    if reader.key is not None:
+        slots = {a.name: b for a, b in zip(old.slots, new.slots, strict=True)}
+        written[reader.key] = reader.renamed(reader.root, slots)
+    return written
+
+
+# -- parts of a JSON schema --------------------------------------------------------------------------------------------
+
+
+def _dotted(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
 
 def _parts(value: Any, kind: type = dict) -> list[Any]:
     return [part for part in value if isinstance(part, kind)] if isinstance(value, list) else []
 
 
-def _described(node: Mapping[str, Any]) -> str:
-    text = node.get("description")
-    return text if isinstance(text, str) else ""
+def _alternatives(node: dict[str, Any]) -> list[Any]:
+    """What a schema says of the same place in parts: alternatives, and items of a list."""
+    items = node.get("items")
+    parts = [branch for key in COMBINED for branch in _parts(node.get(key))]
+    return parts + (items if isinstance(items, list) else [items] if items is not None else [])
+
+
+def _has_description(node: Any) -> bool:
+    return isinstance(node, dict) and isinstance(node.get("description"), str)
+
+
+def _described(node: Any) -> str:
+    return str(node["description"]) if _has_description(node) else ""
 
 
 def _text(value: Any) -> str:
@@ -282,17 +328,16 @@ def _text(value: Any) -> str:
 
 def _inner(part: Any) -> Iterator[dict[str, Any]]:
     """Every schema in a schema, itself first; values are passed over."""
-    if isinstance(part, dict):
+    if isinstance(part, list):
+        for value in part:
+            yield from _inner(value)
+    elif isinstance(part, dict):
         yield part
         for key, value in part.items():
             if key == "properties" and isinstance(value, dict):
-                for child in value.values():
-                    yield from _inner(child)
+                yield from _inner(list(value.values()))
             elif key not in INSTANCES:
                 yield from _inner(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from _inner(value)
 
 
 def _properties_inside(part: Any) -> bool:
@@ -303,67 +348,8 @@ def _references(part: Any) -> list[str]:
     return [node["$ref"] for node in _inner(part) if isinstance(node.get("$ref"), str)]
 
 
-def _named(part: Any) -> bool:
-    return _properties_inside(part) or bool(_references(part))
-
-
 def _objects(value: Any) -> bool:
     """Whether a value is an object with keys, or has one inside."""
     if isinstance(value, dict):
         return bool(value)
     return isinstance(value, list) and any(_objects(item) for item in value)
-
-
-def _written(function: dict[str, Any], old: Service, new: Service) -> dict[str, Any]:
-    """A function with the new names put in: the way that `_Function` went, once more."""
-    key, root = _arguments(function)
-    reader = _Function(function, "")
-    reader.service()
-    slots = {a.name: b for a, b in zip(old.slots, new.slots, strict=True)}
-    made = {**function, "name": new.intents[0].name}
-    if "description" in function:
-        made["description"] = new.intents[0].description
-    if key is not None:
-        made[key] = _rewritten(root, "", slots, reader.definitions)
-    return made
-
-
-def _rewritten(node: Any, dotted: str, slots: Mapping[str, SlotSchema], definitions: Mapping[str, str]) -> Any:
-    if not isinstance(node, dict):
-        return node
-
-    def name(argument: str) -> str:
-        path = f"{dotted}.{argument}" if dotted else argument
-        return slots[path].name.rpartition(".")[2] if path in slots else argument
-
-    def child(argument: str, schema: Any) -> Any:
-        path = f"{dotted}.{argument}" if dotted else argument
-        made = _rewritten(schema, path, slots, definitions)
-        return {**made, "description": slots[path].description} if _described_text(schema) else made
-
-    made = dict(node)
-    for key, value in node.items():
-        if key == "properties":
-            made[key] = {name(argument): child(argument, schema) for argument, schema in value.items()}
-        elif key == "required" and isinstance(value, list):
-            made[key] = [name(argument) if isinstance(argument, str) else argument for argument in value]
-        elif key == "items" or (key in COMBINED and isinstance(value, list)):
-            made[key] = _each(value, dotted, slots, definitions)
-        elif key in DEFINITIONS and isinstance(value, dict):
-            made[key] = {
-                title: _rewritten(schema, definitions[f"#/{key}/{title}"], slots, definitions)
-                if f"#/{key}/{title}" in definitions
-                else schema
-                for title, schema in value.items()
-            }
-    return made
-
-
-def _each(value: Any, dotted: str, slots: Mapping[str, SlotSchema], definitions: Mapping[str, str]) -> Any:
-    parts: Sequence[Any] = value if isinstance(value, list) else [value]
-    made = [_rewritten(part, dotted, slots, definitions) for part in parts]
-    return made if isinstance(value, list) else made[0]
-
-
-def _described_text(schema: Any) -> bool:
-    return isinstance(schema, dict) and isinstance(schema.get("description"), str)

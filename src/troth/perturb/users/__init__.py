@@ -19,6 +19,7 @@ from __future__ import annotations
 from troth.core.randomness import generator
 from troth.core.records import Dialogue
 from troth.core.registry import Registry
+from troth.perturb.options import name_of
 from troth.perturb.users.family import Family as Family
 from troth.perturb.users.family import Inventory as Inventory
 from troth.perturb.users.family import Twin as Twin
@@ -39,9 +40,4 @@ FAMILIES = Registry(
 def apply(family: str | Family, dialogue: Dialogue, known: Inventory, *, seed: int = 0) -> Twin:
     """Returns the dialogue's twin under one family. `known` is the inventory of the whole corpus."""
     member: Family = family if isinstance(family, Family) else FAMILIES.load(family)()
-    return member.perturb(dialogue, generator(seed, name_of(member), dialogue.id), known)
-
-
-def name_of(family: Family) -> str:
-    """The name that a family is registered under: part of its stream of randomness."""
-    return next((name for name in FAMILIES if FAMILIES.load(name) is type(family)), type(family).__name__.lower())
+    return member.perturb(dialogue, generator(seed, name_of(FAMILIES, member), dialogue.id), known)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 from random import Random
 
@@ -20,17 +21,7 @@ from troth.core.records import Dialogue, Turn
 from troth.perturb import lexicon
 from troth.perturb.users.edit import Edit, edited
 from troth.perturb.users.family import Family, Inventory, Twin
-from troth.perturb.users.values import (
-    NO_VALUE,
-    AnnotatedValues,
-    Key,
-    Shields,
-    annotated,
-    begins_sentence,
-    lowered,
-    places,
-    shields,
-)
+from troth.perturb.users.values import NO_VALUE, Key, Shields, annotated, begins_sentence, lowered, places, shields
 
 TRIES = 12  # draws of a wrong value before the turn is left without a repair
 NO_ROOM = "no place outside of values"
@@ -106,13 +97,9 @@ class _Speaker:
         return 0 if self.rate >= 1 else int(math.log(1.0 - self.rng.random()) / self.fluency)
 
     @cached_property
-    def annotated(self) -> AnnotatedValues:
-        return annotated(self.dialogue)
-
-    @cached_property
     def values(self) -> set[str]:
         """All of the dialogue's values, in lower case."""
-        return self.annotated.every()
+        return annotated(self.dialogue).every()
 
     def edits(self, turn: Turn) -> tuple[list[Edit], str | None]:
         """What to insert into a turn, and, where something was drawn and nothing is inserted, why."""
@@ -205,7 +192,7 @@ class _Speaker:
     def _wrong(self, key: Key) -> str | None:
         """A value of the slot that nobody could take for one of this dialogue's."""
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
-        right = [lowered(value) for value in self.annotated.of(key)]
+        right = [lowered(value) for value in annotated(self.dialogue).of(key)]
         for _ in range(TRIES if others else 0):
             wrong = others[int(self.rng.random() * len(others))]
             low = lowered(wrong)
@@ -246,23 +233,23 @@ class _Text:
 
     def repeat_near(self, at: int) -> bool:
         """Says a word twice: the nearest small one, or the nearest of all where no small one can be repeated."""
-        for nearest in self._repeatable:
-            index = nearest.take(at)
-            if index is not None:
-                return self.insert(self.places[index][0], f"{self.words[index]}{self.comma} ")
+        for words in self._repeatable:
+            while words:
+                place = bisect_left(words, at)
+                near = min(words[max(0, place - 1) : place + 1], key=lambda index: (abs(index - at), index))
+                del words[place - (place == len(words) or words[place] != near)]  # tried once, whatever comes of it
+                if self.insert(self.places[near][0], f"{self.words[near]}{self.comma} "):
+                    return True
         return False
 
     @cached_property
-    def _repeatable(self) -> tuple[_Nearest, _Nearest]:
-        repeatable = [self.plain(i) and self._allows(start) for i, (start, _) in enumerate(self.places)]
-        small = [word.lower() in self.small or word.lower() in _FIRST_PERSON for word in self.words]
-
-        def free(index: int) -> bool:
-            return self.places[index][0] not in self.inserted
-
+    def _repeatable(self) -> tuple[list[int], list[int]]:
+        """Indices of the words that can be said twice: the small ones, and the others."""
+        plain = [index for index in range(len(self.words)) if self.plain(index)]
+        small = self.small | _FIRST_PERSON
         return (
-            _Nearest([able and little for able, little in zip(repeatable, small, strict=True)], free),
-            _Nearest([able and not little for able, little in zip(repeatable, small, strict=True)], free),
+            [index for index in plain if self.words[index].lower() in small],
+            [index for index in plain if self.words[index].lower() not in small],
         )
 
     def _allows(self, place: int) -> bool:
@@ -290,39 +277,3 @@ class _Text:
             else:
                 made.append(Edit(place, place, opened))
         return made
-
-
-class _Nearest:
-    """The nearest of some indices that is still free; of two equally near, the lower one.
-
-    Indices that are taken are passed over by links that get shorter with each use (union-find), so that all lookups
-    together take about linear time.
-    """
-
-    def __init__(self, wanted: Sequence[bool], free: Callable[[int], bool]) -> None:
-        self.size, self.free = len(wanted), free
-        # Each index leads to itself, or to its neighbour where it is not wanted; `down` is shifted by one.
-        self.up = [*(index if want else index + 1 for index, want in enumerate(wanted)), self.size]
-        self.down = [0, *(index + 1 if want else index for index, want in enumerate(wanted))]
-
-    def take(self, at: int) -> int | None:
-        above = self._root(self.up, at)
-        while above < self.size and not self.free(above):
-            self.up[above] = above + 1
-            above = self._root(self.up, above)
-        below = self._root(self.down, at + 1)
-        while below > 0 and not self.free(below - 1):
-            self.down[below] = below - 1
-            below = self._root(self.down, below)
-        if below and (above == self.size or at - (below - 1) <= above - at):
-            return below - 1
-        return above if above < self.size else None
-
-    @staticmethod
-    def _root(links: list[int], index: int) -> int:
-        root = index
-        while links[root] != root:
-            root = links[root]
-        while links[index] != root:
-            links[index], index = root, links[index]
-        return root

@@ -24,7 +24,9 @@ from troth.perturb.users.names import LETTERS, ListedNames, ScrambledNames
 from troth.perturb.users.values import (
     NO_VALUE,
     AnnotatedValues,
+    Claims,
     DialogueText,
+    Shields,
     annotated,
     begins_sentence,
     lost,
@@ -195,17 +197,14 @@ def _add_unmarked(
     for turn, made in zip(dialogue.turns, edits, strict=True):
         text = lowered(turn.text)
         here = _named_here(turn, slots, before)
-        claimed = spans(turn)
-        kept = [place for value in rename.kept if value in text for place in places(text, value)]
+        marked, claims = Shields(spans(turn)), Claims()
+        # Another value inside of the name stays readable there; one that reaches out of it must be left whole.
+        kept = Shields(place for value in rename.kept if value in text for place in places(text, value))
         for low in names:
             for start, end in places(text, low):
-                if any(start < stop and begin < end for begin, stop in claimed):
+                if marked.touch(start, end) or kept.touch(start, start) or kept.touch(end, end):
                     continue
-                # Another value inside of the name stays readable there; one that reaches out of it must be left whole.
-                if any(start < stop and begin < end and not start <= begin < stop <= end for begin, stop in kept):
-                    continue
-                if low in here or _is_name(turn.text, start, low):
-                    claimed.append((start, end))
+                if (low in here or _is_name(turn.text, start, low)) and claims.add(start, end):
                     made.append(Edit(start, end, rename[turn.text[start:end]]))
 
 

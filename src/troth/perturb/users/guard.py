@@ -18,7 +18,7 @@ import msgspec
 
 from troth.core.records import Frame, Span, Turn
 from troth.perturb.lexicon import words
-from troth.perturb.users.values import opening
+from troth.perturb.users.values import Claims, opening
 
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]  # service to the slots' values before the turn
 
@@ -43,6 +43,7 @@ class Stretch(NamedTuple):
     reason: str
 
 
+NEAR = 100  # characters before a place in which the word before it is looked for
 _RANK = (VALUE, NUMBER, TIME, NAME)  # where stretches overlap, the first of these is the reason
 
 # "one" counts as a number except where it stands for a noun: "that one", "another one".
@@ -104,7 +105,7 @@ def accepted(turn: Turn, kept: Sequence[Stretch], new: str) -> Turn | str:
         new = new[:at] + old[part.start : part.end] + new[at + part.end - part.start :]
     if tokens(new) == tokens(old):
         return UNCHANGED
-    if any(_role_changed(old[: part.start], new[:at]) for part, at in zip(kept, places, strict=True)):
+    if any(_role_changed(_before(old, part.start), _before(new, at)) for part, at in zip(kept, places, strict=True)):
         return ROLE
     reason = changed(old, new)
     if reason is not None:
@@ -176,7 +177,7 @@ def _whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _ones(text: str) -> Iterator[re.Match[str]]:
-    return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(text, 0, match.start()))
+    return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(_before(text, match.start())))
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
@@ -207,24 +208,20 @@ def _merged(found: Iterable[Stretch]) -> list[Stretch]:
 def _located(old: str, kept: Sequence[Stretch], new: str) -> list[int] | str:
     """Where each kept stretch begins in the new text; the same stretch several times is taken in order."""
     begins: dict[int, int] = {}
-    taken: list[tuple[int, int]] = []
+    taken = Claims()
     by_text: dict[str, list[int]] = {}
     for index, part in enumerate(kept):
         by_text.setdefault(old[part.start : part.end].lower(), []).append(index)
     for text in sorted(by_text, key=lambda text: (-len(text), text)):  # the longest first: "York" is not in "New York"
         pattern = _as_word(text)
-        free = [
-            match.start()
-            for match in pattern.finditer(new)
-            if not any(match.start() < end and start < match.end() for start, end in taken)
-        ]
+        free = [match.start() for match in pattern.finditer(new) if not taken.touch(*match.span())]
         said = [match.start() for match in pattern.finditer(old)]
         if len(said) == len(free):  # "the first one … one seat": the second here is the second there
-            starts = [kept[index].start for index in by_text[text]]
+            starts = {kept[index].start for index in by_text[text]}
             free = [at for at, start in zip(free, said, strict=True) if start in starts]
         for index, at in zip(by_text[text], free, strict=False):
             begins[index] = at
-            taken.append((at, at + len(text)))
+            taken.add(at, at + len(text))
         lost = [index for index in by_text[text] if index not in begins]
         if lost:
             return kept[lost[0]].reason
@@ -263,6 +260,10 @@ def _negations(listed: Sequence[str]) -> int:
     """How many, not which: "nothing else" and "not anything else" are one each."""
     parts = [part for word in listed for part in word.split("-")]  # "step-free" is not "not-free"
     return sum(part in words("negations") or part.endswith("n't") for part in parts)
+
+
+def _before(text: str, at: int) -> str:
+    return text[max(0, at - NEAR) : at]
 
 
 def _role_changed(old: str, new: str) -> bool:

@@ -19,19 +19,10 @@ from troth.perturb.lexicon import words
 from troth.perturb.users import frames, questions
 from troth.perturb.users.engines import Failed, Rewrite
 from troth.perturb.users.guard import Stretch, doubled
-from troth.perturb.users.phrases import MASK, Clause, exchanged, group
+from troth.perturb.users.phrases import MASK, Clause, compiled, exchanged, group
 
 _FIRST_MASK = 0xE000  # the private use area: no text has a meaning for these characters
 _SENTENCE = re.compile(r"(.+?)(?:([.!?…]+)(\s+|$|(?=[A-Z][a-z]))|\s*$)", re.DOTALL)
-# A comma or conjunction after which a new clause begins; anything else stays inside its clause.
-_JOINT = re.compile(
-    r"((?<!many)(?<!\bI)(?<!to) (?=thanks\b|thank you\b)|,? (?:and|but|so) (?:then )?|; | - |, )(?=(?:i|i'm|i'd"
-    r"|i'll|we|we're|can|could|would you|will you|what|what's|where|where's"
-    r"|how|when|who|which|is|are|do you|do they|does|please(?= \w)|thanks|thank you|that's|that is|that will"
-    r"|that would|let's"
-    r"|bye|goodbye|have a|sounds|not right now|not now)\b)",
-    re.IGNORECASE,
-)
 _APART = re.compile(r"\S [.,?!](?:\s|$)")  # punctuation stands apart from words
 _SPLIT = re.compile(r" (?=(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b)")
 _ONE_WORD = re.compile(r"\w(?:n['’]t|['’](?:s|m|d|re|ll|ve))\b")
@@ -71,13 +62,7 @@ def _openers_by_word() -> dict[str, list[str]]:
 def _opener() -> re.Pattern[str]:
     """What may open a sentence, and the pause behind it."""
     known = sorted({*_openers_by_word(), *group("only_as_opener")}, key=len, reverse=True)
-    return re.compile(
-        rf"({'|'.join(known)})"
-        r"(\s*[,;!-]+\s*|(?<=\b(?:yes|yep|yup))\s+|(?<=\byeah)\s+|\s+(?=(?:that|it|its|this|i|i['’]\w+|we|please"
-        r"|thanks|thank|can|could|what|how|where|when|sounds|find"
-        r"|book|do|go|let|play|make|you|is|are|sure|search)\b)|$)",
-        re.IGNORECASE,
-    )
+    return compiled(rf"({'|'.join(known)})({{PAUSE}})", re.IGNORECASE)
 
 
 def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
@@ -194,7 +179,7 @@ def _clauses(text: str, end: str, rng: random.Random) -> Clause:
 
 def _split(text: str) -> list[_Joined]:
     parts, at, joint = [], 0, ""
-    for match in _JOINT.finditer(text):
+    for match in compiled("{JOINT}", re.IGNORECASE).finditer(text):
         parts.append(_Joined(joint, text[at : match.start()]))
         joint, at = match.group(1), match.end()
     return [*parts, _Joined(joint, text[at:])]

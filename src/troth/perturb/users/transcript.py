@@ -8,7 +8,6 @@ what is annotated.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from random import Random
 from typing import Literal
 
@@ -17,7 +16,7 @@ import msgspec
 from troth.core.records import Act, Dialogue, Frame, Turn
 from troth.perturb.users.edit import Edit, edited
 from troth.perturb.users.family import Family, Inventory, Twin
-from troth.perturb.users.values import Key, Shields, annotated, lowered, shields
+from troth.perturb.users.values import Claims, Key, Shields, annotated, lowered, shields
 
 EMPTY = "nothing would be left of it"
 
@@ -104,19 +103,17 @@ class Transcript(Family, frozen=True):
 
 
 class _Free:
-    """Edits that keep clear of values and of each other, in the order of the text."""
+    """Edits that keep clear of values and of each other."""
 
     def __init__(self, shielded: Shields) -> None:
-        self.shielded = shielded
+        self.shielded, self.claims = shielded, Claims()
         self.edits: list[Edit] = []
 
     def edit(self, match: re.Match[str], text: str) -> bool:
-        start, end = match.span()
-        at = bisect_left(self.edits, end, key=lambda edit: edit.start)
-        if self.shielded.touch(start, end) or (at and self.edits[at - 1].end > start):
-            return False
-        self.edits.insert(at, Edit(start, end, text))
-        return True
+        free = not self.shielded.touch(*match.span()) and self.claims.add(*match.span())
+        if free:
+            self.edits.append(Edit(*match.span(), text))
+        return free
 
 
 def spelled(number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, repeat
@@ -102,6 +102,25 @@ class Shields:
         """Whether a stretch overlaps these characters; with start == end, whether one lies around that place."""
         before = bisect_left(self.starts, end)
         return before > 0 and self.reach[before - 1] > start
+
+
+class Claims:
+    """Stretches of a text that do not overlap, claimed one after the other."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+
+    def touch(self, start: int, end: int) -> bool:
+        """Whether some of these characters are claimed."""
+        at = bisect_left(self.places, end, key=lambda place: place[0])
+        return at > 0 and self.places[at - 1][1] > start
+
+    def add(self, start: int, end: int) -> bool:
+        """Claims these characters, unless some of them are claimed already."""
+        free = not self.touch(start, end)
+        if free:
+            insort(self.places, (start, end))
+        return free
 
 
 def shields(turn: Turn, values: set[str]) -> Shields:
