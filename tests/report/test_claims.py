@@ -186,9 +186,9 @@ def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
     assert "not compared" not in " ".join(made.lead) + tables(made)[0].note
 
 
-@pytest.mark.parametrize(("scale", "size"), [("share", "50.0 points"), ("number", "0.500")])
+@pytest.mark.parametrize(("scale", "size"), [("share", "50.0 points"), ("percent", "50.0 points"), ("number", "0.500")])
 def test_a_difference_reads_as_its_metric_says(tmp_path: Path, scale: Scale, size: str) -> None:
-    """A rise of a sensitivity is for the worse; it is in points if the metric is a share."""
+    """A rise of a sensitivity is for the worse; it is in points if the metric is printed in percent."""
     (source,) = sources(varied(tmp_path / "run"))
     base, other = ScoredSystem(source, "tracker", "a"), ScoredSystem(source, "tracker", "b")
     assert base.metric("ss_jga").better == "lower"
@@ -200,7 +200,7 @@ def test_a_difference_reads_as_its_metric_says(tmp_path: Path, scale: Scale, siz
     assert line == f"b is {size} above a in schema sensitivity of JGA, beyond noise."
 
 
-@pytest.mark.parametrize(("scale", "shown", "plain"), [("share", "51.9", ""), ("number", "0.519", "sensitivity")])
+@pytest.mark.parametrize(("scale", "shown", "plain"), [("percent", "51.9", ""), ("number", "0.519", "sensitivity")])
 def test_a_sensitivity_reads_as_its_metric_says(tmp_path: Path, scale: Scale, shown: str, plain: str) -> None:
     (source,) = sources(varied(tmp_path / "run"))
     scores = [

@@ -1,4 +1,4 @@
-"""Tables: cells that would break a line or run in a spreadsheet, and the three kinds of numbers."""
+"""Tables: cells that would break a line or run in a spreadsheet, and the four kinds of numbers."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_a_cell_is_one_line(breaks: str) -> None:
 
 
 def test_numbers() -> None:
-    assert [number(0.37014, scale) for scale in get_args(Scale)] == ["37.01", "0.370", "0.3701"]
-    assert [number(-0.00001, scale) for scale in get_args(Scale)] == ["0.00", "0.000", "0.0000"]
-    assert [number(None, scale) for scale in get_args(Scale)] == ["–", "–", "–"]
-    assert [signed(0.37014, scale) for scale in get_args(Scale)] == ["+37.01", "+0.370", "+0.3701"]
+    assert [number(0.37014, scale) for scale in get_args(Scale)] == ["37.01", "37.01", "0.370", "0.3701"]
+    assert [number(-0.00001, scale) for scale in get_args(Scale)] == ["0.00", "0.00", "0.000", "0.0000"]
+    assert [number(None, scale) for scale in get_args(Scale)] == ["–", "–", "–", "–"]
+    assert [signed(0.37014, scale) for scale in get_args(Scale)] == ["+37.01", "+37.01", "+0.370", "+0.3701"]
     score = Score("s", "m", "all", -3.2, -4.0, -3.0, 5, "M", scale="number")
     assert figure(score) == "-3.200 ±0.500"
     assert figure(score, intervals=False) == "-3.200"
