@@ -25,7 +25,7 @@ from troth.models.fake import FakeNli
 from troth.responses import bleu as overlap
 from troth.responses import metrics, references, rerank
 from troth.responses import ser as slot_error
-from troth.responses.explorer import act_rows
+from troth.responses.explorer import act_rows, judged
 from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe, TurnRecipe, TurnScoring
 from troth.responses.rerank import RerankRecipe
 from troth.responses.score import DIFFERENT, nlg
@@ -41,7 +41,7 @@ def literal(premise: str, hypothesis: str) -> Entailment:
 
 def acts(result: Result) -> list[dict[str, Any]]:
     """Every judged act."""
-    return list(act_rows(result.explorer().dialogues, validated=True))
+    return list(act_rows(judged(result.explorer().dialogues), validated=True))
 
 
 @pytest.fixture
@@ -546,6 +546,11 @@ def test_a_saved_run_is_the_same_result(gold: str, tmp_path: Path) -> None:
     assert (kept.task, list(kept.scores), kept.counts) == ("nlg", list(made.scores), made.counts)
     assert kept.rows().equals(made.rows())
     assert acts(kept) == acts(made)
+    again = judged(kept.explorer().dialogues)["system"]  # what a run keeps is enough to compute its metrics anew
+    for metric in metrics.chosen("ser,sgsacc"):
+        fractions = [metric.compute.part(one) for one in again]
+        value = made[metric.name].value
+        assert value is None or sum(num for num, _ in fractions) / sum(den for _, den in fractions) == value
     assert kept.arguments["nli"] == "fake-nli@1"
     assert (kept.arguments["gold"], kept.arguments["responses"], kept.arguments["by"]) == (gold, [path], "kind")
     assert kept.metric("ser").better == "lower"
@@ -586,7 +591,7 @@ def test_a_metric_from_outside(gold: str, tmp_path: Path, monkeypatch: pytest.Mo
     """Length in words: no name in the package knows it."""
     words = Metric(
         "words", "Words", "words per response", scale="number", unit="turn", needs=("schema",),
-        compute=TurnScoring(lambda turn: (float(len((turn.response or "").split())), 1.0), lambda run: run.ser),
+        compute=TurnScoring(lambda one: (float(len((one.answer.text or "").split())), 1.0), lambda run: run.ser),
     )  # fmt: skip
     monkeypatch.setitem(metrics.METRICS.own, "words", words)
     result = nlg(gold, responses(tmp_path, GOLD), metrics="words", by="service", resamples=20)

@@ -267,7 +267,7 @@ def test_a_verdict_with_its_reasons() -> None:
     answers = {("gold", DESC): yes(), (IN_CONTEXT.format("said Grand Budapest"), DESC): yes()}
     (made,) = judged(unit(NAME), "said Grand Budapest", told(answers))
     assert made.entailed
-    assert made.helped
+    assert made.augmented is not None
     assert not made.entailed_plain
     assert made.present
     assert (made.plain, made.augmented) == (no(), yes())
@@ -316,7 +316,7 @@ def test_the_retry_only_adds(acts: list[Act], seed: int) -> None:
     one = unit(*acts)
     for verdict in judged(one, "a response", chance(seed)):
         if verdict.entailed:
-            assert verdict.helped == (verdict.plain is not None and not verdict.plain.entailed)
+            assert (verdict.augmented is not None) == (verdict.plain is not None and not verdict.plain.entailed)
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from troth.core.errors import UserError
 
 if TYPE_CHECKING:
     from troth.core.score import Score
-    from troth.responses.explorer import PlacedAnswer
+    from troth.responses.metrics import JudgedResponse
     from troth.storage.explorer import ActView
     from troth.storage.result import Result
 
@@ -95,12 +95,12 @@ def _check_acts(acts: str, metrics: str | None) -> None:
 
 
 def _write(path: str, result: Result) -> None:
-    from troth.responses.explorer import act_rows
+    from troth.responses.explorer import act_rows, judged
     from troth.storage.files import new_file
 
     validated = any("negatives" in metric.needs for metric in result.metrics)
     with new_file(path) as file:
-        for row in act_rows(result.explorer().dialogues, validated=validated):
+        for row in act_rows(judged(result.explorer().dialogues), validated=validated):
             file.write(msgspec.json.encode(row) + b"\n")
     show.note(f"written: {path}")
 
@@ -155,18 +155,16 @@ def _table_1(scores: Sequence[Score]) -> tables.Table:
 
 def _explained(result: Result, number: int) -> Iterator[str]:
     """The first unfaithful responses of each system, act by act."""
-    from troth.responses.explorer import answers
+    from troth.responses.explorer import judged
 
-    unfaithful = [one for one in answers(result.explorer().dialogues) if one.unfaithful]
-    for system in result.systems:
-        for one in [one for one in unfaithful if one.system == system][:number]:
-            yield from _response(one, several=len(result.systems) > 1)
+    for system, said in judged(result.explorer().dialogues).items():
+        for one in [one for one in said if one.unfaithful][:number]:
+            place = f"{one.dialogue}, turn {one.answer.index}"
+            yield from ("", f"{system}: {place}" if len(result.systems) > 1 else place)
+            yield from _response(one)
 
 
-def _response(one: PlacedAnswer, *, several: bool) -> Iterator[str]:
-    place = f"{one.dialogue}, turn {one.answer.index}"
-    yield ""
-    yield f"{one.system}: {place}" if several else place
+def _response(one: JudgedResponse) -> Iterator[str]:
     yield f"  before    {_line(one.previous)}"
     yield f"  gold      {_line(one.gold)}"
     yield f"  response  {'– none –' if one.answer.text is None else _line(one.answer.text) or '– empty –'}"

@@ -26,7 +26,7 @@ from troth.core.score import Score
 from troth.core.table import harmless
 from troth.core.version import __version__
 from troth.responses import references
-from troth.responses.explorer import answers
+from troth.responses.explorer import judged
 from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
 from troth.storage import explorer, runs
 from troth.storage.files import check_new, new_file
@@ -168,10 +168,10 @@ def _dialogues(path: str) -> Iterable[explorer.DialogueView]:
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
     """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
     rows = []
-    for one in answers(dialogues):
+    for one in judged(dialogues).get(system, ()):
         answer = one.answer
         valid = not any(act.excluded for act in answer.acts)
-        if one.system == system and (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
+        if (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
             rows += [
                 SheetRow(
                     one.dialogue, answer.index, act.service, act.act, act.slot, act.values,

@@ -17,8 +17,9 @@ from troth.core.metric import Metric
 from troth.core.parts import Ints, Parts
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.responses import bleu, references, tamper
-from troth.responses.metrics import JudgedTurn, Recipes, TurnRecipe, coverage
+from troth.responses import bleu, tamper
+from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, coverage
+from troth.responses.sgsacc import PSEUDO
 from troth.stats import estimates
 from troth.stats.estimates import NO_PARTS, Cell, Estimate, Resampling
 
@@ -36,18 +37,18 @@ class JudgedSystem:
     """All judged responses of one system."""
 
     name: str
-    turns: list[JudgedTurn]
+    responses: list[JudgedResponse]
     counts: dict[str, int]
     recipe: TurnRecipe
 
     @property
     def dialogues(self) -> list[str]:
-        return [one.turn.dialogue for one in self.turns]
+        return [one.dialogue for one in self.responses]
 
     def parts(self, metric: Metric) -> Parts:
-        """The metric's part of every turn."""
-        keys = [(*one.turn.key, "+".join(one.services)) for one in self.turns]
-        return Parts.of(map(metric.compute.part, self.turns), keys)
+        """The metric's part of every response."""
+        keys = [(one.dialogue, one.answer.index, "+".join(one.services)) for one in self.responses]
+        return Parts.of(map(metric.compute.part, self.responses), keys)
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ class ResponseScorer:
         return pl.concat([NO_PARTS.frame("", ""), *frames])
 
     def _cells(self, system: JudgedSystem, metrics: Sequence[Metric]) -> Iterator[Cell]:
-        nothing = "no response to score" if not system.turns else "no turn has acts"
-        empty = not any(turn.acts for turn in system.turns)
+        nothing = "no response to score" if not system.responses else "no turn has acts"
+        empty = not any(one.answer.acts for one in system.responses)
 
         def cells(metric: Metric, unit: str, parts: Parts, places: dict[str, Ints]) -> Iterator[Cell]:
             kind = replace(metric.compute.recipe(self.recipes), unit=unit)
@@ -95,8 +96,8 @@ class ResponseScorer:
         wide = {group: places for group, places in by_turn.items() if ":" not in group}
         for metric in coverage(metrics):  # nobody asks which part of a service is covered
             yield from cells(metric, metric.unit, system.parts(metric), wide)
-        acts = [turn.alone(act) for turn in system.turns for act in turn.acts]
-        keys = [(*one.turn.key, f"{place}") for place, one in enumerate(acts)]
+        acts = [one.alone(act) for one in system.responses for act in one.answer.acts]
+        keys = [(one.dialogue, one.answer.index, f"{place}") for place, one in enumerate(acts)]
         by_act = _grouped(acts, self._act_names)
         # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
         chosen = sorted((one for one in metrics if one.compute.by_act), key=lambda one: "nli" not in one.needs)
@@ -107,8 +108,8 @@ class ResponseScorer:
 
     def _corpus_scores(self, system: JudgedSystem, metric: Metric) -> Iterator[Score]:
         """BLEU over the turns that have a gold utterance."""
-        counts = metric.compute.counts(system.turns)
-        spoken = np.array([bool(one.turn.gold.strip()) for one in system.turns], dtype=bool)
+        counts = metric.compute.counts(system.responses)
+        spoken = np.array([bool(one.gold.strip()) for one in system.responses], dtype=bool)
         dialogues = system.dialogues
         for group, places in self._turn_groups(system).items():
             chosen = places[spoken[places]]
@@ -138,10 +139,10 @@ class ResponseScorer:
     # -- groups
 
     def _turn_groups(self, system: JudgedSystem) -> dict[str, Ints]:
-        return {"all": np.arange(len(system.turns)), **_grouped(system.turns, self._turn_names)}
+        return {"all": np.arange(len(system.responses)), **_grouped(system.responses, self._turn_names)}
 
-    def _turn_names(self, turn: JudgedTurn) -> Iterator[str]:
-        services = turn.services
+    def _turn_names(self, one: JudgedResponse) -> Iterator[str]:
+        services = one.services
         if self.seen is not None and services:
             yield "seen" if self.seen.issuperset(services) else "unseen"
         if "service" in self.by:
@@ -149,18 +150,17 @@ class ResponseScorer:
         if "domain" in self.by:
             yield from dict.fromkeys(f"domain:{groups.domain(name)}" for name in services)
 
-    def _act_names(self, turn: JudgedTurn) -> Iterator[str]:
-        act, service = turn.acts[0].due
+    def _act_names(self, one: JudgedResponse) -> Iterator[str]:
+        (act,) = one.answer.acts
         if "act" in self.by:
             yield f"act:{act.act}"
         if "slot" in self.by and act.slot:
-            yield f"slot:{service.name}.{act.slot}"
+            yield f"slot:{act.service}.{act.slot}"
         if "kind" in self.by:
-            yield f"kind:{tamper.kind(act, service)}"
-            slot = references.slot_of(act, service)
+            yield f"kind:{act.kind}"
             # The values of a request are what the user may choose from: nobody need say them.
-            if slot is not None and act.values and act.act != "REQUEST" and slot is not references.COUNT:
-                yield "slots:categorical" if slot.is_categorical else "slots:noncategorical"
+            if act.values and act.act != "REQUEST" and (act.act, act.slot) not in PSEUDO:
+                yield "slots:noncategorical" if act.sought else "slots:categorical"
 
 
 def _grouped(units: Sequence[T], names: Callable[[T], Iterable[str]]) -> dict[str, Ints]:

@@ -1,4 +1,4 @@
-"""Metrics of responses: what each is, its part of one judged turn, and the recipe that its signature names."""
+"""Metrics of responses: what each is, its part of one judged response, and the recipe that its signature names."""
 
 from __future__ import annotations
 
@@ -6,41 +6,44 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import msgspec
+
 from troth.core.metric import Metric
 from troth.core.names import listed
+from troth.core.records import Speaker
 from troth.core.registry import Registry
 from troth.responses import bleu, references
-from troth.responses.ser import Value
-from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
+from troth.responses.sgsacc import Augment
+from troth.storage.explorer import ActView, AnswerView
 
 Fraction = tuple[float, float]
 NONE: Fraction = (0.0, 0.0)  # the metric does not apply
 ALWAYS = {"always": True}
 
 
-class JudgedAct(NamedTuple):
-    """One act of one response: the values that SER looks for, those that it misses, and SGSAcc's verdict."""
+class JudgedResponse(NamedTuple):
+    """One response with its judged acts (`answer`), gold's utterance, and the turn before."""
 
-    due: DueAct
-    values: tuple[Value, ...]
-    missed: tuple[Value, ...]
-    verdict: ActVerdict | None  # None: no model was asked
-
-
-class JudgedTurn(NamedTuple):
-    """One response with its acts."""
-
-    turn: SystemTurn
-    response: str | None  # None: there is none, which is wrong in every metric
-    acts: tuple[JudgedAct, ...]
+    dialogue: str
+    answer: AnswerView  # without a text where there is no response, which is wrong in every metric
+    gold: str
+    previous: str
+    before: Speaker = "USER"  # who said `previous`
 
     @property
     def services(self) -> list[str]:
-        return list(dict.fromkeys(act.due.service.name for act in self.acts))
+        return list(dict.fromkeys(act.service for act in self.answer.acts))
 
-    def alone(self, act: JudgedAct) -> JudgedTurn:
-        """The same turn as if it had this act only."""
-        return self._replace(acts=(act,))
+    @property
+    def unfaithful(self) -> bool:
+        """Whether the response fails one of its acts: by the model, or, where none was asked, by a value left out."""
+        if any(act.present is not None for act in self.answer.acts):
+            return any(act.entailed is False for act in self.answer.acts)
+        return _ser(self)[0] > 0
+
+    def alone(self, act: ActView) -> JudgedResponse:
+        """The same response as if it had this act only."""
+        return self._replace(answer=msgspec.structs.replace(self.answer, acts=(act,)))
 
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -106,7 +109,7 @@ class Recipes(NamedTuple):
 class TurnScoring(NamedTuple):
     """`Metric.compute` of a metric that is a ratio of sums over turns."""
 
-    part: Callable[[JudgedTurn], Fraction]
+    part: Callable[[JudgedResponse], Fraction]
     recipe: Callable[[Recipes], Any]  # a frozen dataclass with the field `unit`
     by_act: bool = True  # whether it can be given for single acts
     reason: str = "no rule fits any act"  # why there is no value where it applies to no turn
@@ -115,28 +118,27 @@ class TurnScoring(NamedTuple):
 class CorpusScoring(NamedTuple):
     """`Metric.compute` of BLEU (`unit="corpus"`): counts of each turn, which are summed before anything is divided."""
 
-    counts: Callable[[Sequence[JudgedTurn]], bleu.Counts]
+    counts: Callable[[Sequence[JudgedResponse]], bleu.Counts]
     recipe: Callable[[Recipes], Any]
 
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
 
-def _ser(turn: JudgedTurn) -> Fraction:
-    return float(turn.response is None or any(act.missed for act in turn.acts)), 1.0
+def _ser(one: JudgedResponse) -> Fraction:
+    return float(one.answer.text is None or any(act.missed for act in one.answer.acts)), 1.0
 
 
-def _ser_applicable(turn: JudgedTurn) -> Fraction:
-    return _ser(turn) if any(act.values for act in turn.acts) else NONE
+def _ser_applicable(one: JudgedResponse) -> Fraction:
+    return _ser(one) if any(act.sought for act in one.answer.acts) else NONE
 
 
-def _faithful(true: Callable[[ActVerdict], bool], *, validated: bool = False) -> Callable[[JudgedTurn], Fraction]:
+def _faithful(true: Callable[[ActView], Any], *, validated: bool = False) -> Callable[[JudgedResponse], Fraction]:
     """Whether a response is true to all acts that a rule fits; `validated`: if the turn passes validation."""
 
-    def part(turn: JudgedTurn) -> Fraction:
-        verdicts = [act.verdict for act in turn.acts if act.verdict is not None]
-        judged = [verdict for verdict in verdicts if verdict.reference is not None]
-        if not judged or (validated and any(verdict.excluded for verdict in verdicts)):
+    def part(one: JudgedResponse) -> Fraction:
+        judged = [act for act in one.answer.acts if act.entailed is not None]
+        if not judged or (validated and any(act.excluded for act in one.answer.acts)):
             return NONE
         return float(all(map(true, judged))), 1.0
 
@@ -156,26 +158,26 @@ SER_APPLICABLE = SER.derive(
 BLEU = Metric(
     "bleu", "BLEU", "corpus BLEU against gold's utterances, by sacreBLEU", unit="corpus", needs=("text", "sacrebleu"),
     compute=CorpusScoring(
-        lambda turns: bleu.counts([one.response or "" for one in turns], [one.turn.gold for one in turns]),
+        lambda said: bleu.counts([one.answer.text or "" for one in said], [one.gold for one in said]),
         lambda run: run.bleu,
     ),
 )  # fmt: skip
 SGSACC = Metric(
     "sgsacc", "SGSAcc", "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
     unit="turn", needs=("schema", "nli"),
-    compute=TurnScoring(_faithful(lambda verdict: verdict.entailed), lambda run: run.sgsacc.unvalidated()),
+    compute=TurnScoring(_faithful(lambda act: act.entailed), lambda run: run.sgsacc.unvalidated()),
 )  # fmt: skip
 SGSACC_PLAIN = SGSACC.derive(
     "sgsacc_plain", title="SGSAcc without context", about="SGSAcc without the retry in context",
     compute=TurnScoring(
-        _faithful(lambda verdict: verdict.entailed_plain), lambda run: run.sgsacc.unvalidated(augment="never")
+        _faithful(lambda act: act.entailed_plain), lambda run: run.sgsacc.unvalidated(augment="never")
     ),
 )  # fmt: skip
 SGSACC_VALIDATED = SGSACC.derive(
     "sgsacc_validated", title="SGSAcc, validated turns", about="SGSAcc over the turns whose gold passes validation",
     needs=("schema", "nli", "text", "negatives"),
     compute=TurnScoring(
-        _faithful(lambda verdict: verdict.entailed, validated=True), lambda run: run.sgsacc,
+        _faithful(lambda act: act.entailed, validated=True), lambda run: run.sgsacc,
         reason="no turn passes validation",
     ),
 )  # fmt: skip
@@ -183,7 +185,7 @@ SGSACC_GATED = SGSACC.derive(
     "sgsacc_gated", title="SGSAcc with the gate",
     about="SGSAcc where, in addition, every value that is said as it is must stand in the response",
     compute=TurnScoring(
-        _faithful(lambda verdict: verdict.entailed and verdict.present),
+        _faithful(lambda act: act.entailed and act.present),
         lambda run: run.sgsacc.unvalidated(gate="present"),
     ),
 )  # fmt: skip
@@ -223,9 +225,9 @@ def coverage(metrics: Sequence[Metric]) -> list[Metric]:
     ]  # fmt: skip
 
 
-def _turns(scoring: TurnScoring) -> Callable[[JudgedTurn], Fraction]:
-    return lambda turn: (scoring.part(turn)[1], 1.0)
+def _turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
+    return lambda one: (scoring.part(one)[1], 1.0)
 
 
-def _acts(scoring: TurnScoring) -> Callable[[JudgedTurn], Fraction]:
-    return lambda turn: (sum(scoring.part(turn.alone(act))[1] for act in turn.acts), float(len(turn.acts)))
+def _acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
+    return lambda one: (sum(scoring.part(one.alone(act))[1] for act in one.answer.acts), float(len(one.answer.acts)))

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict, Unpack, get_args
 
+import msgspec
+
 from troth import models
 from troth.core import groups
 from troth.core.errors import UserError
@@ -20,9 +22,10 @@ from troth.readers.responses import Key
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
-from troth.responses.metrics import BleuRecipe, JudgedAct, JudgedTurn, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
-from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
+from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
+from troth.responses.sgsacc import ActReference, ActVerdict, Augment, DueAct, SystemTurn
 from troth.stats.estimates import Resampling
+from troth.storage.explorer import ActView, AnswerView
 from troth.storage.result import Result, check_out
 
 Missing = Literal["part", "zero", "skip"]
@@ -95,7 +98,8 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     seen = None if settings.train_schema is None else frozenset(corpus.schema_of(settings.train_schema, source) or ())
     how = Resampling(settings.resamples, settings.seed)
     scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, seen, how)
-    rows = explorer.act_rows(explorer.archive(systems).dialogues, validated=run.validate)
+    judged = {system.name: system.responses for system in systems}
+    rows = explorer.act_rows(judged, validated=run.validate)
     result = Result(
         "nlg",
         [score for system in systems for score in scorer.scores(system)],
@@ -105,7 +109,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
         details=[row for row in rows if row["reference"] is not None and not row["entailed"]],
         arguments=recorded(settings, gold=source, responses=responses),
         make_rows=lambda: scorer.rows(systems),
-        make_explorer=lambda: explorer.archive(systems),
+        make_explorer=lambda: explorer.archive(judged),
     )
     if settings.out is not None:
         result.save(settings.out)
@@ -203,37 +207,49 @@ class _Run:
             verdicts = sgsacc.verdicts(turns, mine, texts, self.model, augment=self.settings.augment)
         judged = []
         for turn, text, said in zip(turns, texts, verdicts, strict=True):
-            values = [ser.values(due.act, due.service.name, slots) for due in turn.acts]
-            missed = [tuple(ser.missed(some, text or "")) for some in values]
-            acts = tuple(map(JudgedAct, turn.acts, values, missed, said))
-            judged.append(JudgedTurn(turn, text, acts))
+            acts = tuple(_act(due, text, one, slots) for due, one in zip(turn.acts, said, strict=True))
+            answer = AnswerView(turn.turn, text, acts)
+            judged.append(JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before))
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
-        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(found), self.model), recipe)
+        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(found)), recipe)
 
 
-def _counts(turns: Sequence[JudgedTurn], lacking: int, model: Nli | None) -> dict[str, int]:
+def _act(due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
+    """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
+    act, service = due
+    values = ser.values(act, service.name, slots)
+    sought, missed = (tuple(value.text for value in some) for some in (values, ser.missed(values, text or "")))
+    view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=tamper.kind(act, service))
+    if verdict is None:
+        return view
+    told = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
+    return msgspec.structs.replace(view, **told)
+
+
+def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:
     """What the user should know of; `run.json` keeps it."""
+    texts = [one.answer.text for one in said]
     counts = {
-        "dialogues": len({one.turn.dialogue for one in turns}),
-        "turns": len(turns),
+        "dialogues": len({one.dialogue for one in said}),
+        "turns": len(said),
         "turns_without_a_response": lacking,
-        "of_them_scored_as_wrong": sum(one.response is None for one in turns),
-        "empty_responses": sum(one.response is not None and not one.response.strip() for one in turns),
-        "turns_without_acts": sum(not one.acts for one in turns),
+        "of_them_scored_as_wrong": sum(text is None for text in texts),
+        "empty_responses": sum(text is not None and not text.strip() for text in texts),
+        "turns_without_acts": sum(not one.answer.acts for one in said),
     }
-    if model is None:
+    judged = [[act for act in one.answer.acts if act.present is not None] for one in said]
+    flat = [act for mine in judged for act in mine]
+    if not flat:
         return counts
-    verdicts = [[act.verdict for act in one.acts if act.verdict is not None] for one in turns]
-    flat = [verdict for mine in verdicts for verdict in mine]
     counts["acts"] = len(flat)
-    counts["acts_true_only_in_context"] = sum(verdict.helped for verdict in flat)
+    counts["acts_true_only_in_context"] = sum(act.helped for act in flat)
     counts["responses_faithful_only_in_context"] = sum(
-        all(one.entailed for one in mine) and any(one.helped for one in mine) for mine in verdicts
+        all(act.entailed for act in mine) and any(act.helped for act in mine) for mine in judged
     )
-    first = [next((r for r in sgsacc.REASONS if any(one.excluded == r for one in mine)), None) for mine in verdicts]
-    for what, excluded in (("turns", Counter(first)), ("acts", Counter(one.excluded for one in flat))):
+    first = [next((r for r in sgsacc.REASONS if any(act.excluded == r for act in mine)), None) for mine in judged]
+    for what, excluded in (("turns", Counter(first)), ("acts", Counter(act.excluded for act in flat))):
         for reason in (reason for reason in sgsacc.REASONS if excluded[reason]):
             counts[f"{what}_excluded:_{reason.replace(' ', '_')}"] = excluded[reason]
     return counts

@@ -264,11 +264,6 @@ class ActVerdict(NamedTuple):
     present: bool  # every value that is said as it is stands in the response
     excluded: str | None  # why validation leaves the act out
 
-    @property
-    def helped(self) -> bool:
-        """Whether the act is entailed in context only."""
-        return self.entailed and self.augmented is not None
-
 
 def verdicts(
     turns: Sequence[SystemTurn],

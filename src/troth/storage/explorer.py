@@ -88,6 +88,11 @@ class ActView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     entailed_plain: bool | None = None  # the verdict without the retry in context
     present: bool | None = None  # whether its values stand in the response; None: no model was asked
 
+    @property
+    def helped(self) -> bool:
+        """Whether the act is entailed in context only."""
+        return bool(self.entailed) and self.augmented is not None
+
 
 class AnswerView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A response to one system turn's acts; no text if there was none."""
