@@ -63,7 +63,7 @@ def test_an_object_can_stand_for_a_model() -> None:
     [("fake", FakeLm), ("embedded", HfLm), ("embedded+int8", HfLm), ("http://h:1/v1#m", EndpointLm),
      ("https://h/v1#m+int8", EndpointLm), ("FOLDER", HfLm), ("FOLDER+int8", HfLm)],
 )  # fmt: skip
-def test_language_models(name: str, kind: type, lm_at: Path) -> None:
+def test_language_models(name: str, kind: type[Any], lm_at: Path) -> None:
     opened = models.lm(name.replace("FOLDER", str(lm_at)), cache=None)
     inner: Any = getattr(opened, "inner", opened)
     assert isinstance(inner, kind)

@@ -71,7 +71,7 @@ def test_fetched(model: Model, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
     assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
     assert (folder / "weights.bin").stat().st_mode & 0o777 == 0o644
-    assert catalog.verified("tiny") is None
+    assert catalog.fault(model) is None
     before = folder.stat().st_mtime_ns
     assert catalog.fetch(model) == folder
     assert folder.stat().st_mtime_ns == before, "once is enough"
@@ -102,7 +102,7 @@ def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, mon
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
     monkeypatch.setenv("TROTH_CACHE", "cache")  # and a folder that is named from the current one is the user's
     assert catalog.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.sha256[:8]}"
-    assert catalog.verified("tiny") is None
+    assert catalog.fault(model) is None
     assert not (tmp_path / "ran").exists()
 
 
@@ -171,7 +171,7 @@ def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=120) for process in running]
     assert said == [(f"{model.folder}\n", "")] * 2
-    assert catalog.verified("tiny") is None
+    assert catalog.fault(model) is None
     assert [path.name for path in places.models().iterdir() if not path.name.endswith(".lock")] == [model.folder.name]
 
 
@@ -181,11 +181,11 @@ def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
 def test_a_changed_file_is_found(model: Model) -> None:
     folder = catalog.fetch(model)
     (folder / "weights.bin").write_bytes(b"\x02" * 50_000)
-    assert catalog.verified("tiny") == f"{folder / 'weights.bin'}: is not the file that was released: its SHA-256 differs"
+    assert catalog.fault(model) == f"{folder / 'weights.bin'}: is not the file that was released: its SHA-256 differs"
     (folder / "weights.bin").unlink()
-    assert "cannot be read" in (catalog.verified("tiny") or "")
+    assert "cannot be read" in (catalog.fault(model) or "")
     (folder / MANIFEST).write_bytes(b"torn")
-    assert "does not say" in (catalog.verified("tiny") or "")
+    assert "does not say" in (catalog.fault(model) or "")
 
 
 def test_no_such_model() -> None:

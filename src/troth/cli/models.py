@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -39,11 +38,15 @@ def list_(json: bool = False) -> None:
     from troth.models import catalog
 
     found = catalog.listed()
+    if json:
+        fields = ("name", "about", "licence", "bytes", "here")
+        show.json([{name: getattr(one, name) for name in fields} | {"where": str(one.folder)} for one in found])
+        return
     rows = [
-        (one.name, one.about, one.licence, one.where if one.here else "not fetched", megabytes(one.bytes))
+        (one.name, one.about, one.licence, str(one.folder) if one.here else "not fetched", megabytes(one.bytes))
         for one in found
     ]
-    _show(json, found, Table(("model", "", "licence", "where", "size"), tuple(rows), labels=4))
+    show.table(Table(("model", "", "licence", "where", "size"), tuple(rows), labels=4))
 
 
 @models.command()
@@ -54,7 +57,7 @@ def fetch(names: tuple[str, ...], json: bool) -> None:
     from troth.models import catalog
 
     errors, report = [], []
-    for model in [catalog.find(name) for name in names if name != catalog.NLI] if names else catalog.MODELS:
+    for model in [catalog.find(name) for name in names] or catalog.MODELS:
         try:
             where = str(catalog.fetch(model))
             report.append({"model": model.name, "where": where, "fault": None})
@@ -77,19 +80,16 @@ def verify(names: tuple[str, ...], json: bool) -> None:
     """Compare the files of models with their SHA-256: those named, or all that are here."""
     from troth.models import catalog
 
-    known = {one.name: one for one in catalog.listed()}
-    for name in names:
-        if name not in known or not known[name].here:
-            catalog.ready(catalog.find(name))
-    faults = {name: catalog.verified(name) for name in names or [name for name, one in known.items() if one.here]}
-    _show(
-        json,
-        [{"model": name, "fault": fault} for name, fault in faults.items()],
-        "\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()),
-    )
+    chosen = [catalog.find(name) for name in names] or [one for one in catalog.listed() if one.here]
+    folders = {one.name: catalog.ready(one) for one in chosen}
+    faults = {one.name: catalog.fault(one) for one in chosen}
+    if json:
+        show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
+    else:
+        show.text("\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()))
     wrong = [name for name, fault in faults.items() if fault]
     if wrong:
-        where = ", ".join(known[name].where for name in wrong)
+        where = ", ".join(str(folders[name]) for name in wrong)
         raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {where} and fetch again")
 
 
@@ -129,11 +129,10 @@ def trim(context: click.Context, to: str, json: bool) -> None:
 
     dropped = context.obj.trim(size(to))
     left = context.obj.summary()
-    _show(
-        json,
-        {"file": left.file, "dropped": dropped, "answers": left.answers, "bytes": left.bytes},
-        f"{left.file}: {dropped} answers dropped, {left.answers} left, {megabytes(left.bytes)}",
-    )
+    if json:
+        show.json({"file": left.file, "dropped": dropped, "answers": left.answers, "bytes": left.bytes})
+    else:
+        show.text(f"{left.file}: {dropped} answers dropped, {left.answers} left, {megabytes(left.bytes)}")
 
 
 @cache.command()
@@ -142,16 +141,10 @@ def trim(context: click.Context, to: str, json: bool) -> None:
 def clear(context: click.Context, json: bool) -> None:
     """Drop all answers. They are computed again when they are needed."""
     file, dropped = context.obj.path, context.obj.clear()
-    _show(json, {"file": file, "dropped": dropped}, f"{file}: {dropped} answers dropped")
-
-
-def _show(json: bool, value: Any, text: str | Table) -> None:
     if json:
-        show.json(value)
-    elif isinstance(text, Table):
-        show.table(text)
+        show.json({"file": file, "dropped": dropped})
     else:
-        show.text(text)
+        show.text(f"{file}: {dropped} answers dropped")
 
 
 def megabytes(count: int) -> str:

