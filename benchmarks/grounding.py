@@ -17,7 +17,8 @@ from troth import stats
 from troth.core.records import Grounded
 from troth.grounding.generator import Responder
 from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
-from troth.grounding.pmi_decode import Prompt, Setting, decode
+from troth.grounding.pmi_decode import Prompt, decode
+from troth.grounding.settings import Setting
 from troth.models.hf import HfLm
 from troth.models.hub import embedded
 from troth.readers import grounded as readers
@@ -90,7 +91,7 @@ def area(items: Sequence[Grounded], values: Sequence[float]) -> float:
 
 def scoring(name: str, file: str, wanted: float, lm: HfLm, eighth: HfLm) -> None:
     items = list(readers.read(str(SHARED / "data/begin" / file)))
-    tokenizer, model, _ = lm._model()
+    tokenizer, model = lm._model.tokenizer, lm._model.model
     order = sorted(range(len(items)), key=lambda n: len(items[n].document))[::EVERY]
     some = [items[n] for n in order]
     mine = ours(items, lm)
@@ -120,7 +121,7 @@ def scoring(name: str, file: str, wanted: float, lm: HfLm, eighth: HfLm) -> None
 def decoding(responder: Responder) -> None:
     """Plain greedy decoding and PMI-Decode of the same model: as many tokens, none of which ends a response."""
     items = list(readers.read(str(SHARED / "data/begin/wow/begin_dev_wow.tsv")))
-    _, model, _ = responder._model()
+    _, model, _ = responder.loaded
     model.generation_config.eos_token_id = None
     rows = []
     for batch, wanted in BATCHES:

@@ -7,7 +7,7 @@ import pytest
 from troth.core.errors import UserError
 from troth.grounding import sweep
 from troth.grounding.metrics import METRICS
-from troth.grounding.sweep import Bounds, SettingMeans
+from troth.grounding.sweep import PlainBounds, SettingMeans
 
 
 def test_the_grid_is_by_p() -> None:
@@ -38,18 +38,18 @@ def test_no_grid(alphas: list[float], ps: list[float]) -> None:
 @pytest.mark.parametrize(
     ("plain", "expected"),
     [
-        ([3.0, None, 1.0, 2.0], Bounds(1.0, 3.0)),
+        ([3.0, None, 1.0, 2.0], PlainBounds(1.0, 3.0)),
         ([2.0, 2.0], None),
         ([None], None),
         ([], None),
     ],
 )
-def test_bounds_are_those_of_plain_decoding(plain: list[float | None], expected: Bounds | None) -> None:
+def test_bounds_are_those_of_plain_decoding(plain: list[float | None], expected: PlainBounds | None) -> None:
     assert sweep.bounds(plain) == expected
 
 
 def test_nothing_is_clipped() -> None:
-    assert sweep.normalised([1.0, 2.0, 5.0, -1.0, None], Bounds(1.0, 3.0)) == [0.0, 0.5, 2.0, -1.0, None]
+    assert sweep.normalised([1.0, 2.0, 5.0, -1.0, None], PlainBounds(1.0, 3.0)) == [0.0, 0.5, 2.0, -1.0, None]
 
 
 def test_without_bounds_nothing_is_normal() -> None:

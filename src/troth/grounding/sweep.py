@@ -53,7 +53,7 @@ class SettingMeans(msgspec.Struct, frozen=True):
     counts: dict[str, int]
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class PlainBounds(msgspec.Struct, frozen=True):
     """The values that are 0 and 1 after normalisation."""
 
     low: float
@@ -68,7 +68,7 @@ class Sweep:
     metrics: list[str]  # faithfulness, relevance, grammar
     responses: int  # per setting
     by: str | None  # the metric of faithfulness that is normalised, and that the setting is picked by
-    bounds: Bounds | None  # of plain decoding; None: it has no two values
+    bounds: PlainBounds | None  # of plain decoding; None: it has no two values
     picked: SettingMeans | None
     notes: list[str]
     signature: str
@@ -161,13 +161,13 @@ def judge(metrics: Sequence[Metric]) -> str | None:
     return None if chosen is None else chosen.name
 
 
-def bounds(plain: Numbers) -> Bounds | None:
+def bounds(plain: Numbers) -> PlainBounds | None:
     """The lowest and the highest value of plain decoding; None where it has no two."""
     known = [value for value in plain if value is not None]
-    return Bounds(min(known), max(known)) if len(set(known)) > 1 else None
+    return PlainBounds(min(known), max(known)) if len(set(known)) > 1 else None
 
 
-def normalised(values: Numbers, by: Bounds | None) -> list[float | None]:
+def normalised(values: Numbers, by: PlainBounds | None) -> list[float | None]:
     """Values with 0 at the lower bound and 1 at the upper one; without bounds there are none."""
     return [None if value is None or by is None else (value - by.low) / (by.high - by.low) for value in values]
 
