@@ -19,3 +19,12 @@ def test_example(tmp_path: Path, name: str) -> None:
     path.write_text(EXAMPLES[name], encoding="utf-8")
     assert readers.detect(str(path)) == name
     assert len(list(readers.read(str(path)))) == 1
+
+
+def test_table() -> None:
+    """The table says of each format what its reader declares."""
+    rows = re.findall(r"^\| `(\S+)` \|.*\| (?:`(\w+)`)? ?\| ?(yes)? ?\|$", PAGE.partition("\n## ")[0], re.MULTILINE)
+    declared = {name: readers.FORMATS.load(name).FORMAT for name in readers.FORMATS.own}
+    assert {name: (profile or None, bool(written)) for name, profile, written in rows} == {
+        name: (format.profile, format.writes) for name, format in declared.items()
+    }
