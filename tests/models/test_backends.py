@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -12,7 +13,7 @@ import pytest
 
 from troth import models
 from troth.core.errors import UserError
-from troth.models import Backend
+from troth.models import Backend, backends
 from troth.models.cached import CachedNli
 from troth.models.embedded import EmbeddedNli
 from troth.models.endpoint import EndpointLm
@@ -54,8 +55,9 @@ def test_a_backend_of_another_package(tmp_path: Path) -> None:
         source("mine:x")
 
 
-def test_an_object_can_stand_for_a_model() -> None:
-    assert models.nli("fake", cache=None).probabilities([("a b", "b")])[0].entailed
+def test_the_examples_of_the_docstrings() -> None:
+    assert doctest.testmod(backends).attempted == 2
+    assert doctest.testmod(backends).failed == 0
 
 
 @pytest.mark.parametrize(

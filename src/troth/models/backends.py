@@ -69,7 +69,8 @@ def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
 
     `cache` is a file of earlier answers, by default the one in the cache folder; None keeps no file.
 
-        troth.models.nli("fake").probabilities([("A table for two.", "a table")])
+    >>> nli("fake").probabilities([("A table for two.", "a table")])[0].entailed
+    True
     """
     backend = of(text := path_of(name))
     model: Nli = backend.open("nli", text)
@@ -81,7 +82,8 @@ def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
 
     With `+int8` after the name of a Llama, log-probabilities are computed in eight bits: faster, and a little off.
 
-        troth.models.lm("fake").generate(["The capital of France is"], max_tokens=8)
+    >>> lm("fake").logprobs([("The capital of France is", " Paris.")])[0].tokens
+    (' Paris.',)
     """
     stem, plus, modifier = (text := path_of(name)).rpartition("+")
     modified = bool(plus) and modifier in of(stem).modifiers
