@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from troth.core.score import Score
@@ -162,7 +163,10 @@ def _curve(found: Sequence[ScoredSystem]) -> Chart:
     rows: list[list[Cell]] = []
     rules = []
     for one in found:
-        rates = {0.0: "jga"} | {float(metric.variant): metric.name for metric in one.derived("fga")}
+        rates = {0.0: "jga"}
+        for metric in one.derived("fga"):
+            with suppress(ValueError):  # a damaged run, or a λ of another kind
+                rates[float(metric.variant)] = metric.name
         known = {rate: score for rate, name in rates.items() if (score := one.known(name))}
         top = max(known, default=0.0) * 1.25
         grid = [rate for rate in (top * i / 40 for i in range(41)) if rate not in known] if top else []
