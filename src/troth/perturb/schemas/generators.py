@@ -4,8 +4,8 @@ A generator is a frozen `Generator` struct: its fields are its options, its firs
 
     vary(source) -> list[Variant]
 
-gives the variants, the closest to the original first. Other packages add generators through the entry point group
-`troth.schema_generators`.
+gives the variants, the closest to the original first; `variant` makes one from a schema. Other packages add generators
+through the entry point group `troth.schema_generators`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.records import Schema
 from troth.core.registry import Registry
 from troth.perturb.corpus import encoded
 from troth.perturb.options import flag
@@ -134,6 +135,19 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
             return _composed(source, wordings, count, self.stop, seed=self.seed)
 
 
+def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
+    """The variant of this name that words dialogues, a schema or tools as `schema` does.
+
+    `schema` has the elements of the source's schema in the same places, under other names and descriptions.
+    """
+    if source.kind == "tools":
+        written = tools.ToolDefinitions(source.document, source.schema).written(schema)
+        files = {"tools.json": encoded(written), "names.json": encoded(tools.names(source.schema, schema))}
+    else:
+        files = {sources.SCHEMA: encoded(worded(source.document, schema))}
+    return Variant(name, files, Renaming.between(source.schema, schema))
+
+
 def _composed(
     source: SchemaSource, wordings: Paraphrases, count: int, stop: str, *, seed: int = 0, strict: bool = False
 ) -> list[Variant]:
@@ -141,12 +155,4 @@ def _composed(
     schemas = compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
     if source.kind == "tools":
         schemas = [tools.distinct(schema, strict=strict) for schema in schemas]
-    variants = []
-    for number, schema in enumerate(schemas, 1):
-        if source.kind == "tools":
-            written = tools.ToolDefinitions(source.document, source.schema).written(schema)
-            files = {"tools.json": encoded(written), "names.json": encoded(tools.names(source.schema, schema))}
-        else:
-            files = {sources.SCHEMA: encoded(worded(source.document, schema))}
-        variants.append(Variant(f"v{number}", files, Renaming.between(source.schema, schema)))
-    return variants
+    return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]
