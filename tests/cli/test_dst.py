@@ -155,7 +155,7 @@ def test_no_value_has_a_reason(fine: Troth, corpus: Corpus) -> None:
         assert list(score) == [*KEYS, "reason"]
         assert (score["low"], score["high"], score["n"]) == (None, None, 0)
         assert score["reason"].endswith("; give the schema")
-    assert "not scored: sa: the number of slots is not known; give --schema\n" in result.err
+    assert "not scored: sa: the number of slots is not known; give the schema\n" in result.err
     assert "sa " not in fine("dst", str(corpus.gold), str(corpus.pred)).out
 
 
@@ -347,15 +347,17 @@ def test_run_says_what_was_run(fine: Troth, tmp_path: Path) -> None:
         assert part in text
 
 
-def test_overwrite_a_run(fine: Troth, tmp_path: Path) -> None:
+def test_overwrite_a_run(troth: Troth, fine: Troth, tmp_path: Path) -> None:
     out = tmp_path / "run"
     fine("dst", GOLD, HASTY, "--out", str(out))
-    second = fine("dst", GOLD, STURDY, "--out", str(out), "--json")
+    refused = troth("dst", GOLD, STURDY, "--out", str(out))
+    assert (refused.code, refused.err) == (2, f"troth: {out}: holds a run already (--force replaces it)\n")
+    second = fine("dst", GOLD, STURDY, "--out", str(out), "--force", "--json")
     assert fine("table", str(out), "--to", "json").out == second.out
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     link = tmp_path / "latest"
     link.symlink_to("run")
-    third = fine("dst", GOLD, HASTY, "--out", str(link), "--json")
+    third = fine("dst", GOLD, HASTY, "--out", str(link), "--force", "--json")
     assert link.is_symlink()
     assert fine("table", str(out), "--to", "json").out == third.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "run"]

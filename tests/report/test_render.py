@@ -123,7 +123,7 @@ def test_report(troth: Troth, run: str, tmp_path: Path) -> None:  # noqa: F811
 def test_a_page_may_lie_in_its_run(troth: Troth, tmp_path: Path) -> None:  # noqa: F811
     run = tracked(tmp_path / "run")
     page(Path(run) / "report.html", run)
-    tracked(tmp_path / "run")  # and does not keep the run from being made again
+    tracked(tmp_path / "run", "--force")  # and does not keep the run from being made again
     assert sorted(os.listdir(run)) == ["dialogues.jsonl.gz", "rows.parquet", "run.json"]
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gzip
 import math
-import subprocess
-import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from tests.report.make import GOLD, HASTY, STURDY, answered, perturbed, tracked, varied
+from tests.report.make import GOLD, HASTY, answered, perturbed, tracked, varied
 from troth import readers
 from troth.core.errors import UserError
 from troth.storage import explorer
 from troth.storage import runs as store
-from troth.tracking.dialogues import Keeper, _Faults
+from troth.tracking.dialogues import DialogueGatherer, _Faults
 from troth.tracking.profiles import PROFILES
 from troth.tracking.score import dst
 from troth.tracking.states import Comparer
@@ -77,9 +74,8 @@ def test_figure_1_of_the_paper(tmp_path: Path) -> None:
 @pytest.mark.parametrize("profile", [name for name in PROFILES if name != "trippy"])
 def test_kept_verdicts_are_the_scores(profile: str) -> None:
     """JGA, turn match and the wrong slots' count, from the file alone."""
-    result = dst(GOLD, HASTY, profile=profile, resamples=1, keep=True)
-    _, *lines = result.dialogues()
-    dialogues = [msgspec.json.decode(line, type=explorer.DialogueView) for line in lines]
+    result = dst(GOLD, HASTY, profile=profile, resamples=1)
+    dialogues = list(result.explorer().dialogues)
     turns = [turn for one in dialogues for turn in one.tracks[0].tracked]
     units = [(turn, unit) for turn in turns for unit in turn.units]
     assert len(units) == result["jga"].n
@@ -91,7 +87,7 @@ def test_kept_verdicts_are_the_scores(profile: str) -> None:
 
 def test_merged_shares_are_the_whole() -> None:
     pairs = list(zip(readers.gold(GOLD), readers.predictions(HASTY), strict=True))
-    whole, first, second = (Keeper(PROFILES["trade"], None) for _ in range(3))
+    whole, first, second = (DialogueGatherer(PROFILES["trade"], None) for _ in range(3))
     for place, (gold, pred) in enumerate(pairs):
         whole.add(gold, pred)
         (first if place < 9 else second).add(gold, pred)
@@ -154,15 +150,3 @@ def test_a_broken_file_is_told(tmp_path: Path, content: bytes, told: str) -> Non
     (tmp_path / explorer.NAME).write_bytes(content)
     with pytest.raises(UserError, match=told):
         explorer.read(tmp_path / explorer.NAME)
-
-
-def test_without_out_nothing_of_it_is_loaded() -> None:
-    code = (
-        "import sys\nfrom troth.cli import main\n"
-        f"sys.argv = ['troth', 'dst', {GOLD!r}, {STURDY!r}, '--json']\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print([m for m in sys.modules if m in ('troth.storage.explorer', 'troth.tracking.dialogues', 'gzip')])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "troth.storage.explorer" not in done.stdout.splitlines()[-1]
-    assert "troth.tracking.dialogues" not in done.stdout.splitlines()[-1]

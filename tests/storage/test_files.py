@@ -98,4 +98,4 @@ def test_a_name_as_long_as_may_be(tmp_path: Path) -> None:
     with files.new_file(str(tmp_path / ("n" * 255))) as file:
         file.write(b"x")
     with pytest.raises(UserError, match="cannot be written: File name too long"):
-        files.refuse(str(tmp_path / ("n" * 256)))
+        files.check_new(str(tmp_path / ("n" * 256)))

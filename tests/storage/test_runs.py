@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,12 @@ import pytest
 
 from troth import demo
 from troth.core.errors import UserError
+from troth.core.metric import Metric
 from troth.core.score import Score
+from troth.storage import files
 from troth.storage import runs as store
+from troth.storage.result import Result
+from troth.storage.result import open as open_run
 from troth.tracking.score import dst
 
 SCORE = Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, "JGA|n:2")
@@ -19,9 +24,9 @@ ROWS = pl.DataFrame({"system": ["s"], "metric": ["jga"], "dialogue": ["d"], "num
 
 
 def save(out: Path, score: Score = SCORE) -> None:
-    store.save(
-        str(out), command="dst", arguments={"gold": "g"}, scores=[score], rows=ROWS, counts={"s": {"dialogues": 1}}
-    )
+    jga = Metric("jga", "Joint goal accuracy", compute=len)
+    counts = {"s": {"dialogues": 1}}
+    Result("dst", [score], [jga], counts, ["a note"], arguments={"gold": "g"}, make_rows=lambda: ROWS).save(out)
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
@@ -31,6 +36,62 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert run.versions["troth"]
     assert store.rows(str(tmp_path / "new" / "run")).equals(ROWS)
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["run"]
+
+
+def test_a_run_opens_as_the_result_that_was_saved(tmp_path: Path) -> None:
+    """Metrics without their functions, which no file can hold."""
+    result = dst(demo.path("gold"), demo.path("hasty"), demo.path("sturdy"), by="service", resamples=5)
+    result.save(tmp_path / "run")
+    opened = open_run(tmp_path / "run")
+    assert opened.scores == result.scores
+    assert opened.metrics == [metric.stored for metric in result.metrics]
+    assert (opened.task, opened.counts, opened.notes) == (result.task, result.counts, result.notes)
+    assert opened.rows().equals(result.rows())
+    assert list(opened.explorer().dialogues) == list(result.explorer().dialogues)
+    assert opened["jga"] == result["jga"]
+    assert opened.metric("jga").title == "Joint goal accuracy"
+    assert repr(opened) == repr(result)
+
+
+def test_a_result_reads_well() -> None:
+    result = dst(demo.path("gold"), demo.path("hasty"), by="service,slot", resamples=5)
+    assert repr(result).startswith("troth dst: ")
+    assert len(repr(result).splitlines()) <= 42
+    assert len(repr(result)) < 6000
+    assert result._repr_html_().count("<table>") == len(result.tables())
+    hostile = dst(demo.path("gold"), f"<i>x={demo.path('hasty')}", resamples=5)._repr_html_()
+    assert ("<i>x" in hostile, "&lt;i&gt;x" in hostile) == (False, True)
+
+
+def test_a_run_of_the_first_release_still_opens(tmp_path: Path) -> None:
+    """It does not say what its metrics are: direction and scale follow from the names that 0.1 had."""
+    scores = [
+        {
+            "system": "s",
+            "metric": name,
+            "group": "all",
+            "value": 0.5,
+            "low": 0.4,
+            "high": 0.6,
+            "n": 2,
+            "signature": name,
+        }
+        for name in ("jga", "ser", "ss_jga")
+    ]
+    old = {
+        "command": "dst",
+        "arguments": {},
+        "versions": {"troth": "0.1.0"},
+        "counts": {},
+        "scores": scores,
+        "layout": 1,
+    }
+    (tmp_path / "run.json").write_text(json.dumps(old))
+    ROWS.write_parquet(tmp_path / "rows.parquet")
+    result = open_run(tmp_path)
+    assert [score.better for score in result.scores] == ["higher", "lower", "lower"]
+    assert result.rows().equals(ROWS)
+    assert "jga" in repr(result)
 
 
 def test_a_run_is_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -47,7 +108,7 @@ def test_a_crash_leaves_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def crash(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pl.DataFrame if broken == "write_parquet" else store, broken, crash)
+    monkeypatch.setattr(pl.DataFrame if broken == "write_parquet" else files, broken, crash)
     with pytest.raises(KeyboardInterrupt):
         save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, "JGA|n:2"))
     assert store.load(str(tmp_path / "run")).scores == [SCORE]

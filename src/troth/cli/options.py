@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from troth.core.errors import UserError
+from troth.storage.runs import is_run
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,6 +48,20 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         return members
 
 
+class Folder(click.ParamType):  # type: ignore[type-arg]
+    """A folder, completed by the shell; whether it can be written is for the writer to say."""
+
+    name = "folder"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="dir")]
+
+
 def about(registry: Any, name: str) -> str:
     """What a member of a registry says of itself: its `about` or `summary`, else the first line of its docstring."""
     member = registry.load(name) if hasattr(registry, "load") else registry[name]
@@ -66,7 +83,7 @@ def number(flag: str, default: int, help: str, *, least: int = 0) -> Callable[[F
 
 
 FILE = click.Path(allow_dash=True)  # completed by the shell; whether it exists is for the reader to say
-FOLDER = click.Path(file_okay=False)
+FOLDER = Folder()
 PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
 FORMATS = Names("troth.readers:FORMATS")
 TRACKING_METRICS = Names("troth.tracking.metrics:METRICS")
@@ -85,7 +102,6 @@ GOLD_OPTION = option("--gold", "GOLD", "Gold to score prediction files against."
 JSON = click.option("--json", is_flag=True, help="Print JSON instead of tables.")
 SEED = number("--seed", 0, "Random seed of the bootstrap.")
 WORKERS = number("--workers", 0, "Worker processes (0 = one per core). Results do not depend on it.")
-OUT = option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
 NLI = option(
     "--nli", "NAME", "Entailment model; `troth ls backends` lists the kinds.", type=BACKENDS, default="embedded"
 )
@@ -93,6 +109,20 @@ LM = option("--lm", "NAME", "Language model; `troth ls backends` lists the kinds
 CACHE_FILE = click.option(
     "--cache", metavar="FILE", type=FILE, default="", help="File of the models' answers. Default: see `troth cache`."
 )
+
+
+def OUT(command: F) -> F:  # noqa: N802
+    """`--out RUN` and `--force`, as one argument `out`: a folder in which no run is lost without being asked for."""
+
+    @option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
+    @click.option("--force", is_flag=True, help="Replace a run that is in the folder already.")
+    @functools.wraps(command)
+    def called(*args: Any, out: str | None, force: bool, **kwargs: Any) -> Any:
+        if out is not None and not force and is_run(out):
+            raise UserError("holds a run already", file=out, hint="--force replaces it")
+        return command(*args, out=out, **kwargs)
+
+    return called  # type: ignore[return-value]
 
 
 def CACHE(command: F) -> F:  # noqa: N802

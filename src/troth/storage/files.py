@@ -6,10 +6,8 @@ is ours and nothing else. A crash at any moment leaves the old content or the ne
 
 from __future__ import annotations
 
-import ctypes
 import io
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,6 +110,8 @@ def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
 
 def exchange(fresh: Path, target: Path) -> None:
     """Swaps two folders in one step where the system can (Linux), else by two renames with the old one kept aside."""
+    import ctypes  # on use: it takes long to import
+
     here, exchange_flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
         libc = ctypes.CDLL(None)
@@ -128,7 +128,7 @@ def exchange(fresh: Path, target: Path) -> None:
 @contextmanager
 def _part_file(place: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
     """Only errors of this very file are reported as such: other errors of the block stay what they are."""
-    part = place.parent / f".troth-{secrets.token_hex(8)}.part"  # unique, and never too long a name
+    part = place.parent / f".troth-{os.urandom(8).hex()}.part"  # unique, and never too long a name
     with writing(out):
         raw = _Raw(part, "xb")
     raw.out = out
@@ -141,7 +141,7 @@ def _part_file(place: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
 
 @contextmanager
 def _part_folder(place: Path, out: str) -> Iterator[Path]:
-    part = place.parent / f".troth-{secrets.token_hex(8)}.part"
+    part = place.parent / f".troth-{os.urandom(8).hex()}.part"
     with writing(out):
         place.parent.mkdir(parents=True, exist_ok=True)
         part.mkdir()
