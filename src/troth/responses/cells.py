@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -41,14 +42,17 @@ class JudgedSystem:
     counts: dict[str, int]
     recipe: TurnRecipe
 
+    @cached_property
+    def keys(self) -> list[tuple[str, int, str]]:
+        return [(one.dialogue, one.answer.index, "+".join(one.services)) for one in self.responses]
+
     @property
     def dialogues(self) -> list[str]:
         return [one.dialogue for one in self.responses]
 
     def parts(self, metric: Metric) -> Parts:
         """The metric's part of every response."""
-        keys = [(one.dialogue, one.answer.index, "+".join(one.services)) for one in self.responses]
-        return Parts.of(map(metric.compute.part, self.responses), keys)
+        return Parts.of(map(metric.compute.part, self.responses), self.keys)
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,14 @@ class ResponseScorer:
         wide = {group: places for group, places in by_turn.items() if ":" not in group}
         for metric in coverage(metrics):  # nobody asks which part of a service is covered
             yield from cells(metric, metric.unit, system.parts(metric), wide)
+        if not {"act", "slot", "kind"} & set(self.by):
+            return
         acts = [one.alone(act) for one in system.responses for act in one.answer.acts]
         keys = [(one.dialogue, one.answer.index, f"{place}") for place, one in enumerate(acts)]
-        by_act = _grouped(acts, self._act_names)
         # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
         chosen = sorted((one for one in metrics if one.compute.by_act), key=lambda one: "nli" not in one.needs)
-        parts = [Parts.of(map(metric.compute.part, acts), keys) for metric in (chosen if by_act else ())]
-        for group, places in by_act.items():
+        parts = [Parts.of(map(metric.compute.part, acts), keys) for metric in chosen]
+        for group, places in _grouped(acts, self._act_names).items():
             for metric, mine in zip(chosen, parts, strict=True):
                 yield from cells(metric, "act", mine, {group: places})
 

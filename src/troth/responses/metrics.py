@@ -103,7 +103,7 @@ class Recipes(NamedTuple):
 
     ser: SerRecipe
     sgsacc: SgsaccRecipe
-    bleu: BleuRecipe | tuple[()]  # empty where sacreBLEU is not installed
+    bleu: BleuRecipe | tuple[()]  # empty where BLEU is not scored
 
 
 class TurnScoring(NamedTuple):

@@ -13,7 +13,7 @@ from troth import models
 from troth.core import groups
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
 from troth.models import Nli
@@ -99,7 +99,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     how = Resampling(settings.resamples, settings.seed)
     scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, seen, how)
     judged = {system.name: system.responses for system in systems}
-    rows = explorer.act_rows(judged, validated=run.validate)
+    rows = explorer.act_rows(judged, validated="negatives" in run.needs)
     result = Result(
         "nlg",
         [score for system in systems for score in scorer.scores(system)],
@@ -130,7 +130,7 @@ class _Run:
     """What is judged by what: gold's turns, the responses of each system, and the model."""
 
     def __init__(self, gold: str, responses: Sequence[Path], settings: ResponseSettings, needs: Set[str]) -> None:
-        self.settings, self.validate = settings, "negatives" in needs
+        self.settings, self.needs = settings, needs
         self.gold = corpus.read(gold, settings.schema, format=settings.format, acts="schema" in needs)
         if not self.gold.turns:
             raise UserError("gold has no system turn", file=gold, hint="SGD's layout has them")
@@ -145,6 +145,7 @@ class _Run:
             for label, path in labelled(responses, "file of responses")
         }
         self.model = corpus.model(settings.nli, settings.cache) if "nli" in needs else None
+        self.kinds = self.model is not None or "kind" in listed(settings.by)
 
     def recipes(self) -> Recipes:
         schema, settings = self.gold.schema, self.settings
@@ -159,7 +160,8 @@ class _Run:
             seed=settings.seed,
         )
         ser_recipe = SerRecipe(schema=ser.fingerprint(ser.noncategorical(schema)))
-        return Recipes(ser_recipe, sgsacc_recipe, BleuRecipe(**bleu.rules()) if bleu.available() else ())
+        counted = "sacrebleu" in self.needs and bleu.available()  # which takes a while to import
+        return Recipes(ser_recipe, sgsacc_recipe, BleuRecipe(**bleu.rules()) if counted else ())
 
     def unscored(self, metrics: Sequence[Metric]) -> dict[str, str]:
         """The metrics that cannot be computed at all, with the reason."""
@@ -182,7 +184,7 @@ class _Run:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
             made = sgsacc.prepare(
                 list(distinct.values()), self.model, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
-                validate=self.validate, count=settings.negatives, seed=settings.seed,
+                validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
             )  # fmt: skip
             prepared = dict(zip(distinct, made, strict=True))
         return [self._system(name, turns, prepared) for name, turns in scored.items()]
@@ -207,7 +209,7 @@ class _Run:
             verdicts = sgsacc.verdicts(turns, mine, texts, self.model, augment=self.settings.augment)
         judged = []
         for turn, text, said in zip(turns, texts, verdicts, strict=True):
-            acts = tuple(_act(due, text, one, slots) for due, one in zip(turn.acts, said, strict=True))
+            acts = tuple(self._act(due, text, one, slots) for due, one in zip(turn.acts, said, strict=True))
             answer = AnswerView(turn.turn, text, acts)
             judged.append(JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before))
         recipe = TurnRecipe(self.settings.missing)
@@ -215,17 +217,18 @@ class _Run:
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
         return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(found)), recipe)
 
-
-def _act(due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
-    """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
-    act, service = due
-    values = ser.values(act, service.name, slots)
-    sought, missed = (tuple(value.text for value in some) for some in (values, ser.missed(values, text or "")))
-    view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=tamper.kind(act, service))
-    if verdict is None:
-        return view
-    told = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
-    return msgspec.structs.replace(view, **told)
+    def _act(self, due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
+        """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
+        act, service = due
+        values = ser.values(act, service.name, slots)
+        sought = tuple(value.text for value in values) if values else ()
+        missed = tuple(value.text for value in ser.missed(values, text or "")) if values else ()
+        kind = tamper.kind(act, service) if self.kinds else ""
+        view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
+        if verdict is None:
+            return view
+        told = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
+        return msgspec.structs.replace(view, **told)
 
 
 def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:
