@@ -138,7 +138,7 @@ def answers(sheet: str) -> dict[str, bool]:
         raise UserError(f"cannot be read: {error.strerror}", file=sheet, hint="check the path") from error
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
-    given: dict[str, bool] = {}
+    sheet_answers: dict[str, bool] = {}
     try:
         columns = [name.strip().lower() for name in next(reader, [])]
         for name in ("id", ANSWER):
@@ -148,16 +148,16 @@ def answers(sheet: str) -> dict[str, bool]:
             if any(cell.strip() for cell in row):
                 try:
                     id, answer = _row(row, columns)
-                    if id in given:
+                    if id in sheet_answers:
                         raise UserError(f"duplicate id '{id}'", hint="remove one")
                 except UserError as error:
                     raise UserError(f"row {number}: {error.what}", file=sheet, hint=error.hint) from error
-                given[id] = answer
+                sheet_answers[id] = answer
     except csv.Error as error:
         raise UserError(f"line {reader.line_num}: {error}", file=sheet, hint="is a quote not closed?") from error
-    if not given:
+    if not sheet_answers:
         raise UserError("no row in it", file=sheet, hint="is it the filled sheet?")
-    return given
+    return sheet_answers
 
 
 def _row(row: Sequence[str], columns: Sequence[str]) -> tuple[str, bool]:
@@ -179,18 +179,18 @@ def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: Sheet
     first = next(iter(read))
     of, wanted = (key, known.pairs.keys()) if known is not None else (first, read[first].keys())
     marked = _mark(next(iter(wanted)))
-    for sheet, given in read.items():
-        other = next((_mark(id) for id in given if _mark(id) != marked), None)
+    for sheet, mine in read.items():
+        other = next((_mark(id) for id in mine if _mark(id) != marked), None)
         if other is not None:
             what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
             raise UserError(what, file=sheet, hint="do they belong together?")
-        strange = sorted(given.keys() - wanted)
-        lacking = sorted(wanted - given.keys())
+        strange = sorted(mine.keys() - wanted)
+        lacking = sorted(wanted - mine.keys())
         if strange:
             raise UserError(f"'{strange[0]}' is not in {of}", file=sheet, hint="do they belong together?")
         if lacking:
             raise UserError(f"'{lacking[0]}' is not in it, as in {of}", file=sheet, hint="every pair needs an answer")
-    return [Vote(id, tuple(given[id] for given in read.values())) for id in wanted]
+    return [Vote(id, tuple(mine[id] for mine in read.values())) for id in wanted]
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ _TO_NO: tuple[Rule, ...] = (
     (r"\bincluding\b", "excluding"),
     (rf"\b(will|would|can|should) (?=(?:{_PLAIN})\b)", r"\1 not "),
     (r"\b(does|do|did) (?:indeed |also |actually )?(?=(?:" + _PLAIN + r")\b)", r"\1 not "),
-    (rf"\b({_THIRD})\b(?! been\b)", lambda found: f"does not {_BASE[found[1].lower()]}"),
+    (rf"\b({_THIRD})\b(?! been\b)", lambda match: f"does not {_BASE[match[1].lower()]}"),
     (rf"\b({_PLAIN})\b(?! been\b)", r"do not \1"),
     (rf"\b({_BE})\b", r"\1 not"),
     (r"\b(it|that|there|here)['’]s\b", r"\1 is not"),
@@ -183,7 +183,7 @@ _TO_YES: tuple[Rule, ...] = (
     (r"\bsame day\b", "next day"),
     (r"\bnon-?smoking\b", "smoking"),
     (r"\b(?:prohibited|forbidden|banned)\b", "allowed"),
-    (rf"\bdoes(?: not|n['’]t|nt) (?:exactly |really )?({_PLAIN})\b(?: any\b)?", lambda found: _VERBS[found[1].lower()]),
+    (rf"\bdoes(?: not|n['’]t|nt) (?:exactly |really )?({_PLAIN})\b(?: any\b)?", lambda match: _VERBS[match[1].lower()]),
     (rf"\bdo(?: not|n['’]t|nt) ({_PLAIN})\b(?: any\b)?", r"\1"),
     (rf"\b({_BE})(?: not|n['’]t) (?:exactly |really )?", r"\1 "),
     (r"['’]s not (?:exactly |really )?", " is "),
@@ -237,9 +237,9 @@ def _flip(clause: str, rules: Sequence[Rule], named: str) -> str | None:
     about = re.search(rf"\b(?:{named})\b", clause, re.IGNORECASE)
     at = about.start() if about else 0
     for pattern, new in rules:
-        found = list(re.finditer(pattern.replace("NAMED", rf"(?:{named})\b"), clause, re.IGNORECASE))
-        if found:
-            match = min(found, key=lambda match: abs(match.start() - at))
+        matches = list(re.finditer(pattern.replace("NAMED", rf"(?:{named})\b"), clause, re.IGNORECASE))
+        if matches:
+            match = min(matches, key=lambda match: abs(match.start() - at))
             said = new(match) if callable(new) else match.expand(new)
             return clause[: match.start()] + said + clause[match.end() :]
     return None

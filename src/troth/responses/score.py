@@ -182,11 +182,11 @@ class _Run:
         prepared: dict[Key, tuple[ActReference, ...]] = {}
         if self.model is not None:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
-            made = sgsacc.prepare(
+            chosen = sgsacc.prepare(
                 list(distinct.values()), self.model, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
             )  # fmt: skip
-            prepared = dict(zip(distinct, made, strict=True))
+            prepared = dict(zip(distinct, chosen, strict=True))
         return [self._system(name, turns, prepared) for name, turns in scored.items()]
 
     def _scored(self) -> dict[str, list[SystemTurn]]:
@@ -201,21 +201,21 @@ class _Run:
     def _system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
-        found, slots = self.files[name], ser.noncategorical(self.gold.schema)
-        texts = [found[turn.key].text if turn.key in found else None for turn in turns]
+        said, slots = self.files[name], ser.noncategorical(self.gold.schema)
+        texts = [said[turn.key].text if turn.key in said else None for turn in turns]
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
-            mine = [prepared[turn.key] for turn in turns]
-            verdicts = sgsacc.verdicts(turns, mine, texts, self.model, augment=self.settings.augment)
+            refs = [prepared[turn.key] for turn in turns]
+            verdicts = sgsacc.verdicts(turns, refs, texts, self.model, augment=self.settings.augment)
         judged = []
-        for turn, text, said in zip(turns, texts, verdicts, strict=True):
-            acts = tuple(self._act(due, text, one, slots) for due, one in zip(turn.acts, said, strict=True))
+        for turn, text, mine in zip(turns, texts, verdicts, strict=True):
+            acts = tuple(self._act(due, text, one, slots) for due, one in zip(turn.acts, mine, strict=True))
             answer = AnswerView(turn.turn, text, acts)
             judged.append(JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before))
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
-        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(found)), recipe)
+        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(said)), recipe)
 
     def _act(self, due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
         """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
@@ -227,8 +227,8 @@ class _Run:
         view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
         if verdict is None:
             return view
-        told = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
-        return msgspec.structs.replace(view, **told)
+        fields = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
+        return msgspec.structs.replace(view, **fields)
 
 
 def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:

@@ -76,14 +76,14 @@ def system_turns(dialogue: Dialogue, schema: Schema) -> Iterator[SystemTurn]:
 
 def due_act(act: Act, service: str, schema: Schema) -> DueAct:
     """An act with its service; a service or slot that the schema lacks is an error."""
-    found = schema.get(service)
-    if found is None:
+    declared = schema.get(service)
+    if declared is None:
         hint = near(service, schema) or "is it the right schema?"
         raise UserError(f"service '{service}' is not in the schema", hint=hint)
-    if act.slot and (act.act, act.slot) not in PSEUDO and references.slot_of(act, found) is None:
-        hint = near(act.slot, (slot.name for slot in found.slots)) or "is it the right schema?"
+    if act.slot and (act.act, act.slot) not in PSEUDO and references.slot_of(act, declared) is None:
+        hint = near(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
         raise UserError(f"slot '{act.slot}' of act {act.act} is not in the schema of {service}", hint=hint)
-    return DueAct(act, found)
+    return DueAct(act, declared)
 
 
 def batches(items: Sequence[T], what: str) -> Iterator[Sequence[T]]:
@@ -285,8 +285,8 @@ def verdicts(
             answer if one.plain == one.hypotheses else next(second)
             for (_, one, _), answer in zip(flat, answers, strict=True)
         ]
-        made = iter([_verdict(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)])
-        judged += [tuple(next(made) for _ in mine) for _, mine, _ in rows]
+        by_act = iter([_verdict(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)])
+        judged += [tuple(next(by_act) for _ in mine) for _, mine, _ in rows]
     return judged
 
 

@@ -78,12 +78,12 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
                 if turn.speaker != "SYSTEM":
                     continue
                 acts = sum(len(frame.acts) for frame in turn.frames)
-                made = response(turn, known)
-                lacking.update((sentence.service, sentence.key) for sentence in made.lacking)
-                count.update(acts=acts, without_acts=not acts, silent=bool(acts and not made.text))
-                if made.text:
-                    count.update(responses=1, partial=bool(made.lacking))
-                    row = {"dialogue": dialogue.id, "turn": number, "response": made.text}
+                said = response(turn, known)
+                lacking.update((sentence.service, sentence.key) for sentence in said.lacking)
+                count.update(acts=acts, without_acts=not acts, silent=bool(acts and not said.text))
+                if said.text:
+                    count.update(responses=1, partial=bool(said.lacking))
+                    row = {"dialogue": dialogue.id, "turn": number, "response": said.text}
                     file.write(msgspec.json.encode(row) + b"\n")
         if not count["responses"]:
             hint = "are these its services?"
