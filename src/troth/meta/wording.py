@@ -28,7 +28,7 @@ from troth.core.randomness import generator
 from troth.core.records import Act, Schema, Service
 from troth.meta.trial import Trial, TrialOptions, TrialSettings
 from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
-from troth.perturb.schemas.files import load, published, variant_names
+from troth.perturb.schemas.files import SchemaSource, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode
 from troth.readers.source import Document
@@ -95,21 +95,17 @@ def wording(gold: Gold, **options: Unpack[WordingOptions]) -> Result:
 
 
 def _variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]:
-    if isinstance(settings.variants, str):
-        schemas = {} if settings.folder is None else _published(trial, path_of(settings.folder), settings.variants)
-    else:
+    schemas: dict[str, Schema] = {}
+    if not isinstance(settings.variants, str):
         schemas = dict(settings.variants)
+    elif settings.folder is not None:
+        source, folder = SchemaSource("", "schema", trial.gold.schema, None), path_of(settings.folder)
+        for one in published(source, folder, variant_names(settings.variants)):
+            document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
+            schemas[one.name] = {service.name: service for service in decode(document, list[Service])}
     if ORIGINAL in schemas:
         raise UserError(f"a variant cannot be called '{ORIGINAL}'", hint="give it another name")
     return schemas
-
-
-def _published(trial: Trial, folder: str, names: str) -> dict[str, Schema]:
-    schema = trial.settings.schema
-    source = load(path_of(trial.source or ""), None if schema is None or isinstance(schema, dict) else path_of(schema))
-    variants = published(source, folder, variant_names(names))
-    documents = {one.name: Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"]) for one in variants}
-    return {name: {s.name: s for s in decode(document, list[Service])} for name, document in documents.items()}
 
 
 # -- cases -------------------------------------------------------------------------------------------------------------
@@ -216,16 +212,11 @@ REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_
 def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> dict[str, object]:
     """What changes the numbers. Cases are made under the original schema; the rule sees nothing else, and no model."""
     own, original = map(references.fingerprint, (schema, trial.gold.schema))
-    drawn = {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
-    if judge == "rule":
-        return {"judge": judge, "wording": wording, "schema": original, **drawn}
-    model = {
-        "nli": trial.nli.name,
-        "refs": references.RULES,
-        "schema": own,
-        "cases": original if own != original else "",
-    }
-    return {"judge": judge, "wording": wording, **model, **drawn}
+    rules: dict[str, object] = {"judge": judge, "wording": wording, "schema": original}
+    if judge != "rule":
+        rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": references.RULES, "schema": own}
+        rules["cases"] = original if own != original else ""
+    return rules | {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
 
 
 def _cells(
