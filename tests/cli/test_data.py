@@ -122,6 +122,7 @@ def test_ls(fine: Troth) -> None:
         "formats",
         "grounding formats",
         "perturbations",
+        "schema generators",
         "backends",
     ]
     assert {"jga", "aga", "sa", "fga@0.5", "turn_match", "tagging_f1"} < listed["metrics"].keys()

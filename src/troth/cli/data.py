@@ -46,6 +46,7 @@ KINDS = {  # each is loaded when it is asked for: a registry, or a function that
     "formats": "troth.readers:FORMATS",
     "grounding formats": "troth.readers.grounded:FORMATS",
     "perturbations": "troth.perturb.users:FAMILIES",
+    "schema generators": "troth.perturb.schemas.generators:GENERATORS",
     "backends": "troth.models:forms",
 }
 
@@ -54,14 +55,14 @@ def _members(kind: str) -> dict[str, str]:
     """The names of a kind, each with one line about it."""
     module, _, name = KINDS[kind].partition(":")
     listing: Any = getattr(import_module(module), name)
-    return dict(listing()) if callable(listing) else {name: options.about(listing, name) for name in listing}
+    return dict(listing()) if callable(listing) else {name: options.about(listing, name) for name in listing.by_name()}
 
 
 @click.command()
 @click.argument("what", nargs=-1, metavar="[KIND]")
 @options.JSON
 def ls(what: tuple[str, ...], json: bool) -> None:
-    """List metrics, profiles, formats, perturbations and backends, each with one line about it."""
+    """List metrics, profiles, formats, perturbations, schema generators and backends, each with one line about it."""
     kind = " ".join(what)  # a shell makes two words of "response metrics"
     if what and kind not in KINDS:
         raise UserError(f"'{kind}' is not listed", hint=near(kind, KINDS) or "one of: " + ", ".join(KINDS))
