@@ -125,7 +125,7 @@ def test_every_member_can_be_made_without_options_and_says_what_it_is(registry: 
 def test_stats_by_path_objects(tmp_path: Path) -> None:
     schemas_run.vary(GOLD, tmp_path / "out", with_="corrupt")
     found = table.stats(Path(GOLD), *(tmp_path / "out" / f"v{i}" for i in range(1, 6)))
-    distances = [row.distance for row in found.rows[1:]]
+    distances = [row.distance or 0.0 for row in found.rows[1:]]
     assert distances == sorted(distances)
     assert found.rows[0].distance is None
     assert found.services == len(readers.schema(GOLD))
