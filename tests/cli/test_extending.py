@@ -149,7 +149,7 @@ def test_a_schema_generator(package: Path, fine: Troth) -> None:
     services = json.loads(Path("variants/undescribed/schema.json").read_bytes())
     assert {slot["description"] for service in services for slot in service["slots"]} == {""}
     tools = [{"type": "function", "function": {"name": "find", "description": "Find it", "parameters": {
-        "type": "object", "properties": {"city": {"type": "string", "description": "City of the hotel"}}}}}]  # fmt: skip
+        "type": "object", "properties": {"city": {"type": "string", "description": "City of it"}}}}}]  # fmt: skip
     (package / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
     fine("perturb", "schema", "tools.json", "tools", "--make", "undescribed")
     assert "City of" not in Path("tools/undescribed/tools.json").read_text(encoding="utf-8")
