@@ -12,7 +12,11 @@ def make_callable(package: str, module: str, function: str) -> None:
     """Calling the package calls a function in one of its modules, which is imported on the first call."""
 
     class CallablePackage(ModuleType):
+        @property
+        def __wrapped__(self) -> Any:  # by this name `inspect.signature` and notebooks find the function
+            return getattr(import_module(f"{package}.{module}"), function)
+
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return getattr(import_module(f"{package}.{module}"), function)(*args, **kwargs)
+            return self.__wrapped__(*args, **kwargs)
 
     sys.modules[package].__class__ = CallablePackage
