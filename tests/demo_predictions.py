@@ -211,12 +211,12 @@ def files() -> dict[str, bytes]:
     made: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as folder:
         twins = runner.twins(Path(folder) / "twins")
-        wordings = runner.wordings(Path(folder) / "wordings")
+        variants = runner.wordings(Path(folder) / "wordings")
         for tracker in TRACKERS:
             for name, path in twins.items():
-                made[f"twins/{tracker}-{name}.jsonl"] = b"".join(on_twins(tracker, gold, dialogues(path)))
-            for name in wordings[1]:
-                variant = readers.schema(f"{wordings[0]}/{name}/schema.json")
+                made[f"twins/{tracker}-{name}.jsonl"] = b"".join(on_twins(tracker, gold, dialogues(str(path))))
+            for name in variants:
+                variant = readers.schema(f"{folder}/wordings/{name}/schema.json")
                 made[f"wordings/{tracker}-{name}.jsonl"] = b"".join(under_wording(tracker, original, variant))
     return made
 

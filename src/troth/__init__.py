@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from troth.robustness.checkdst import checkdst as checkdst
     from troth.robustness.sgdx import sgdx as sgdx
     from troth.storage.result import Result as Result
-    from troth.storage.result import open as open
+    from troth.storage.result import open as open  # noqa: A004
     from troth.tracking.check import check as check
     from troth.tracking.explain import explain as explain
     from troth.tracking.profiles import PROFILES as PROFILES

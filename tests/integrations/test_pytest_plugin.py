@@ -138,7 +138,7 @@ def grounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         )
         scores = [Score(name, "logs", "all", sum(values) / 30, -3.1, -0.8, 30, "LOGS", scale="number")]
         logs = Metric("logs", "Logs", scale="number")
-        Result("ground", scores, [logs], make_rows=lambda rows=rows: rows).save(folder / name)
+        Result("ground", scores, [logs], make_rows=rows.clone).save(folder / name)
     return str(folder / "good"), str(folder / "bad")
 
 

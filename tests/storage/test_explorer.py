@@ -97,7 +97,7 @@ def test_merged_shares_are_the_whole() -> None:
 
 def test_several_systems_stand_side_by_side(tmp_path: Path) -> None:
     archive = explorer.read(Path(tracked(tmp_path / "run")) / explorer.NAME)
-    assert len(archive.dialogues) == 22
+    assert len(list(archive.dialogues)) == 22
     assert {tuple(track.system for track in one.tracks) for one in archive.dialogues} == {("hasty", "sturdy")}
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder with data/nli and data/sgd")
     parser.add_argument("--work", type=Path, default=Path(".nli"))
-    parser.add_argument("--out", type=Path, default=Path("src/troth/backends/entailment"))
+    parser.add_argument("--out", type=Path, default=Path("src/troth/models/entailment"))
     options = parser.parse_args()
     options.work.mkdir(exist_ok=True)
     dialogues = options.work / "train"

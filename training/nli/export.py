@@ -1,6 +1,6 @@
 """From a trained folder to what the package ships: int8 weights that are expanded to fp32 when the file is loaded.
 
-    python -m training.nli.export --model DIR --out src/troth/backends/entailment --revision 1
+    python -m training.nli.export --model DIR --out src/troth/models/entailment --revision 1
 
 Quantising activations too (dynamic int8) would make a pair's probabilities depend on the other pairs of its batch.
 So only storage is int8: each matrix is kept as integers and one scale a channel, and two nodes of the graph multiply

@@ -19,7 +19,7 @@ _SIDE = "What to take from a file that holds gold and predictions."
 @click.command(no_args_is_help=True)
 @click.argument("source", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FILE)
-@click.option("--to", metavar="NAME", type=options.FORMATS, required=True, help=_TO)
+@click.option("--to", metavar="NAME", type=options.WRITTEN_FORMATS, required=True, help=_TO)
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
 @click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", help=_SIDE)
 @options.JSON
@@ -59,7 +59,7 @@ def _members(kind: str) -> dict[str, str]:
 
 
 @click.command()
-@click.argument("what", nargs=-1, metavar="[KIND]")
+@click.argument("what", nargs=-1, metavar="[KIND]", type=options.Names(also=KINDS))
 @options.JSON
 def ls(what: tuple[str, ...], json: bool) -> None:
     """List metrics, profiles, formats, perturbations, schema generators and backends, each with one line about it."""

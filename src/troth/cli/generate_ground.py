@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from troth.cli import ground as scoring
 from troth.cli import options, show
-from troth.core.table import Table
+from troth.core.score import Score
+from troth.core.table import Table, number
 from troth.grounding.settings import MODES, STYLES
 
 if TYPE_CHECKING:
     from troth.grounding.settings import Setting
-    from troth.grounding.sweep import Sweep
+    from troth.storage.result import Result
 
 NONE = "none"
 METRICS = f"Metrics of faithfulness, with commas; {NONE}: no metric. One should not be what decoding optimises."
@@ -118,33 +119,30 @@ def sweep(
         charts.check_path(chart)
     given |= {"alphas": _numbers(alphas, "--alphas"), "ps": _numbers(ps, "--ps")}
     setting = _setting(given, alpha=0.0, top_p=1.0)
-    found = run(
-        data, SweepSettings(setting=setting, metrics=wanted, models=models, cache=models.cache, **given)
-    )
+    found = run(data, SweepSettings(setting=setting, metrics=wanted, models=models, cache=models.cache, **given))
     if json:
-        show.json({name: getattr(found, name) for name in ("cells", "picked", "by", "bounds", "signature")})
+        show.json({"scores": found.scores, "picked": found.details})
     else:
-        show.tables(_tables(found))
+        show.tables(_tables(found, given["alphas"], given["ps"]))
     if chart is not None:
         rows = [
-            {"α": one.alpha, "p": f"{one.top_p:g}", "metric": name, "mean": one.means[name]}
-            for name in found.metrics
-            for one in found.cells
+            {"α": alpha, "p": f"{p:g}", "metric": metric.name, "mean": _score(found, metric.name, alpha, p).value}
+            for metric in found.metrics
+            for p in dict.fromkeys(given["ps"])
+            for alpha in dict.fromkeys(given["alphas"])
         ]
         charts.panels(rows, x="α", y="mean", colour="p", panel="metric", path=chart, title="PMI-Decode")
         show.note(f"written: {chart}")
-    for line in (*found.notes, *([_picked(found)] if pick else []), found.signature):
+    for line in (*found.notes, *([_picked(found)] if pick else [])):
         show.note(line)
 
 
-def _picked(found: Sweep) -> str:
-    if found.bounds is None:
-        return f"nothing to pick by: plain decoding has no two values of {found.by}"
-    if found.picked is None:
-        return "nothing to pick by: no relevance is known"
-    one, low, high = found.picked, found.bounds.low, found.bounds.high
-    scale = f"plain decoding has {low:.3f} for 0 and {high:.3f} for 1"
-    return f"picked: α {one.alpha:g}, p {one.top_p:g}, by {found.by} ({scale}) and relevance"
+def _picked(found: Result) -> str:
+    if not found.details:
+        return "nothing to pick by: plain decoding has no two values of the metric, or no relevance is known"
+    one = found.details[0]
+    scale = f"plain decoding has {one.low:.3f} for 0 and {one.high:.3f} for 1"
+    return f"picked: α {one.alpha:g}, p {one.top_p:g}, by {one.by} ({scale}) and relevance"
 
 
 def _numbers(text: str, option: str) -> list[float]:
@@ -154,15 +152,18 @@ def _numbers(text: str, option: str) -> list[float]:
         raise click.UsageError(f"{option}: '{text}' are no numbers with commas") from error
 
 
-def _tables(found: Sweep) -> Iterator[Table]:
+def _score(found: Result, metric: str, alpha: float, p: float) -> Score:
+    return found.score(metric, system=f"α {alpha:g}, p {p:g}")
+
+
+def _tables(found: Result, alphas: Sequence[float], ps: Sequence[float]) -> Iterator[Table]:
     """A table for each metric: a row per p and a column per α; with the number of responses where it is not all."""
-    alphas, ps = (list(dict.fromkeys(getattr(one, side) for one in found.cells)) for side in ("alpha", "top_p"))
-    cells = {(one.alpha, one.top_p): one for one in found.cells}
+    responses = next(iter(found.counts.values()))["responses"]
 
-    def shown(name: str, alpha: float, p: float) -> str:
-        value, n = cells[alpha, p].means[name], cells[alpha, p].counts[name]
-        return "–" if value is None else f"{value:.3f}" + (f" (n {n})" if n < found.responses else "")
+    def shown(one: Score) -> str:
+        return number(one.value, one.scale) + (f" (n {one.n})" if 0 < one.n < responses else "")
 
-    for name in filter(None, (*found.metrics, found.normal)):
-        rows = tuple((f"p {p:g}", *(shown(name, alpha, p) for alpha in alphas)) for p in ps)
-        yield Table((f"{name}, n {found.responses}", *(f"α {alpha:g}" for alpha in alphas)), rows)
+    for metric in found.metrics:
+        lines = [(p, [shown(_score(found, metric.name, alpha, p)) for alpha in alphas]) for p in dict.fromkeys(ps)]
+        rows = tuple((f"p {p:g}", *cells) for p, cells in lines)
+        yield Table((f"{metric.name}, n {responses}", *(f"α {alpha:g}" for alpha in alphas)), rows)

@@ -48,7 +48,12 @@ _GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
 )  # fmt: skip
 @click.option("--no-gold-text", is_flag=True, help="Use gold's acts alone, as in production: any candidate will do.")
 @options.FORMAT
-@options.option("--pred-format", "NAME", "Format of the responses: jsonl, csv or lines. Default: detected.")
+@options.option(
+    "--pred-format",
+    "NAME",
+    "Format of the responses: jsonl, csv or lines. Default: detected.",
+    type=options.Names(also=("jsonl", "csv", "lines")),
+)
 @options.resamples(1000, 1)
 @options.number("--seed", 0, "Random seed of the bootstrap and of the tampered values.")
 @options.number("--explain", 0, "Number of unfaithful responses to show per system.")

@@ -40,12 +40,23 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         ]
 
     def _members(self) -> dict[str, str]:
-        members = dict.fromkeys(self.also, "")
+        members: dict[str, str] = {}
         for path in self.registries:
             module, _, attribute = path.partition(":")
             registry = getattr(import_module(module), attribute)
-            members |= {name: about(registry, name) for name in registry}
-        return members
+            members |= {name: about(registry, name) for name in registry if self.takes(registry.load(name))}
+        return members | dict.fromkeys(self.also, "")
+
+    def takes(self, member: Any) -> bool:  # noqa: ARG002
+        """Whether a member can be named here."""
+        return True
+
+
+class WrittenFormats(Names):
+    """Names of formats that can be written."""
+
+    def takes(self, member: Any) -> bool:
+        return bool(member.FORMAT.writes)
 
 
 class Folder(click.ParamType):  # type: ignore[type-arg]
@@ -84,8 +95,11 @@ def number(flag: str, default: int, help: str, *, least: int = 0) -> Callable[[F
 
 FILE = click.Path(allow_dash=True)  # completed by the shell; whether it exists is for the reader to say
 FOLDER = Folder()
-PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
+PROFILES = Names("troth.tracking.profiles:PROFILES")
+ALL_PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
 FORMATS = Names("troth.readers:FORMATS")
+WRITTEN_FORMATS = WrittenFormats("troth.readers:FORMATS")
+FORMS = Names(also=("plain", "markdown", "latex", "csv"))  # of tables
 TRACKING_METRICS = Names("troth.tracking.metrics:METRICS")
 RESPONSE_METRICS = Names("troth.responses.metrics:METRICS")
 GROUNDING_METRICS = Names("troth.grounding.metrics:METRICS")

@@ -29,7 +29,7 @@ from troth.perturb.users.run import perturb as perturbed
 @options.number("--seed", 0, "Random seed of what is drawn.")
 @options.WORKERS
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
-@options.option("--to", "NAME", "Format of OUT. Default: as IN.", type=options.FORMATS)
+@options.option("--to", "NAME", "Format of OUT. Default: as IN.", type=options.WRITTEN_FORMATS)
 @options.option("--schema", "FILE", "Schema of the services, if it is not beside IN.", type=options.FILE)
 @options.JSON
 def dialogue(

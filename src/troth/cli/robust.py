@@ -166,7 +166,9 @@ def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str
 
 @robust.command(no_args_is_help=True)
 @_several("paths", "RUN...", options.FOLDER)
-@options.option("--to", "FORM", "Form of the table: plain, markdown, latex or csv.", default="plain")
+@options.option(
+    "--to", "FORM", "Form of the table: plain, markdown, latex or csv.", type=options.FORMS, default="plain"
+)
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
     """Several runs of one system or more: median ± its error, a row per system, and the slack between systems."""

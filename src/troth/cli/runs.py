@@ -20,7 +20,7 @@ from troth.storage import runs
 if TYPE_CHECKING:
     from troth.report.sources import Run
 
-RUNS = click.argument("paths", nargs=-1, required=True, metavar="RUN...", type=options.FILE)
+RUNS = click.argument("paths", nargs=-1, required=True, metavar="RUN...", type=options.FOLDER)
 COLUMNS = (
     "system", "against", "metric", "value", "base", "difference", "95% interval", "p (boot)", "p (rand)", "p (Holm)",
 )  # fmt: skip
@@ -125,7 +125,10 @@ def gate(
 
 @click.command(no_args_is_help=True)
 @RUNS
-@options.option("--to", "FORM", "Form of the table: plain, markdown, latex, csv or json.", default="plain")
+@options.option(
+    "--to", "FORM", "Form of the table: plain, markdown, latex, csv or json.", default="plain",
+    type=options.Names(also=(*options.FORMS.also, "json")),
+)  # fmt: skip
 @options.option("--metrics", "NAMES", "Only these metrics, with commas.", type=options.ALL_METRICS)
 @options.option("--groups", "NAMES", "Only these groups, with commas: all, seen, service:…")
 @click.option("--intervals/--no-intervals", default=True, help="Show the half-width of the interval after each number.")

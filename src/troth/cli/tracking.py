@@ -27,7 +27,7 @@ def _rule(name: str) -> options.Names:
 @click.argument("pred", nargs=-1, metavar="[PRED]...", type=options.FILE)
 @options.PROFILE
 @options.option(
-    "--profiles", "NAMES", "Several recipes side by side: all, or names with commas.", type=options.PROFILES
+    "--profiles", "NAMES", "Several recipes side by side: all, or names with commas.", type=options.ALL_PROFILES
 )
 @options.option("--match", "NAME", "How values are compared: fuzzy-indel, fuzzy-difflib or exact.", type=_rule("match"))
 @options.option("--unit", "NAME", "What is right or wrong as a whole: frame or turn.", type=_rule("unit"))

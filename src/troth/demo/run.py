@@ -94,6 +94,26 @@ def _it(names: list[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
+# -- what is made for the trackers -------------------------------------------------------------------------------------
+
+
+def twins(folder: Path) -> dict[str, Path]:
+    """Writes the dialogues in other words; returns their folders by CheckDST's name of the perturbation."""
+    from troth.perturb.users.run import perturb
+
+    for label, family in TWINS.items():
+        perturb(path("gold"), folder / label, with_=family)
+    return {label: folder / label for label in TWINS}
+
+
+def wordings(folder: Path) -> list[str]:
+    """Writes reworded schemas; returns the variants' names."""
+    from troth.perturb.schemas.run import vary
+
+    composed = {"paraphrases": path("wordings/paraphrases.json"), "count": VARIANTS}
+    return [one.variant for one in vary(path("gold"), folder, with_={"compose": composed})]
+
+
 # -- the parts ---------------------------------------------------------------------------------------------------------
 
 
@@ -170,20 +190,16 @@ class _Work:
         return self.save("tracking", dst(path("gold"), *preds, profile=RECIPES))
 
     def robustness(self) -> tuple[list[Result], list[Result]]:
-        from troth.perturb.schemas.run import vary
-        from troth.perturb.users.run import perturb
         from troth.robustness.checkdst import checkdst
         from troth.robustness.sgdx import sgdx
 
         self.step("robustness")
-        for label, family in TWINS.items():
-            perturb(path("gold"), self.part / "perturbed" / label, with_=family)
-        composed = {"paraphrases": path("wordings/paraphrases.json"), "count": VARIANTS}
-        variants = [one.variant for one in vary(path("gold"), self.part / "reworded", with_={"compose": composed})]
+        sets = twins(self.part / "perturbed")
+        variants = wordings(self.part / "reworded")
         by_user, by_schema = [], []
         for name in TRACKERS:
-            twins = {label: (self.part / "perturbed" / label, path(f"twins/{name}-{label}.jsonl")) for label in TWINS}
-            consistency = checkdst((path("gold"), path(name)), twins, name=name, profile=PROFILE, slots=NAMES)
+            preds_on = {label: (there, path(f"twins/{name}-{label}.jsonl")) for label, there in sets.items()}
+            consistency = checkdst((path("gold"), path(name)), preds_on, name=name, profile=PROFILE, slots=NAMES)
             preds = {label: path(f"wordings/{name}-{label}.jsonl") for label in variants} | {"orig": path(name)}
             sensitivity = sgdx(
                 path("gold"), preds, schemas=self.part / "reworded", name=name, profile=PROFILE, by="service"
