@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -17,17 +19,11 @@ def shares(path: str) -> list[list[str] | None]:
     return [[str(file)] for file in source.files(path)] or [None]
 
 
-class NewFiles:
-    """The names of the files that were written; none comes twice."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.names: set[str] = set()
-
-    def add(self, name: str) -> None:
-        if name in self.names:
-            raise UserError(f"'{name}' is in it twice, in two folders", file=self.path, hint="unpack it")
-        self.names.add(name)
+def check_unique(names: Iterable[str], path: str) -> None:
+    """An error where two documents would be written to one file."""
+    double = next((name for name, count in Counter(names).items() if count > 1), None)
+    if double is not None:
+        raise UserError(f"'{double}' is in it twice, in two folders", file=path, hint="unpack it")
 
 
 def new_name(path: str, document: source.Document) -> str:

@@ -21,7 +21,7 @@ from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine.processes import mapped
-from troth.perturb.corpus import RECORD, NewFiles, encoded, new_name, shares
+from troth.perturb.corpus import RECORD, check_unique, encoded, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
@@ -129,15 +129,15 @@ def _variation(variant: Variant, source: str, how: dict[str, Any], counts: Dialo
 
 
 def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:
-    files, total, written = shares(path), DialogueCounts(), NewFiles(path)
+    files = shares(path)
+    written: list[tuple[str, DialogueCounts]] = []
     targets = [(part / variant.name, variant.renaming) for variant in variants]
     with bar("rewriting") as step:
         for number, share in enumerate(mapped(partial(_work, path, targets), files, workers), 1):
-            for name, counts in share:
-                written.add(name)
-                total += counts
+            written += share
             step(number, len(files))
-    return total
+    check_unique([name for name, _ in written], path)
+    return sum((counts for _, counts in written), DialogueCounts())
 
 
 def _work(

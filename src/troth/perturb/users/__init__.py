@@ -16,14 +16,18 @@ neither the order of the dialogues nor the number of workers changes the result.
 
 from __future__ import annotations
 
+import string
+from collections.abc import Iterable
+from random import Random
+from typing import ClassVar
+
+import msgspec
+
 from troth.core.randomness import generator
-from troth.core.records import Dialogue
+from troth.core.records import Dialogue, Schema
 from troth.core.registry import Registry
 from troth.perturb.options import name_of
-from troth.perturb.users.family import Family as Family
-from troth.perturb.users.family import Inventory as Inventory
-from troth.perturb.users.family import Twin as Twin
-from troth.perturb.users.family import inventory as inventory
+from troth.perturb.users.values import ValueSet, annotated
 
 FAMILIES = Registry(
     "perturbation",
@@ -35,6 +39,71 @@ FAMILIES = Registry(
         "format": "troth.perturb.users.transcript:Transcript",
     },
 )
+
+
+class Twin(msgspec.Struct, frozen=True):
+    """A perturbed dialogue, and what became of its turns."""
+
+    dialogue: Dialogue
+    turns: tuple[int, ...]  # indices of the turns whose text changed
+    refused: dict[str, int] = {}  # reason to number of turns left as they were
+    figures: dict[str, float] = {}  # what a family counts besides, summed over dialogues
+
+
+class Inventory(msgspec.Struct, frozen=True):
+    """What a family may need to know of the whole corpus; gathered once, the same in any order."""
+
+    values: dict[str, tuple[str, ...]]  # "service.slot" to every value that occurs, sorted
+    categorical: frozenset[str]  # "service.slot" of the slots with a closed list of values
+    known: frozenset[str]  # every value and every word of every text, in lower case
+
+
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of perturbation. Its fields are its options (see `troth.perturb.options`)."""
+
+    takes_nli: ClassVar[bool] = False  # whether `perturb` takes `entails=`, an entailment model's judgement
+
+    def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
+        raise NotImplementedError
+
+
+def inventory(dialogues: Iterable[Dialogue], schema: Schema | None = None) -> Inventory:
+    """The inventory of a corpus."""
+    held: set[ValueSet] = set()
+    known: set[str] = set()
+    for dialogue in dialogues:
+        known.update(" ".join([turn.text for turn in dialogue.turns]).lower().split())
+        held.update(*annotated(dialogue))
+    known.update([word.strip(string.punctuation) for word in known])
+    values: dict[str, set[str]] = {}
+    for service, (slot, alternatives) in held:
+        values.setdefault(f"{service}.{slot}", set()).update(alternatives)
+    categorical = set()
+    for defined in (schema or {}).values():
+        for listed in defined.slots:
+            if listed.is_categorical:
+                categorical.add(f"{defined.name}.{listed.name}")
+                values.setdefault(f"{defined.name}.{listed.name}", set()).update(listed.possible_values)
+    known.update(value.lower() for every in values.values() for value in every)
+    return _inventory(values, categorical, known)
+
+
+def merged(parts: Iterable[Inventory]) -> Inventory:
+    """One inventory from those of parts of a corpus."""
+    values: dict[str, set[str]] = {}
+    categorical: set[str] = set()
+    known: set[str] = set()
+    for part in parts:
+        for key, alternatives in part.values.items():
+            values.setdefault(key, set()).update(alternatives)
+        categorical |= part.categorical
+        known |= part.known
+    return _inventory(values, categorical, known)
+
+
+def _inventory(values: dict[str, set[str]], categorical: set[str], known: set[str]) -> Inventory:
+    every = {key: tuple(sorted(alternatives)) for key, alternatives in sorted(values.items())}
+    return Inventory(every, frozenset(categorical), frozenset(known))
 
 
 def apply(family: str | Family, dialogue: Dialogue, known: Inventory, *, seed: int = 0) -> Twin:

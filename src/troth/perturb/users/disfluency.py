@@ -19,8 +19,8 @@ import msgspec
 
 from troth.core.records import Dialogue, Turn
 from troth.perturb import lexicon
+from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.family import Family, Inventory, Twin
 from troth.perturb.users.values import NO_VALUE, Key, Shields, annotated, begins_sentence, lowered, places, shields
 
 TRIES = 12  # draws of a wrong value before the turn is left without a repair

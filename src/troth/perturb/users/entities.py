@@ -21,9 +21,9 @@ from troth.core.normalize import is_named_entity
 from troth.core.records import Act, Dialogue, Frame, Span, Turn
 from troth.perturb import lexicon
 from troth.perturb.options import flag
+from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users import values as found
 from troth.perturb.users.edit import Edit, edited, spans
-from troth.perturb.users.family import Family, Inventory, Twin
 from troth.perturb.users.names import LETTERS, ListedNames, ScrambledNames
 from troth.perturb.users.values import NO_VALUE, Claims, Key, Shields, lowered, places
 
@@ -99,7 +99,7 @@ def _assign_canonical(dialogue: Dialogue, named: _Named, rename: ScrambledNames)
 
 def _inconsistent(before: Dialogue, after: Dialogue, annotated: found.AnnotatedValues, renamed: _Renamed) -> str | None:
     """Why text and states do not fit any more, if so."""
-    was, now = found.DialogueText(before).text, found.DialogueText(after).text
+    was, now = ("\n".join([turn.text for turn in dialogue.turns]).lower() for dialogue in (before, after))
     doubt = False
     for service, (slot, values) in annotated.states:
         new = renamed[values] if renamed.named[service, slot] else values

@@ -20,9 +20,8 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from troth.core.records import Dialogue, Turn
-from troth.perturb.users import guard
+from troth.perturb.users import Family, Inventory, Twin, guard
 from troth.perturb.users.engines import ENGINES, Failed, Paraphraser, Rewrite
-from troth.perturb.users.family import Family, Inventory, Twin
 
 IN_CONTEXT = "the text stands in the turn's context, too"
 BAD_SPAN = "span outside the text"

@@ -25,11 +25,10 @@ from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
 from troth.engine.processes import mapped
-from troth.perturb.corpus import RECORD, NewFiles, encoded, new_name, shares
+from troth.perturb.corpus import RECORD, check_unique, encoded, new_name, shares
 from troth.perturb.options import chosen
-from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory
+from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
 from troth.perturb.users.edit import with_contexts
-from troth.perturb.users.family import merged
 from troth.readers import sgd_views, source
 from troth.readers.format import Format
 from troth.storage.files import new_folder
@@ -125,15 +124,13 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
-            written = NewFiles(path)
             for number, share in enumerate(mapped(task.perturbed, files, workers), 1):
-                for name in share.files:
-                    written.add(name)
                 total.add(share)
                 step(number, len(files))
                 yield from share.unwritten
 
         _write(dialogues(), part, target, written=kept is not None)
+        check_unique(total.files, path)
         if not total.counts:
             raise UserError("no dialogue in it", file=path, hint="is it the right file?")
         document = source.beside(path, source.SCHEMA) if schema is None else source.first(schema)
@@ -234,6 +231,7 @@ class _Share:
 
     def add(self, other: _Share) -> None:
         self.counts.update(other.counts)
+        self.files += other.files
         for name in self.families:
             self.changed[name].update(other.changed[name])
             self.refused[name].update(other.refused[name])

@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from troth.core.records import Act, Dialogue, Frame, Turn
+from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.family import Family, Inventory, Twin
 from troth.perturb.users.values import Claims, Key, Shields, annotated, lowered, shields
 
 EMPTY = "nothing would be left of it"

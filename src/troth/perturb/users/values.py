@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, repeat
 from typing import NamedTuple
 
@@ -148,30 +147,18 @@ def lost(before: Dialogue, after: Dialogue) -> list[str]:
                     seen.add(values)
                     for pair in zip(values, other.state.slot_values[slot], strict=False):
                         first.setdefault(pair, index)
-    was, now = DialogueText(before), DialogueText(after)
+    was, now = ([turn.text.lower() for turn in dialogue.turns] for dialogue in (before, after))
     missing = []
     for (value, other_value), index in first.items():
-        at = was.turn(value)
+        at = _first(was, value)
         if at is not None:
-            then = now.turn(other_value)
+            then = _first(now, other_value)
             if then is None or then > max(at, index):
                 missing.append(value)
     return missing
 
 
-class DialogueText:
-    """All that was said in a dialogue, in lower case, to be searched at once."""
-
-    def __init__(self, dialogue: Dialogue) -> None:
-        texts = [turn.text.lower() for turn in dialogue.turns]
-        self.text = "\n".join(texts)
-        self.lengths = [len(text) + 1 for text in texts]
-
-    def turn(self, value: str) -> int | None:
-        """The first turn that a value stands in."""
-        at = self.text.find(value.lower())
-        return None if at < 0 else bisect_right(self.ends, at)
-
-    @cached_property
-    def ends(self) -> list[int]:
-        return list(accumulate(self.lengths))
+def _first(texts: Sequence[str], value: str) -> int | None:
+    """The first text that a value stands in."""
+    low = value.lower()
+    return next((index for index, text in enumerate(texts) if low in text), None)
