@@ -6,7 +6,6 @@ import pytest
 
 from troth.core.records import Act, Frame, Schema, Service, SlotSchema
 from troth.responses import ser as slot_error
-from troth.responses.ser import Value
 
 SCHEMA: Schema = {
     "A": Service("A", slots=(SlotSchema("name"), SlotSchema("area", is_categorical=True, possible_values=("N",)))),
@@ -35,7 +34,7 @@ def test_slots_are_told_by_service() -> None:
     ],
 )
 def test_what_must_be_said(service: str, act: Act, expected: list[str]) -> None:
-    assert [value.text for value in slot_error.due([Frame(service, acts=(act,))], SLOTS)] == expected
+    assert list(slot_error.due([Frame(service, acts=(act,))], SLOTS)) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,7 @@ def test_what_must_be_said(service: str, act: Act, expected: list[str]) -> None:
     ],
 )
 def test_missed(values: list[str], response: str, missed: list[str]) -> None:
-    found = slot_error.missed([Value("A", "name", text) for text in values], response)
-    assert [value.text for value in found] == missed
+    assert slot_error.missed(values, response) == missed
 
 
 def test_the_fingerprint_is_of_which_slots_are_categorical() -> None:

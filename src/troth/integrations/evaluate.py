@@ -312,10 +312,10 @@ def _response(text: object) -> str:
     return "" if text is None else plain.text(text, "a prediction")
 
 
-def _due(values: object) -> list[ser.Value]:
+def _due(values: object) -> list[str]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UserError("a reference is the list of values that the response must give", hint='for example ["Leeds"]')
-    return [ser.Value("", "", plain.text(value, "a value")) for value in values]
+    return [plain.text(value, "a value") for value in values]
 
 
 def _history(lines: object) -> tuple[str, ...]:

@@ -220,9 +220,8 @@ class _Run:
     def _act(self, due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
         """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
         act, service = due
-        values = ser.values(act, service.name, slots)
-        sought = tuple(value.text for value in values) if values else ()
-        missed = tuple(value.text for value in ser.missed(values, text or "")) if values else ()
+        sought = ser.values(act, service.name, slots)
+        missed = tuple(ser.missed(sought, text or ""))
         kind = tamper.kind(act, service) if self.kinds else ""
         view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
         if verdict is None:

@@ -10,20 +10,11 @@ which there is a value to give.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from troth.core import groups
 from troth.core.records import Act, Frame, Schema
 
 Slots = frozenset[tuple[str, str]]  # service and slot
-
-
-class Value(NamedTuple):
-    """A value that a response must give."""
-
-    service: str
-    slot: str
-    text: str
 
 
 def noncategorical(schema: Schema) -> Slots:
@@ -38,17 +29,17 @@ def fingerprint(slots: Slots) -> str:
     return groups.fingerprint(map("\t".join, slots))
 
 
-def values(act: Act, service: str, slots: Slots) -> tuple[Value, ...]:
+def values(act: Act, service: str, slots: Slots) -> tuple[str, ...]:
     """The values of one act that a response must give."""
-    return tuple(Value(service, act.slot, text) for text in act.values) if (service, act.slot) in slots else ()
+    return act.values if (service, act.slot) in slots else ()
 
 
-def due(frames: Iterable[Frame], slots: Slots) -> Iterator[Value]:
+def due(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
     """The values that a system turn with these acts must give; none: SER does not apply to it."""
     return (value for frame in frames for act in frame.acts for value in values(act, frame.service, slots))
 
 
-def missed(values: Iterable[Value], response: str) -> list[Value]:
+def missed(values: Iterable[str], response: str) -> list[str]:
     """The values that the response leaves out."""
     text = response.lower()
-    return [value for value in values if value.text.lower() not in text]
+    return [value for value in values if value.lower() not in text]
