@@ -51,15 +51,26 @@ def test_bounds_by_hand() -> None:
     base, new = np.ones(50), np.ones(50)
     base[0], new[1], new[2] = 0, 0, 0
     found = gate(base, np.ones(50), new, np.ones(50), margin=0.005)
-    t = scipy.stats.t.ppf(0.95, 49)
-    assert found.high == pytest.approx(-0.02 + t * math.sqrt((3 - 50 * 0.02**2) / 49 / 50))
-    # With a 51st dialogue that is lost: changes of -1, -1, 1, -1 and zeros, a mean of -2/51.
-    squares = 4 - 4 / 51
-    with_lost = -2 / 51 - t * math.sqrt(squares / (50 * 51))
-    at_most = 1 / 50 - scipy.stats.beta.ppf(0.95, 3, 48)  # two losses of fifty: at most 12.1% of all dialogues
-    assert found.low == pytest.approx(min(with_lost, at_most))
-    assert found.low == pytest.approx(-0.1056, abs=1e-3)
+    t, variance = scipy.stats.t.ppf(0.95, 49), (3 - 50 * 0.02**2) / 49
+    assert found.high == pytest.approx(-0.02 + t * math.sqrt(variance / 50))
+    cubes = (2 * (-0.98) ** 3 + 1.02**3 + 47 * 0.02**3) / 50
+    skewed = -0.02 - t * math.sqrt(variance / 50) + cubes / variance * (t**2 + 2) / 150
+    at_most = 1 / 50 - scipy.stats.beta.ppf(0.95, 3, 48)  # two losses of fifty: at most 12.06% of all dialogues
+    assert found.low == pytest.approx(min(skewed, at_most))
+    assert found.low == pytest.approx(0.02 - 0.1206, abs=1e-4)
     assert (found.verdict, found.dialogues) == ("undecided", 50)
+
+
+def test_a_loss_that_few_dialogues_hold() -> None:
+    # The same loss on average and the same deviation, from a few large losses or from a few large gains.
+    few = np.r_[np.full(40, -0.5), np.full(360, 0.05)]
+    worse, better = few - few.mean() - 0.01, few.mean() - few - 0.01
+    low = [gate(np.full(400, 0.5), np.ones(400), 0.5 + x, np.ones(400), margin=0.005).low for x in (worse, better)]
+    assert low[0] < low[1]
+    t, pulls = scipy.stats.t.ppf(0.95, 399), worse + 0.01
+    plain = -0.01 - t * pulls.std(ddof=1) / 20
+    assert low[0] == pytest.approx(plain + (pulls**3).mean() / pulls.var(ddof=1) * (t**2 + 2) / 1200)
+    assert low[1] == pytest.approx(plain)
 
 
 @pytest.mark.parametrize(("count", "verdict"), [(2, "undecided"), (590, "undecided"), (600, "not worse")])
@@ -100,11 +111,9 @@ def test_the_number_that_would_decide() -> None:
     found = gate(base, den, new, den, margin=0.004)
     assert found.verdict == "undecided"
     assert found.needed is not None
-    # ((1.645 + 0.842) s / margin)², and a little more for the dialogue that is imagined.
     pulls = (new - base - (new.sum() - base.sum()) / den.sum() * den) / den.sum()
     s = math.sqrt(200 * 200 / 199 * float((pulls**2).sum()))
-    plain = ((1.645 + 0.842) * s / 0.004) ** 2
-    assert plain < found.needed < 1.4 * plain
+    assert found.needed == math.ceil(((1.644854 + 0.842) * s / 0.004) ** 2)
     # Systems that are equal, with as many dialogues: four times in five it decides.
     decided = 0
     for seed in range(100):

@@ -1,15 +1,14 @@
 """The gate: is a new system worse than the base by more than a margin that one accepts?
 
 Both bounds come from the linearised difference, with the t distribution over dialogues. A gate certifies, so its lower
-bound also has to hold against what the dialogues at hand may not show: a few dialogues that the new system breaks
-altogether. It is computed with one more dialogue, in which the new system loses everything (this is ours), and is not
-above what follows from the largest likely share of dialogues that lose (`paired.worst_case`).
+bound also has to hold against a few dialogues that the new system breaks altogether, of which a sample may show one or
+two, or none. It is therefore not above what follows from the largest likely share of dialogues that lose
+(`paired.worst_case`), and it is lower where few dialogues hold most of the loss (`bounds`; both are ours).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +23,7 @@ from troth.stats.resampling import TIE, ratio
 Verdict = Literal["worse", "not worse", "undecided"]
 
 POWER = 0.842  # normal quantile of 0.8: the chance with which the number of dialogues is to decide
+ASYMPTOTIC = 100_000  # dialogues from which the worst case is that of the t distribution
 MOST = 10**9  # dialogues; who needs more has a margin that is next to 0
 NO_MARGIN = "no number of dialogues that one can have shows it for equal systems: take a larger margin"
 NO_SPREAD = "all dialogues have the same value, so that a loss cannot be told from none"
@@ -64,9 +64,7 @@ def gate(
         raise UserError(f"the gate's margin must be 0 or more, not {margin}", hint="0.005 is half a point")
     change = Change.of(_checked(num_base, den_base, num_new, den_new).metric(0))
     difference = float((ratio(num_new, den_new) - ratio(num_base, den_base))[0])
-    t = quantiles.t(confidence, change.dialogues - 1)
-    low = min(_with_a_lost_dialogue(change, t), worst_case(change.shifts, change.span, confidence))
-    high = difference + t * change.error
+    low, high = bounds(change, confidence)
 
     def outcome(verdict: Verdict, needed: int | None = None, reason: str | None = None) -> Gate:
         return Gate(verdict, difference, low, high, margin, change.dialogues, needed, reason)
@@ -83,31 +81,43 @@ def gate(
     return outcome("undecided", needed)
 
 
-def _with_a_lost_dialogue(change: Change, t: float) -> float:
-    """The lower bound of the difference with one more dialogue, in which the new system loses all that can be lost."""
-    count = change.dialogues
-    mean = (count * change.difference - change.span) / (count + 1)
-    # Squared distances from the new mean: the dialogues' own spread, how far the mean moved, and the new dialogue's.
-    own = (count - 1) * count * change.error**2
-    squares = own + count * (change.difference - mean) ** 2 + (change.span + mean) ** 2
-    return mean - t * math.sqrt(squares / (count * (count + 1)))
+def bounds(change: Change, confidence: float) -> tuple[float, float]:
+    """The lower and the upper bound of the difference, each one-sided.
+
+    The t distribution is symmetric, while losses that come as a few whole dialogues are not: their number has the
+    Poisson distribution, whose upper bound is about k + z √k + (z² + 2)/3. The last term, times the skewness that
+    dialogues have, is what the lower bound is lowered by.
+    """
+    t = quantiles.t(confidence, change.dialogues - 1)
+    low = change.difference - t * change.error
+    cubes, squares = float((change.pulls**3).mean()), change.deviation**2
+    if cubes < 0 < squares:
+        low += cubes / squares * (t * t + 2) / (3 * change.dialogues)
+    low = min(low, worst_case(change.shifts, change.span, confidence))
+    return low, change.difference + t * change.error
 
 
 def _needed(change: Change, margin: float, confidence: float) -> int | None:
     """About how many dialogues of this kind decide with a chance of 80%, if the systems are equal.
 
-    Without the imagined dialogue this is ((z + 0.842) s / margin)², with s the standard deviation between dialogues.
-    The observed difference has no part in it, since it is mostly noise.
+    ((z + 0.842) s / margin)², with s the standard deviation between dialogues; more where `worst_case` takes more. The
+    observed difference has no part in it, since it is mostly noise.
     """
-    z, s = quantiles.normal(confidence), change.error * math.sqrt(change.dialogues)
-
-    def decides(count: int) -> bool:
-        lost = change.span / count
-        bound = lost + z * math.hypot(s / math.sqrt(count), lost) + POWER * s / math.sqrt(count)
-        none_lost = quantiles.share_at_most(0, count, confidence) * change.span if not (change.shifts < 0).any() else 0
-        return max(bound, none_lost) <= margin
-
-    return bisect_left(range(MOST), True, lo=1, key=decides) if decides(MOST) else None
+    if margin <= change.span / MOST:
+        return None
+    needed = max(2.0, ((quantiles.normal(confidence) + POWER) * change.deviation / margin) ** 2)
+    losses = -change.shifts[change.shifts < 0]
+    if not losses.size and margin < change.span:
+        needed = max(needed, math.log1p(-confidence) / math.log1p(-margin / change.span))
+    share, lost = losses.size / change.dialogues, float(losses.sum())
+    while needed < ASYMPTOTIC:
+        count = math.ceil(needed)
+        likely = quantiles.share_at_most(round(share * count), count, confidence)
+        loss = (lost * count / change.dialogues + change.span) / (share * count + 1)
+        if likely * loss - lost / change.dialogues <= margin:  # gains make up for the losses, if the systems are equal
+            break
+        needed = 1.02 * count + 1
+    return math.ceil(needed) if needed <= MOST else None
 
 
 def _checked(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> Pair:

@@ -109,25 +109,34 @@ class Change:
     """How one metric changes from A to B: overall, and dialogue by dialogue."""
 
     difference: float  # B - A
-    error: float  # standard error of the difference; NaN for one dialogue
+    pulls: Array  # how far each dialogue pulls the difference from its value: the linearised ratios of sums
     shifts: Array  # each dialogue's part in the difference, which is their mean
     span: float  # the largest possible change of a dialogue: 1 for shares, else as far as dialogues lie apart
+
+    @classmethod
+    def of(cls, pair: Pair) -> Change:
+        """The change in one metric (`Pair.metric`)."""
+        count = len(pair.num_a)
+        num_a, den_a, num_b, den_b = (float(side.sum()) for side in pair)
+        a, b = num_a / den_a, num_b / den_b
+        pulls = count * ((pair.num_b - b * pair.den_b) / den_b - (pair.num_a - a * pair.den_a) / den_a)
+        shifts = count * (pair.num_b / den_b - pair.num_a / den_a)
+        shifts[np.abs(shifts) < TIE] = 0
+        return cls(b - a, pulls, shifts, _span(pair))
 
     @property
     def dialogues(self) -> int:
         return len(self.shifts)
 
-    @classmethod
-    def of(cls, pair: Pair) -> Change:
-        """The change in one metric (`Pair.metric`). Its error comes from the linearised ratios of sums."""
-        count = len(pair.num_a)
-        num_a, den_a, num_b, den_b = (float(side.sum()) for side in pair)
-        a, b = num_a / den_a, num_b / den_b
-        pulls = (pair.num_b - b * pair.den_b) / den_b - (pair.num_a - a * pair.den_a) / den_a
-        error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) if count > 1 else math.nan
-        shifts = count * (pair.num_b / den_b - pair.num_a / den_a)
-        shifts[np.abs(shifts) < TIE] = 0
-        return cls(b - a, error, shifts, _span(pair))
+    @property
+    def deviation(self) -> float:
+        """The standard deviation between dialogues."""
+        return math.sqrt(float(self.pulls @ self.pulls) / (self.dialogues - 1))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the difference."""
+        return self.deviation / math.sqrt(self.dialogues)
 
 
 def _span(pair: Pair) -> float:
@@ -156,10 +165,11 @@ def difference_bounds(change: Change, *, confidence: float = 0.95) -> Bounds:
 def worst_case(shifts: Array, span: float, confidence: float) -> float:
     """The mean shift if as many dialogues lose as Clopper and Pearson's upper bound allows.
 
-    Those that lose do so by the mean loss of those that were seen to, or by all that can be lost where none was.
+    They lose as much as those that were seen to lose and one more, which loses all that can be lost: a sample may well
+    lack the few dialogues that a system breaks altogether.
     """
     losses, gains = -shifts[shifts < 0], shifts[shifts > 0]
-    loss = float(losses.mean()) if losses.size else span
+    loss = (float(losses.sum()) + span) / (losses.size + 1)
     return float(gains.sum()) / len(shifts) - quantiles.share_at_most(losses.size, len(shifts), confidence) * loss
 
 
