@@ -1,7 +1,7 @@
 """The same said in other words: by users (`troth.perturb.users`) and in schemas (`troth.perturb.schemas`).
 
-    troth.perturb("sgd/dev", "twins/sdi", with_="disfluency", seed=1)    # dialogues
-    troth.perturb.schemas.vary("sgd/dev", "variants", with_="corrupt")   # schemas, with their dialogues
+troth.perturb("sgd/dev", "twins/sdi", with_="disfluency", seed=1)    # dialogues
+troth.perturb.schemas.vary("sgd/dev", "variants", with_="corrupt")   # schemas, with their dialogues
 """
 
 from __future__ import annotations

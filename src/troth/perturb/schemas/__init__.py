@@ -1,10 +1,10 @@
 """Schemas in other words (SGD-X): other names and descriptions for services, slots, intents and tools.
 
-    from troth.perturb import schemas
+from troth.perturb import schemas
 
-    schemas.vary("sgd/dev", "variants", with_="corrupt", seed=1)           # dialogues, a schema alone, or tools
-    schemas.vary("sgd/dev", "variants", with_={"published": {"folder": "sgd/sgd_x"}})
-    schemas.stats("sgd", "sgd/sgd_x/data/v1", "sgd/sgd_x/data/v2").rows    # how far variants are from the original
+schemas.vary("sgd/dev", "variants", with_="corrupt", seed=1)           # dialogues, a schema alone, or tools
+schemas.vary("sgd/dev", "variants", with_={"published": {"folder": "sgd/sgd_x"}})
+schemas.stats("sgd", "sgd/sgd_x/data/v1", "sgd/sgd_x/data/v2").rows    # how far variants are from the original
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
-from troth.core.records import Frame, Span, Turn
+from troth.core.records import Span, Turn
 from troth.perturb.lexicon import words
 from troth.perturb.users.values import Claims, opening
 
@@ -57,6 +57,7 @@ _DIGITS = re.compile(r"[$£€]?\d+(?:[.:,/-]\d+)*(?:st|nd|rd|th)?(?:\s?(?:[ap]\
 _WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
 _LAST = re.compile(r"([a-z]+)(?: (?:the|about|around))? *$", re.IGNORECASE)
 
+_MARKS = "*#@[]{}<>\ufffd"  # what translators and models leave behind
 _ORDER = frozenset(["before", "after", "until", "till", "earlier", "later"])  # counted, but not held letter by letter
 _POINTING = frozenset((
     "he", "she", "they", "it", "him", "her", "them", "his", "hers", "their", "theirs", "its", "that", "this", "there",
@@ -110,8 +111,16 @@ def accepted(turn: Turn, kept: Sequence[Stretch], new: str) -> Turn | str:
     reason = changed(old, new)
     if reason is not None:
         return reason
-    frames = tuple(_moved(frame, kept, places) for frame in turn.frames)
-    return msgspec.structs.replace(turn, text=new, frames=frames)
+
+    def moved(span: Span) -> Span:
+        for part, at in zip(kept, places, strict=True):
+            if part.start <= span.start and span.exclusive_end <= part.end:
+                shift = at - part.start
+                return replace(span, start=span.start + shift, exclusive_end=span.exclusive_end + shift)
+        raise ValueError(f"the span of {span.slot} lies in no protected stretch")
+
+    frames = [replace(f, spans=tuple(map(moved, f.spans))) if f.spans else f for f in turn.frames]
+    return replace(turn, text=new, frames=tuple(frames))
 
 
 def changed(old: str, new: str) -> str | None:
@@ -120,7 +129,8 @@ def changed(old: str, new: str) -> str | None:
     yes, agreement = words("yes"), words("yes") | words("agreement")
     if _numbers(old) != _numbers(new):
         return NUMBER
-    if _times(before) != _times(after):
+    times = words("times") | _ORDER
+    if Counter(word for word in before if word in times) != Counter(word for word in after if word in times):
         return TIME
     if _negations(before) != _negations(after):
         return NEGATION
@@ -130,14 +140,9 @@ def changed(old: str, new: str) -> str | None:
         return ANSWER
     if _persons(old, new):
         return PERSON
-    if (
-        doubled(new) - doubled(old)
-        or len(after) > 3 * len(before) + 12
-        or _quotes(new) != _quotes(old)
-        or _marks(new) - _marks(old)
-    ):
-        return GARBLED
-    return None
+    left_over = Counter(c for c in new if c in _MARKS) - Counter(c for c in old if c in _MARKS)
+    too_long = len(after) > 3 * len(before) + 12
+    return GARBLED if left_over or too_long or doubled(new) - doubled(old) or _quotes(new) != _quotes(old) else None
 
 
 # -- what stands where -------------------------------------------------------------------------------------------------
@@ -228,20 +233,6 @@ def _located(old: str, kept: Sequence[Stretch], new: str) -> list[int] | str:
     return [begins[index] for index in range(len(kept))]
 
 
-def _moved(frame: Frame, kept: Sequence[Stretch], begins: Sequence[int]) -> Frame:
-    if not frame.spans:
-        return frame
-    return msgspec.structs.replace(frame, spans=tuple(_span(span, kept, begins) for span in frame.spans))
-
-
-def _span(span: Span, kept: Sequence[Stretch], begins: Sequence[int]) -> Span:
-    for part, begin in zip(kept, begins, strict=True):
-        if part.start <= span.start and span.exclusive_end <= part.end:
-            shift = begin - part.start
-            return msgspec.structs.replace(span, start=span.start + shift, exclusive_end=span.exclusive_end + shift)
-    raise ValueError(f"the span of {span.slot} lies in no protected stretch")
-
-
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
@@ -250,10 +241,6 @@ def _numbers(text: str) -> Counter[str]:
     found.update(word for word in tokens(text) if word in words("numbers"))
     found["one"] += sum(1 for _ in _ones(text))
     return +found
-
-
-def _times(listed: Sequence[str]) -> Counter[str]:
-    return Counter(word for word in listed if word in words("times") or word in _ORDER)
 
 
 def _negations(listed: Sequence[str]) -> int:
@@ -282,21 +269,16 @@ def _persons(old: str, new: str) -> bool:
     old_parts, new_parts = re.split(r"[.!?]+\s+", old), re.split(r"[.!?]+\s+", new)
     if len(old_parts) != len(new_parts):
         old_parts, new_parts = [old], [new]
-    return any(_third(b) > len(_POINTS.findall(a)) for a, b in zip(old_parts, new_parts, strict=True))
-
-
-def _third(text: str) -> int:
-    return sum(not _EMPTY.match(text, match.start(1)) for match in _THIRD.finditer(text))
+    return any(
+        sum(not _EMPTY.match(b, match.start(1)) for match in _THIRD.finditer(b)) > len(_POINTS.findall(a))
+        for a, b in zip(old_parts, new_parts, strict=True)
+    )
 
 
 def doubled(text: str) -> Counter[str]:
     """Words that stand twice in a row."""
     parts = [tokens(part) for part in re.split(r"[.!?,;:]", text)]
     return Counter(a for listed in parts for a, b in pairwise(listed) if a == b)
-
-
-def _marks(text: str) -> Counter[str]:
-    return Counter(c for c in text if c in "*#@[]{}<>\ufffd")  # what translators and models leave behind
 
 
 def _quotes(text: str) -> tuple[int, int]:

@@ -71,7 +71,7 @@ def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
         return text  # its own private characters would be taken for masks
     masked, values = _masked(text, kept)
     apart = bool(_APART.search(masked))
-    masked = _joined(masked) if apart else masked
+    masked = _SPLIT.sub("", re.sub(r" +(?=[.,?!;]+(?:\s|$))", "", masked)) if apart else masked
     out = []
     for body, end, space in _SENTENCE.findall(masked) or [(masked, "", "")]:
         new, mark = _sentence(body, end, values, rng)
@@ -93,10 +93,6 @@ def _masked(text: str, kept: Sequence[Stretch]) -> tuple[str, list[str]]:
     return "".join([*pieces, text[at:]]), values
 
 
-def _joined(masked: str) -> str:
-    return _SPLIT.sub("", re.sub(r" +(?=[.,?!;]+(?:\s|$))", "", masked))
-
-
 def _set_apart(text: str, *, contractions: bool) -> str:
     """As tokenised corpora write: MultiWOZ has "I 'm fine , thanks ." A change of that style would be no paraphrase."""
     text = re.sub(r"(?<=[^\s.,?!;])(?=[.,?!;]+(?:\s|$))", " ", text)
@@ -106,30 +102,26 @@ def _set_apart(text: str, *, contractions: bool) -> str:
 def _sentence(body: str, end: str, values: Sequence[str], rng: random.Random) -> tuple[str, str]:
     """One sentence and its closing mark."""
     lead, rest = re.match(r"([\s\"“(*-]*)(.*)", body, re.DOTALL).groups()  # type: ignore[union-attr]
-    upper = not _letter(rest, values).islower()
-    whole = rest
+    first = _begin(rest, values)
+    upper = not first[:1].islower()
+    number = first.split()[0].lower() if re.match(MASK, rest) else ""
     opened, rest = _openers(rest, rng)
     mark = end
     if rest:
         said = _clauses(rest, end, rng)
         opened, mark = opened + said.text, _mark(said.mood, end)
     text = frames.tidy(opened)
-    first, begins = _first(whole, values), bool(re.match(MASK, text))
-    if upper and begins and _letter(text, values).islower():
+    begins = re.match(MASK, text)
+    if upper and begins and _begin(text, values)[:1].islower():
         return body, end  # a value in small letters would open the sentence
-    if upper and not begins and first in words("numbers") | words("times") | {"one", "next", "this", "the"}:
+    if upper and not begins and number in words("numbers") | words("times") | {"one", "next", "this", "the"}:
         return body, end  # "One ticket" would stand with its capital in the middle
     return lead + (text[:1].upper() + text[1:] if upper else text), mark
 
 
-def _first(text: str, values: Sequence[str]) -> str:
-    """The first word of the value that the text begins with."""
-    return values[ord(text[0]) - _FIRST_MASK].split()[0].lower() if re.match(MASK, text) else ""
-
-
-def _letter(text: str, values: Sequence[str]) -> str:
-    """The first letter, of the value where one stands first."""
-    return values[ord(text[0]) - _FIRST_MASK][:1] if re.match(MASK, text) else text[:1]
+def _begin(text: str, values: Sequence[str]) -> str:
+    """What a text begins with: a value, or a letter."""
+    return values[ord(text[0]) - _FIRST_MASK] if re.match(MASK, text) else text[:1]
 
 
 def _mark(mood: str, end: str) -> str:
