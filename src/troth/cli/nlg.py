@@ -137,7 +137,7 @@ def _tables(scores: Sequence[Score]) -> Iterator[tables.Table]:
     main = [score for score in scores if score.metric in first and score.group in ("all", "seen", "unseen")]
     if main:
         yield _table_1(sorted(main, key=lambda score: first.index(score.metric)))
-    yield from tables.of_scores([score for score in scores if score not in main], headline=())
+    yield from tables.of_scores([score for score in scores if score not in main])
 
 
 def _table_1(scores: Sequence[Score]) -> tables.Table:

@@ -147,7 +147,7 @@ def _faithful(true: Callable[[ActView], Any], *, validated: bool = False) -> Cal
 
 SER = Metric(
     "ser", "Slot error rate", "share of turns whose response leaves out a value of a non-categorical slot",
-    better="lower", unit="turn", needs=("schema",),
+    better="lower", unit="turn", needs=("schema",), against="values",
     compute=TurnScoring(_ser, lambda run: run.ser, by_act=False),  # it divides by everything: not beside the next one
 )  # fmt: skip
 SER_APPLICABLE = SER.derive(
@@ -157,6 +157,7 @@ SER_APPLICABLE = SER.derive(
 )  # fmt: skip
 BLEU = Metric(
     "bleu", "BLEU", "corpus BLEU against gold's utterances, by sacreBLEU", unit="corpus", needs=("text", "sacrebleu"),
+    against="texts",
     compute=CorpusScoring(
         lambda said: bleu.counts([one.answer.text or "" for one in said], [one.gold for one in said]),
         lambda run: run.bleu,
