@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +102,12 @@ def test_frames_outside_gold(fine: Troth, corpus: Corpus) -> None:
         },
     ]
     assert (scope["units_after"], scope["raised"], scope["lowered"]) == (scope["units_before"] + 1, 0, 0)
+
+
+def test_values_are_shown_before_a_normaliser_made_them_equal(fine: Troth, tmp_path: Path) -> None:
+    for name, value in (("gold", "guesthouse"), ("pred", "guest house")):
+        line = {"dialogue": "MUL0001", "turn": 0, "state": {"hotel": {"type": value}}}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    files = (str(tmp_path / "gold.jsonl"), str(tmp_path / "pred.jsonl"))
+    out = fine("explain", *files, "--from", "mwzeval+match:exact", "--to", "trade").out
+    assert "norm: mul0001, turn 0: 100.00 → 0.00 (hotel.type: 'guest house' for 'guesthouse')" in out

@@ -142,11 +142,11 @@ class _Values:
         if dialogue not in self.seen:
             self.seen[dialogue] = [one.states(dialogue) for one in self.gatherers]
         service, _, name = slot.rpartition(".")
-        for states in self.seen[dialogue]:
-            gold, pred = (side.get(turn, {}).get(service, {}).get(name, ()) for side in states)
-            if gold or pred:
-                return SlotFlip(slot, gold, pred)
-        return SlotFlip(slot, (), ())
+        sides = [[side.get(turn, {}).get(service, {}).get(name, ()) for side in one] for one in self.seen[dialogue]]
+        found = [(gold, pred) for gold, pred in sides if gold or pred] or [((), ())]
+        # A normaliser may have made the values equal: better shown as they were before it.
+        gold, pred = next(((gold, pred) for gold, pred in found if not set(gold) & set(pred)), found[0])
+        return SlotFlip(slot, gold, pred)
 
 
 def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scored], values: _Values) -> RuleStep:
