@@ -229,7 +229,7 @@ def test_table_5(troth: Troth, model: str, data: str, tmp_path: Path) -> None:
     assert made.code == 0, made.err
     heads = [line.split("  ")[0] for line in made.out.splitlines() if "α 0 " in line]
     names = ["pmi_faith", "nli", RELEVANCE.name, GRAMMAR.name]
-    assert heads == [f"{name}, n 3" for name in (*names, "pmi_faith, normalised")]
+    assert heads == [f"{name}, n 3" for name in names], "its plain responses have one value: nothing is normalised"
     assert "SWEEP|model:tiny-lm@" in made.err
     drawn = json.loads(chart.read_text())
     assert drawn["title"] == "PMI-Decode"
@@ -245,9 +245,18 @@ def right(text: str) -> bool:
 
 def test_without_alpha_p_moves_nothing(troth: Troth, model: str, data: str) -> None:
     made = troth("generate", "sweep", data, "--model", model, "--alphas", "0,1", "--ps", "0.6,1", "--json", *COMMON)
-    found = {(one["alpha"], one["top_p"]): one["means"] for one in json.loads(made.out)["cells"]}
-    assert found[0.0, 0.6] == found[0.0, 1.0]
+    found = means(json.loads(made.out))
+    assert found["α 0, p 0.6"] == found["α 0, p 1"]
     assert len(found) == 4
+
+
+def means(found: Any) -> dict[str, dict[str, float]]:
+    """By setting and metric."""
+    made: dict[str, dict[str, float]] = {}
+    for one in found["scores"]:
+        if one["group"] == "all":
+            made.setdefault(one["system"], {})[one["metric"]] = one["value"]
+    return made
 
 
 def swept(troth: Troth, model: str, data: str, *options: str) -> Any:
@@ -260,12 +269,13 @@ def swept(troth: Troth, model: str, data: str, *options: str) -> Any:
 def test_what_else_is_in_the_grid_moves_nothing(troth: Troth, model: str, data: str) -> None:
     alone = swept(troth, model, data, "--alphas", "0.5", "--ps", "0.6")
     among = swept(troth, model, data, "--alphas", "0,0.5,1", "--ps", "0.6,1")
-    own = next(one for one in among["cells"] if (one["alpha"], one["top_p"]) == (0.5, 0.6))
-    assert alone["cells"] == [own]
-    assert alone["bounds"] == among["bounds"]
-    low, high = among["bounds"]["low"], among["bounds"]["high"]
-    expected = (own["means"]["pmi_faith"] - low) / (high - low)
-    assert own["means"]["pmi_faith, normalised"] == pytest.approx(expected)
+    own = {one["metric"]: one for one in among["scores"] if (one["system"], one["group"]) == ("α 0.5, p 0.6", "all")}
+    assert {one["metric"]: one for one in alone["scores"] if one["group"] == "all"} == own
+    picked, low, high = ([found["picked"][0][name] for found in (alone, among)] for name in ("by", "low", "high"))
+    assert picked == ["pmi_faith"] * 2
+    assert (low[0], high[0]) == (low[1], high[1])
+    expected = (own["pmi_faith"]["value"] - low[0]) / (high[0] - low[0])
+    assert own["pmi_faith, normalised"]["value"] == pytest.approx(expected)
 
 
 @pytest.mark.usefixtures("words")
@@ -302,7 +312,7 @@ def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
 def test_nothing_to_pick_by(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0.5", "--ps", "0.6", "--pick")
     made = troth("generate", "sweep", data, "--model", model, "--limit", "1", *grid, *COMMON)
-    assert "nothing to pick by: plain decoding has no two values of pmi_faith" in made.err
+    assert "nothing to pick by: plain decoding has no two values of the metric" in made.err
 
 
 def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +360,7 @@ def test_long_contexts_are_told_by_a_sweep(troth: Troth, model: str, tmp_path: P
 def test_a_sweep_without_metrics_has_relevance(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0,0.5", "--ps", "0.6", "--metrics", "none")
     found = swept(troth, model, data, *grid)
-    assert [set(one["means"]) for one in found["cells"]] == [{RELEVANCE.name}] * 2
+    assert [set(one) for one in means(found).values()] == [{RELEVANCE.name}] * 2
     made = troth("generate", "sweep", data, "--model", model, *grid, "--pick", *COMMON)
     assert made.code == 2
     assert "--pick needs a metric of faithfulness" in made.err
@@ -380,7 +390,7 @@ def checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, checkers: str) -> None:
     found = swept(troth, model, data, "--alphas", "0", "--ps", "1", "--grammar", f"{checkers}:right")
-    assert found["cells"][0]["means"][GRAMMAR.name] == 0
+    assert means(found)["α 0, p 1"][GRAMMAR.name] == 0
 
 
 @pytest.mark.parametrize(

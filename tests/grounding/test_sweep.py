@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from troth.core.errors import UserError
+from troth.core.signature import recipe_text
 from troth.grounding import sweep
-from troth.grounding.metrics import METRICS
-from troth.grounding.sweep import PlainBounds, SettingMeans
+from troth.grounding.graded import MetricValues
+from troth.grounding.metrics import METRICS, Unscored
+from troth.grounding.pmi import PMI_FAITH
+from troth.grounding.sweep import Key, PlainBounds
 
 
 def test_the_grid_is_by_p() -> None:
@@ -15,18 +18,9 @@ def test_the_grid_is_by_p() -> None:
 
 
 def test_pick_takes_the_highest_sum() -> None:
-    cells = [
-        SettingMeans(0.0, 1.0, {"f": 0.5, "r": 0.4}, {}),
-        SettingMeans(0.5, 1.0, {"f": 0.6, "r": 0.4}, {}),
-        SettingMeans(1.0, 1.0, {"f": 0.9, "r": None}, {}),
-    ]
-    assert sweep.pick(cells, ("f", "r")) == cells[1]
-    assert sweep.pick(cells[2:], ("f", "r")) is None
-
-
-def test_means_leave_out_what_has_no_value() -> None:
-    made = sweep.means((0.5, 0.6), {"f": [1.0, None, 2.0], "r": [None]})
-    assert made == SettingMeans(0.5, 0.6, {"f": 1.5, "r": None}, {"f": 2, "r": 0})
+    means = {Key(0.0, 1.0): (0.5, 0.4), Key(0.5, 1.0): (0.6, 0.4), Key(1.0, 1.0): (0.9, None)}
+    assert sweep.pick(means) == Key(0.5, 1.0)
+    assert sweep.pick({Key(1.0, 1.0): (0.9, None)}) is None
 
 
 @pytest.mark.parametrize(("alphas", "ps"), [([], [1.0]), ([0.5], []), ([-1.0], [1.0]), ([0.5], [0.0])])
@@ -45,15 +39,15 @@ def test_no_grid(alphas: list[float], ps: list[float]) -> None:
     ],
 )
 def test_bounds_are_those_of_plain_decoding(plain: list[float | None], expected: PlainBounds | None) -> None:
-    assert sweep.bounds(plain) == expected
+    assert sweep.plain_bounds(plain) == expected
 
 
 def test_nothing_is_clipped() -> None:
-    assert sweep.normalised([1.0, 2.0, 5.0, -1.0, None], PlainBounds(1.0, 3.0)) == [0.0, 0.5, 2.0, -1.0, None]
-
-
-def test_without_bounds_nothing_is_normal() -> None:
-    assert sweep.normalised([1.0, None], None) == [None, None]
+    values = MetricValues(PMI_FAITH, {"lm": "x"}, [1.0, 2.0, 5.0, -1.0, Unscored("no words")])
+    made = sweep.normalised(values, PlainBounds(1.0, 3.0), {"low": "1"})
+    assert made.numbers == [0.0, 0.5, 2.0, -1.0, None]
+    assert (made.metric.name, made.metric.of) == ("pmi_faith, normalised", "pmi_faith")
+    assert recipe_text(made.recipe) == "lm:x|low:1"
 
 
 @pytest.mark.parametrize(
@@ -61,4 +55,5 @@ def test_without_bounds_nothing_is_normal() -> None:
     [(["nli", "pmi_faith"], "pmi_faith"), (["u_f1", "nli"], "u_f1"), ([], None)],
 )
 def test_the_paper_s_metric_judges_wherever_it_stands(names: list[str], expected: str | None) -> None:
-    assert sweep.judge([METRICS.load(name) for name in names]) == expected
+    found = sweep.judge([METRICS.load(name) for name in names])
+    assert (None if found is None else found.name) == expected
