@@ -1,4 +1,4 @@
-"""`troth meta`: metrics judged, against tampered acts and against people."""
+"""`troth meta`: tests of metrics, with tampered acts, other wordings and labels by people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from troth.cli import agreement, meta_eval, trials, wording
 
 @click.group(no_args_is_help=True)
 def meta() -> None:
-    """Can a metric be trusted? Against tampered acts, other wordings and human judgement."""
+    """Can a metric be trusted? Tests with tampered acts, other wordings and people's labels."""
 
 
 for _command in (

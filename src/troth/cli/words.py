@@ -1,4 +1,4 @@
-"""Responses word by word: green what the document supports, red what it does not; in a pipe, marks."""
+"""Draws responses word by word: green for what the document supports, red for what it does not; marks in a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEGEND = "supported by the document: +word+ (green); not supported: -word- (red)
 
 
 def draw(rows: Sequence[WordByWord]) -> None:
-    """On a terminal in colours, elsewhere with marks. Text from files is shown, not obeyed."""
+    """Prints responses in colours on a terminal, with marks elsewhere. Control characters in their text are escaped."""
     several = len({row.system for row in rows}) > 1
     if not sys.stdout.isatty():
         for row in rows:
