@@ -6,7 +6,7 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from troth.core.errors import UserError
@@ -104,36 +104,38 @@ def convert(
     document = source.beside(path, source.SCHEMA)
     name = format or detect(path)
     items = {"both": read, "gold": gold, "pred": predictions}[side](path, name)
-    completed = getattr(FORMATS.load(name), "completed", None)
-    if completed is not None and document is None and to in FORMATS and FORMATS.load(to).FORMAT.folder:
-        dialogues = completed(items)
-        write(dialogues, path_of(out), to, schema=dialogues.schema)
-    else:
-        write(items, path_of(out), to, schema=None if document is None else lambda: document.data)
+    write(items, path_of(out), to, schema=None if document is None else document.data, origin=name)
 
 
 def write(
-    dialogues: Iterable[Dialogue | Pair], out: str, format: str, *, schema: Callable[[], bytes] | None = None
+    dialogues: Iterable[Dialogue | Pair],
+    out: str,
+    format: str,
+    *,
+    schema: bytes | None = None,
+    origin: str | None = None,
 ) -> None:
     """Writes dialogues in a format, whole or not at all: `out` appears when everything is in it.
 
-    `schema`: gives the schema of the services, which is written beside the dialogues where the format is a folder. It
-    is called after the dialogues have been written.
+    `schema`: the schema of the services, written beside the dialogues where the format is a folder. `origin`: the
+    format that they were read from; without a schema, its reader may be able to add one, and what else is missing.
     """
     writer = FORMATS.load(format)
     if not writer.FORMAT.writes:
         able = ", ".join(sorted(name for name in FORMATS if FORMATS.load(name).FORMAT.writes))
         raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
     check_new(out)
-    items = _writable(dialogues, writer.FORMAT)
     if not writer.FORMAT.folder:
         with new_file(out) as file:
-            writer.write(items, file)
+            writer.write(_writable(dialogues, writer.FORMAT), file)
         return
+    complete = None if origin is None or schema is not None else getattr(FORMATS.load(origin), "completed", None)
+    completed = None if complete is None else complete(dialogues)
     with new_folder(out) as folder:
-        writer.write(items, folder)
-        if schema is not None:
-            (folder / source.SCHEMA).write_bytes(schema())
+        writer.write(_writable(dialogues if completed is None else completed, writer.FORMAT), folder)
+        services = schema if completed is None else completed.schema()
+        if services is not None:
+            (folder / source.SCHEMA).write_bytes(services)
 
 
 def schema(path: str) -> Schema:
