@@ -261,3 +261,14 @@ def test_median_and_error() -> None:
     assert median_and_error([0.7]) == (0.7, None)
     with pytest.raises(ValueError, match="no values"):
         median_and_error([])
+
+
+def test_spread_between_strata_is_not_counted() -> None:
+    """Half of the dialogues were chosen for being right, half for being wrong: that adds nothing to chance."""
+    strata = [0] * 40 + [1] * 40
+    right = [10] * 38 + [0] * 40 + [10] * 2
+    (within,) = intervals.share(right, [10] * 80, strata=strata)
+    (across,) = intervals.share(right, [10] * 80)
+    widths = [(one.high or 0) - (one.low or 0) for one in (within, across)]
+    assert 0 < widths[0] < 0.6 * widths[1]
+    assert intervals.share(right, [10] * 80, strata=[3] * 80) == [across]

@@ -147,3 +147,16 @@ def test_misuse() -> None:
         bootstrap([1], [1], resamples=0)
     with pytest.raises(UserError, match="seed"):
         bootstrap([1], [1], seed=-1)
+
+
+def test_draws_within_strata() -> None:
+    """Every resample has as many of each stratum as there are, and each dialogue is drawn as often as any other."""
+    times = np.concatenate(list(resampling.draws(7, resamples=4000, seed=1, strata=[2, 5])))
+    assert (times[:, :2].sum(axis=1) == 2).all()
+    assert (times[:, 2:].sum(axis=1) == 5).all()
+    assert times.mean(axis=0) == pytest.approx(np.ones(7), abs=0.06)
+    assert np.corrcoef(times[:, 0], times[:, 2])[0, 1] == pytest.approx(0, abs=0.05)  # each stratum for itself
+    (whole,) = resampling.draws(7, resamples=5, seed=1)
+    assert (whole == next(resampling.draws(7, resamples=5, seed=1, strata=[7]))).all()
+    with pytest.raises(ValueError, match="strata of 8 dialogues in all do not fit 7"):
+        next(resampling.draws(7, resamples=1, seed=0, strata=[3, 5]))

@@ -49,11 +49,14 @@ class MedianError(NamedTuple):
     error: float | None  # None for a single run
 
 
-def share(num: ArrayLike, den: ArrayLike, *, top: float = 1.0, confidence: float = 0.95) -> list[Bounds]:
+def share(
+    num: ArrayLike, den: ArrayLike, *, top: float = 1.0, confidence: float = 0.95, strata: ArrayLike | None = None
+) -> list[Bounds]:
     """Wilson's interval of each share, for dialogues whose units resemble each other.
 
     `num` and `den` are sums per dialogue, of shape (D,) or (D, M). `top` is the largest possible value of a unit: the
-    mean of any units between 0 and `top` is a share of it.
+    mean of any units between 0 and `top` is a share of it. `strata`: the stratum of each dialogue, where they were
+    drawn by strata: only differences within a stratum then count as spread.
 
     The variance v of the ratio r between dialogues is that of n = r(1 - r)/v independent units. It is estimated well
     only where many dialogues hold an error: where k dialogues do, 1/n is averaged with 1/D, the value for dialogues
@@ -61,12 +64,13 @@ def share(num: ArrayLike, den: ArrayLike, *, top: float = 1.0, confidence: float
     """
     check_confidence(confidence)
     n, d = columns(num, den)
-    shares = (_share(n[:, m] / top, d[:, m], confidence) for m in range(n.shape[1]))
+    place = np.zeros(len(n), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+    shares = (_share(n[:, m] / top, d[:, m], place, confidence) for m in range(n.shape[1]))
     return [one if one.low is None or one.high is None else Bounds(one.low * top, one.high * top) for one in shares]
 
 
-def _share(num: Array, den: Array, confidence: float) -> Bounds:
-    num, den = num[den > 0], den[den > 0]
+def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float) -> Bounds:
+    num, den, strata = num[den > 0], den[den > 0], strata[den > 0]
     dialogues, total = len(den), float(den.sum())
     reason = _too_few(dialogues)
     if reason is not None:
@@ -75,7 +79,7 @@ def _share(num: Array, den: Array, confidence: float) -> Bounds:
         raise ValueError("a share's numerators lie between 0 and its denominators")
     r = min(float(num.sum()) / total, 1.0)
     spread = r * (1 - r)
-    variance = dialogues / (dialogues - 1) * float(((num - r * den) ** 2).sum()) / total**2
+    variance = _spread(num - r * den, strata) / total**2
     mixed = erring(num, den)
     size = min(spread / variance, total) if variance > 0 and spread > 0 else total
     size = (mixed + 1) / (mixed / size + 1 / dialogues)
@@ -84,6 +88,17 @@ def _share(num: Array, den: Array, confidence: float) -> Bounds:
     half = math.sqrt(t2 * spread / size + (t2 / size) ** 2 / 4) / (1 + t2 / size)
     # Rounding may put an end a little beyond 0, 1, or the share itself.
     return Bounds(max(0.0, min(centre - half, r)), min(1.0, max(centre + half, r)))
+
+
+def _spread(pulls: Array, strata: NDArray[np.int64]) -> float:
+    """The variance of a sum of independent pulls, as they differ within their strata."""
+    sizes = np.bincount(strata)
+    if sizes.size == 1:  # their mean is 0, but for rounding
+        return pulls.size / (pulls.size - 1) * float((pulls**2).sum())
+    means = np.bincount(strata, pulls) / np.maximum(sizes, 1)
+    # A stratum of one dialogue shows no spread of its own; its distance from 0 is taken.
+    apart = np.where(sizes[strata] > 1, pulls - means[strata], pulls)
+    return float((sizes[strata] / np.maximum(sizes[strata] - 1, 1) * apart**2).sum())
 
 
 def is_share(num: Array, den: Array) -> bool:

@@ -97,33 +97,47 @@ def words(*, stream: int, seed: int, resamples: int, width: int, items: int) -> 
         yield source.random_raw(here * width).astype("<u8", copy=False).reshape(here, width)
 
 
-def draws(count: int, *, resamples: int, seed: int, items: int = 0) -> Iterator[Array]:
+def draws(count: int, *, resamples: int, seed: int, items: int = 0, strata: Sequence[int] = ()) -> Iterator[Array]:
     """How often each of `count` dialogues is drawn: a row for each resample, in blocks of rows.
 
     The draw depends on the seed and on `count` alone. `items`: how many numbers the caller keeps for each resample, if
-    more than `count`; blocks are then smaller.
+    more than `count`; blocks are then smaller. `strata`: sizes of the strata that the dialogues stand in, one stratum
+    after the other; as many are then drawn from each stratum as it holds.
     """
+    if strata and sum(strata) != count:
+        raise ValueError(f"strata of {sum(strata)} dialogues in all do not fit {count} dialogues")
+    held = np.array(strata or [count], dtype=np.int64)
+    sizes, begins = (np.repeat(of, held).astype(np.uint64) for of in (held, np.cumsum(held) - held))
     width = (count + 1) // 2
     for block in words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=width, items=max(count, items)):
         # Multiply and shift maps 32 random bits to 0 … D-1, favouring some by D / 2^32: nothing that resampling sees.
-        scaled = np.multiply(block.view("<u4"), np.uint64(count), dtype=np.uint64)
+        scaled = np.multiply(block.view("<u4")[:, :count], sizes, dtype=np.uint64)
         scaled >>= np.uint64(32)
+        scaled += begins
         drawn = scaled.view(np.int64)
         times = np.empty((len(block), count))
         for row, indices in zip(times, drawn, strict=True):
-            row[:] = np.bincount(indices[:count], minlength=count)
+            row[:] = np.bincount(indices, minlength=count)
         yield times
 
 
-def resampled(parts: Sequence[Array], statistic: Callable[..., Array], *, resamples: int, seed: int) -> Array:
+def resampled(
+    parts: Sequence[Array],
+    statistic: Callable[..., Array],
+    *,
+    resamples: int,
+    seed: int,
+    strata: Sequence[int] = (),
+) -> Array:
     """A statistic of sums on each resample of the dialogues: shape (resamples, …).
 
     `statistic` takes the column sums of each of the `parts`, a row for each resample, and returns as many rows. They
-    are computed in blocks, and only what it returns is kept.
+    are computed in blocks, and only what it returns is kept. `strata`: as in `draws`.
     """
     made: Array | None = None
     done = 0
-    for times in draws(len(parts[0]), resamples=resamples, seed=seed, items=sum(part.shape[1] for part in parts)):
+    items = sum(part.shape[1] for part in parts)
+    for times in draws(len(parts[0]), resamples=resamples, seed=seed, items=items, strata=strata):
         block = statistic(*(times @ part for part in parts))
         made = np.empty((resamples, *block.shape[1:])) if made is None else made
         made[done : done + len(block)] = block
