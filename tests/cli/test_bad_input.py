@@ -552,7 +552,8 @@ def test_out_is_not_a_run(troth: Troth, tmp_path: Path) -> None:
     (folder / "thesis.tex").write_text("all of it")
     told(troth("dst", GOLD, HASTY, "--out", str(folder)), f"{folder}: exists and is not a run of troth: it holds 'thes")
     (folder / "run.json").write_text("{}")  # somebody else's; what lies beside it must not go
-    told(troth("dst", GOLD, HASTY, "--out", str(folder)), "it holds 'thesis.tex' (choose another name)")
+    told(troth("dst", GOLD, HASTY, "--out", str(folder)), f"{folder}: ")
+    told(troth("dst", GOLD, HASTY, "--out", str(folder), "--force"), "it holds 'thesis.tex' (choose another name)")
     told(troth("dst", GOLD, HASTY, "--out", str(folder / "thesis.tex")), "it is a file (choose another name)")
     assert tree(tmp_path) == [str(folder), str(folder / "run.json"), str(folder / "thesis.tex")]
     assert (folder / "thesis.tex").read_text() == "all of it"
