@@ -152,7 +152,16 @@ def check_out(out: str | os.PathLike[str]) -> str:
 
 
 def open(folder: str | os.PathLike[str]) -> Result:
-    """Opens a run folder that `--out` or `Result.save` wrote."""
+    """Opens a run folder that `--out` or `Result.save` wrote.
+
+    >>> import tempfile, troth
+    >>> from troth import demo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     troth.dst(demo.path("gold"), demo.path("hasty"), metrics="jga", out=f"{folder}/run")["jga"].n
+    ...     troth.open(f"{folder}/run")["jga"].n
+    184
+    184
+    """
     path = path_of(folder)
     run = runs.load(path)
 

@@ -57,7 +57,7 @@ def check(
 
     >>> from troth import demo
     >>> check(demo.path("gold")).dialogues
-    24
+    22
     """
     path = path_of(gold)
     schemas = schema_of(schema, path)
