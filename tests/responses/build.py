@@ -82,7 +82,8 @@ def no(entailment: float = 0.1) -> Entailment:
 def write(folder: Path, dialogues: Sequence[Dialogue] = CORPUS, schema: Schema = SCHEMA) -> str:
     """The corpus on disk in SGD's layout."""
     path = str(folder / "gold")
-    readers.write(list(dialogues), path, "sgd", schema=lambda: msgspec.json.encode(list(schema.values())))
+    readers.write(list(dialogues), path, "sgd")
+    (folder / "gold" / "schema.json").write_bytes(msgspec.json.encode(list(schema.values())))
     return path
 
 
