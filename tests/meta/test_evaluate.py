@@ -18,9 +18,10 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding import calibration
 from troth.meta import evaluate as module
-from troth.meta.evaluate import SLICES, evaluate, fit, slices
+from troth.meta.evaluate import SLICES, EvaluateSettings, evaluate, fit, slices
 from troth.meta.labelled import RANKING
-from troth.meta.measures import JUDGED
+from troth.meta.measures import NEEDS_DEV
+from troth.stats import intervals
 from troth.storage.result import Result
 from troth.storage.result import open as open_run
 
@@ -83,15 +84,87 @@ def test_the_protocol(files: tuple[str, str]) -> None:
     assert "|threshold:" not in result["auroc:u_f1"].signature
 
 
-def test_dev_decides_on_itself_as_fitted(files: tuple[str, str]) -> None:
-    _, dev = files
-    result = evaluate(dev, dev=[dev], metrics=["u_f1"], resamples=10)
-    assert result["f1:u_f1"].value == pytest.approx(fit(dev, metrics=["u_f1"]).metrics[0].f1)
+def test_thresholds_from_the_test_data_are_refused(files: tuple[str, str], tmp_path: Path) -> None:
+    """As the same file, as a copy, as the same responses in another order, and as a part of them."""
+    test, dev = files
+    rows = made(200, 1)
+    copied = write(tmp_path / "copy.jsonl", rows)
+    for same in (test, copied):
+        with pytest.raises(
+            UserError, match=r"jsonl: dev has the same content as the test file test\.jsonl \(take other"
+        ):
+            evaluate(test, dev=[dev, same], metrics=["u_f1"])
+    other = [row | {"id": f"x{row['id']}"} for row in rows[::-1]]
+    with pytest.raises(UserError, match="every response of dev is in the test data"):
+        evaluate(test, dev=write(tmp_path / "ids.jsonl", other), metrics=["u_f1"])
+    with pytest.raises(UserError, match="every response of dev is in the test data"):
+        evaluate(test, dev=write(tmp_path / "half.jsonl", other[:50]), metrics=["u_f1"])
+    with pytest.raises(UserError, match="dev holds all the test data"):
+        evaluate(test, dev=[dev, write(tmp_path / "both.jsonl", other)], metrics=["u_f1"])
+    some = write(tmp_path / "some.jsonl", [*other[:7], *made(60, 9)])
+    result = evaluate(test, dev=some, metrics=["u_f1"], resamples=10)
+    assert "dev: 7 responses are in the test data, too: the figures with a threshold flatter" in result.notes
+
+
+def test_intervals_of_auroc_and_of_correlations(files: tuple[str, str]) -> None:
+    """AUROC's is the jackknife's, which no seed moves; the others are the bootstrap's."""
+    one, two = (evaluate(files[0], metrics=["u_f1"], resamples=200, seed=seed) for seed in (1, 2))
+    rows = u_f1(one)
+    bounds = intervals.auroc(rows["num"].to_list(), rows["label"].to_list(), rows["dialogue"].to_list())
+    for result in (one, two):
+        assert (result["auroc:u_f1"].low, result["auroc:u_f1"].high) == pytest.approx(bounds[:2])
+    assert one["pearson:u_f1"].low != two["pearson:u_f1"].low
+
+
+def test_ten_thousand_resamples_by_default(files: tuple[str, str]) -> None:
+    """A difference that no resample contradicts has the smallest p-value that there is."""
+    assert EvaluateSettings().resamples == 10_000
+    rows = []
+    rng = random.Random(0)
+    for number in range(40):
+        words = [f"word{rng.randrange(10000)}" for _ in range(6)]
+        said = words if number % 2 else words[::-1]
+        rows.append({"id": str(number), "document": " ".join(words), "response": " ".join(said), "label": number % 2})
+    path = write(Path(files[0]).with_name("order.jsonl"), rows)
+    (one,) = evaluate(path, metrics=["u_f1", "rouge_l"]).details
+    assert one.p_bootstrap == pytest.approx(2 / 10_001, rel=0.02)
+
+
+def test_expected_calibration_error(files: tuple[str, str]) -> None:
+    """By hand: the distance between expected and true share in each bin, weighted by the bin's responses."""
+    test, dev = files
+    result = evaluate(test, dev=dev, metrics=["u_f1"], resamples=300)
+    curve = {
+        (score.metric, score.group): score for score in result.scores if score.group.startswith("bin:")
+    }  # fmt: skip
+    apart = 0.0
+    for (metric, group), score in curve.items():
+        if metric == "positive:u_f1":
+            apart += score.n * abs((score.value or 0.0) - (curve["expected:u_f1", group].value or 0.0))
+    error = result["ece:u_f1"]
+    assert error.value == pytest.approx(apart / 200)
+    assert (error.n, error.better, error.scale) == (200, "lower", "number")
+    assert error.low is not None
+    assert error.high is not None
+    assert 0 <= error.low < apart / 200 < error.high < 0.3
+    assert "|threshold:" in error.signature
+
+
+def test_calibration_error_of_a_fair_forecast(tmp_path: Path) -> None:
+    """Dev and test are drawn alike, so the true error is near 0, and the interval comes near to it."""
+    test, dev = (write(tmp_path / f"{seed}.jsonl", made(600, seed)) for seed in (11, 12))
+    fair = evaluate(test, dev=dev, metrics=["u_f1"], resamples=300)["ece:u_f1"]
+    turned = [row | {"label": 1 - row["label"]} for row in made(600, 13)]
+    wrong = evaluate(test, dev=write(tmp_path / "turned.jsonl", turned), metrics=["u_f1"], resamples=300)["ece:u_f1"]
+    assert fair.low is not None
+    assert wrong.low is not None
+    assert fair.low < 0.05
+    assert wrong.low > 0.1
 
 
 def test_without_dev_there_is_a_reason(files: tuple[str, str]) -> None:
     result = evaluate(files[0], metrics=["u_f1"], resamples=10)
-    for name in ("precision", "recall", "f1", "accuracy"):
+    for name in ("precision", "recall", "f1", "accuracy", "ece"):
         assert result[f"{name}:u_f1"].value is None
         assert result[f"{name}:u_f1"].reason == "needs labelled dev data to take the threshold from"
     assert not any(score.group == "dev" or score.metric.startswith("expected") for score in result.scores)
@@ -131,9 +204,10 @@ def test_paired_comparison(files: tuple[str, str]) -> None:
     for one in result.details:
         values = [result[f"{one.measure}:{name}"].value or 0.0 for name in (one.metric, one.base)]
         assert one.difference == pytest.approx(values[0] - values[1])
-        assert one.low is not None
-        assert one.high is not None
-        assert one.low <= one.difference <= one.high
+        if one.low is not None and one.high is not None:
+            assert one.low <= one.difference <= one.high
+        else:  # both rank alike: no resample differs
+            assert (one.measure, one.difference) == ("auroc", 0)
         assert one.p_holm >= (one.p_bootstrap if one.p_randomization is None else one.p_randomization)
         assert (one.p_randomization is None) == (one.measure == "auroc")
         assert result[f"{one.measure}:{one.metric}-{one.base}"].value == one.difference
@@ -149,12 +223,12 @@ def test_a_difference_that_is_there_is_found(tmp_path: Path) -> None:
     for number in range(60):
         words = [f"word{rng.randrange(10000)}" for _ in range(6)]
         label = number % 2
-        said = words if label else words[::-1]
+        said = words if label != (number % 12 == 0) else words[::-1]
         rows.append({"id": str(number), "document": " ".join(words), "response": " ".join(said), "label": label})
     result = evaluate(write(tmp_path / "x.jsonl", rows), metrics=["u_f1", "rouge_l"], resamples=200)
     (one,) = result.details
-    assert (result["auroc:u_f1"].value, result["auroc:rouge_l"].value) == (0.5, 1.0)
-    assert one.difference == 0.5
+    assert result["auroc:u_f1"].value == 0.5
+    assert one.difference == pytest.approx((result["auroc:rouge_l"].value or 0) - 0.5)
     assert one.low is not None
     assert one.low > 0
     assert one.p_holm < 0.02
@@ -192,7 +266,8 @@ def test_reliability(files: tuple[str, str]) -> None:
 def test_one_label_only(tmp_path: Path) -> None:
     rows = [row | {"label": 0} for row in made(20, 4)]
     path = write(tmp_path / "x.jsonl", rows)
-    result = evaluate(path, dev=[path], metrics=["u_f1"], resamples=10)
+    dev = write(tmp_path / "dev.jsonl", [row | {"label": 0} for row in made(20, 5)])
+    result = evaluate(path, dev=[dev], metrics=["u_f1"], resamples=10)
     assert result["auroc:u_f1"].reason == "all responses have one label"
     assert result["f1:u_f1"].reason == "the labelled data has only one label"
     with pytest.raises(UserError, match="'u_f1' cannot be fitted: the labelled data has only one label"):
@@ -306,15 +381,16 @@ def test_an_interval_that_does_not_exist_is_none(tmp_path: Path) -> None:
         {"id": "b", "document": "red green blue", "response": "yellow fox", "label": 0},
     ])  # fmt: skip
     seen = set()
+    dev = write(tmp_path / "dev.jsonl", made(20, 5))
     for seed in range(8):
-        result = evaluate(path, dev=[path], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
+        result = evaluate(path, dev=[dev], metrics=["u_f1", "rouge_l"], resamples=1, seed=seed)
         for one in result.details:
             assert (one.low is None) == (one.high is None)
             assert one.low is None or not math.isnan(one.low)
             seen.add((one.measure, one.low is None))
         for score in result.scores:
             assert not any(number is not None and math.isnan(number) for number in (score.value, score.low, score.high))
-    assert {("auroc", True), ("auroc", False), ("f1", True)} <= seen
+    assert ("auroc", True) in seen
 
 
 def test_what_dev_loses_is_told(tmp_path: Path) -> None:
@@ -322,7 +398,7 @@ def test_what_dev_loses_is_told(tmp_path: Path) -> None:
     rows += [{"id": f"n{number}", "document": "d", "response": "x"} for number in range(2)]
     path = write(tmp_path / "x.jsonl", rows)
     lost = ["2 responses have no label and are left out", "u_f1: 1 of 41 not scored: the document is empty"]
-    result = evaluate(path, dev=[path], metrics=["u_f1"], resamples=5)
+    result = evaluate(write(tmp_path / "y.jsonl", made(40, 4)), dev=[path], metrics=["u_f1"], resamples=5)
     assert [note for note in result.notes if note.startswith("dev: ")] == [f"dev: {note}" for note in lost]
     found = fit(path, metrics=["u_f1"])
     assert found.notes() == lost
@@ -360,7 +436,7 @@ def test_every_score_has_its_metric(files: tuple[str, str]) -> None:
     for score in result.scores:
         assert (score.scale, score.better) == (metrics[score.metric].scale, metrics[score.metric].better)
         assert score.signature.split("|")[0] == score.metric.upper()
-    for measure in (*RANKING, *JUDGED):
+    for measure in (*RANKING, *NEEDS_DEV):
         assert {one.variant for one in result.metrics if one.of == measure.name} == {"u_f1", "bleu"}
     assert (metrics["auroc:bleu-u_f1"].of, metrics["auroc:bleu-u_f1"].variant) == ("auroc:bleu", "u_f1")
     assert metrics["p:auroc:bleu-u_f1"].scale == "p"
@@ -370,7 +446,8 @@ def test_every_score_has_its_metric(files: tuple[str, str]) -> None:
 
 def test_the_recipe_of_a_difference_has_both_sides(files: tuple[str, str]) -> None:
     test, dev = files
-    first, other = (evaluate(test, dev=some, metrics="u_f1,bleu", resamples=5) for some in (dev, test))
+    more = write(Path(dev).with_name("more.jsonl"), made(15, 6))
+    first, other = (evaluate(test, dev=some, metrics="u_f1,bleu", resamples=5) for some in (dev, more))
     for name in ("f1:bleu-u_f1", "p:f1:bleu-u_f1"):
         assert "|against:U_F1/tok:spacy-en/" in first[name].signature
         assert first[name].recipe != other[name].recipe, "the thresholds are others"

@@ -18,11 +18,13 @@ Found = Mapping[tuple[str, str], Score]  # by metric and group
 
 @click.command("eval", no_args_is_help=True)
 @click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
-@click.option("--dev", multiple=True, metavar="DEV", help="Labelled data for the thresholds; may be given repeatedly.")
+@click.option(
+    "--dev", multiple=True, metavar="DEV", help="Other labelled data, for the thresholds; may be given repeatedly."
+)
 @METRICS
 @FORMAT
 @MODELS
-@options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
+@options.number("--resamples", 10_000, "Number of bootstrap resamples (over documents).", least=1)
 @options.SEED
 @click.option("--to", type=click.Choice(["plain", "markdown", "latex", "csv"]), default="plain", show_default=True,
               help="Form of the tables; csv: one line per score.")  # fmt: skip
@@ -119,7 +121,10 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
         lines.append((name.replace("_", " "), str(n), *map(figure, cells)))
     yield "AUROC by slice", Table(("slice", "n", *names), tuple(lines))
     curves = [(place, *(_point(found, name, place) for name in names)) for place in sorted(groups["bin"], key=int)]
+    if fitted:
+        curves.append(("ece", *(figure(found.get((f"ece:{name}", "all"))) for name in names)))
     heading = "Reliability: mean score → share of positives, in bins of equal size"
+    heading += "; ece: expected calibration error, by dev" if fitted else ""
     yield heading, Table(("bin", *names), tuple(curves))
 
 

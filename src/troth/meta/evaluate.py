@@ -9,8 +9,13 @@ responses, for each source and for slices of the data:
 - `generic`: at most one word of five letters or more ("that was really good."), else `specific`. In CMU-DoG's dev data
   of BEGIN this finds 94 % of what people called generic; half of what it finds is.
 
-Intervals are over documents. Metrics are compared with the first one on the responses that both can score: AUROC by
-paired bootstrap, F1 by paired bootstrap and approximate randomisation, with Holm's correction over all comparisons.
+With dev, `ece` is the expected calibration error: how far, on average over ten bins of equal size, the share of
+positives lies from what dev leads one to expect. Dev data that is the test data is refused.
+
+Intervals are over documents: AUROC's by the jackknife, those of correlations and of the calibration error by the
+expanded percentile of the bootstrap. Metrics are compared with the first one on the responses that both can score:
+AUROC by paired bootstrap, F1 by paired bootstrap and approximate randomisation, with Holm's correction over all
+comparisons.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Calibration, Fitted
 from troth.grounding.graded import GradedSystem, MetricValues, graded, rows
 from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, load, remarks
 from troth.meta.labelled import AUROC
-from troth.meta.measures import JUDGED, Evaluation, JudgedMetric
+from troth.meta.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling
 from troth.storage.files import check_new
 from troth.storage.result import Result, check_out
@@ -59,14 +64,14 @@ class EvaluateOptions(ScoringOptions, total=False):
 @dataclass(frozen=True)
 class EvaluateSettings(ScoringSettings):
     dev: Path | Iterable[Path] = ()  # labelled files, for the thresholds
-    resamples: int = 1000  # of the bootstrap, over documents
+    resamples: int = 10_000  # of the bootstrap, over documents
     seed: int = 0  # of the bootstrap
 
 
 def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     """Measures how well metrics of grounded responses agree with people's labels.
 
-    `data`: labelled files, taken together. `dev`: labelled files that the thresholds are fitted on. `metrics`,
+    `data`: labelled files, taken together. `dev`: other labelled files, that thresholds are fitted on. `metrics`,
     `format`, `nli`, `lm`, `cache`, `models`, `resamples`, `seed`, `out`: as in `ground`. The result has the measures of
     each metric (`auroc:u_f1`, `f1:u_f1`), and in its details the comparison of each metric with the first one.
 
@@ -79,7 +84,7 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     out = None if settings.out is None else check_out(settings.out)
     test = _labelled(data, settings, "begin_test_wow.tsv")
     dev = [settings.dev] if isinstance(settings.dev, str | os.PathLike) else list(settings.dev)
-    fitted, lost = _fitted(dev, settings)
+    fitted, lost = _fitted(dev, test, settings)
     name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = graded({name: test.items}, settings.graders, usable)
@@ -90,7 +95,7 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     notes = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
-        notes.append(f"no {', '.join(measure.name for measure in JUDGED)} of {names}: {reason}")
+        notes.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
     notes += weak_slices([one for one in scores if evaluation.metrics[one.metric].of == AUROC.name])
     result = Result(
         "meta eval",
@@ -161,14 +166,32 @@ class _DevFit(NamedTuple):
     notes: list[str]
 
 
-def _fitted(dev: Sequence[Path], settings: EvaluateSettings) -> _DevFit:
+def _fitted(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings) -> _DevFit:
     if not dev:
         return _DevFit({grader.metric.name: NO_DEV for grader in settings.graders}, [])
     data = _labelled(dev, settings, "begin_dev_wow.tsv")
+    shared = _shared(data, test, path_of(dev[0]))
     (system,) = graded({"": data.items}, settings.graders)
-    notes = [*without_label(_unlabelled(data)), *system.notes()]
+    notes = [*without_label(_unlabelled(data)), *system.notes(), *shared]
     fitted = {one.metric.name: _fit(one, data.items) for one in system.metrics}
     return _DevFit(fitted, [f"dev: {note}" for note in notes])
+
+
+def _shared(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
+    """Refuses dev data that is the test data, as a file or response by response; a note where they overlap."""
+    hint = "take other labelled responses for the thresholds, or none"
+    digests = {one.sha256: one.file for one in test.files}
+    for one in dev.files:
+        if one.sha256 in digests:
+            raise UserError(
+                f"dev has the same content as the test file {digests[one.sha256]}", file=one.file, hint=hint
+            )
+    ours, theirs = ({(item.document, item.history, item.response) for item in data.items} for data in (dev, test))
+    both = len(ours & theirs)
+    if both in (len(ours), len(theirs)):
+        which = "every response of dev is in the test data" if both == len(ours) else "dev holds all the test data"
+        raise UserError(which, file=file, hint=hint)
+    return [f"{both} responses are in the test data, too: the figures with a threshold flatter"] if both else []
 
 
 def _fit(values: MetricValues, items: Sequence[Grounded]) -> Fitted | str:

@@ -17,14 +17,19 @@ from troth.core.score import Score
 from troth.core.signature import identity, signature
 from troth.grounding.calibration import Fitted
 from troth.meta.labelled import AUROC, RANKING, Labelled, bins, resampled
-from troth.stats import estimates
+from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Estimate, Resampling
+from troth.stats.paired import FEW
+from troth.stats.resampling import resampled as resampled_sums
 
 BINS = 10
 
 
-def _measure(name: str, title: str, about: str, compute: Any = None, *, dev: bool = True) -> Metric:
-    return Metric(name, title, about, scale="number", unit="response", needs=("dev",) if dev else (), compute=compute)
+def _measure(
+    name: str, title: str, about: str, compute: Any = None, *, dev: bool = True, top: float | None = 1.0
+) -> Metric:
+    needs = ("dev",) if dev else ()
+    return Metric(name, title, about, scale="number", unit="response", needs=needs, compute=compute, top=top)
 
 
 # With the threshold from dev; each from verdicts (c) and labels (y) to parts of a ratio.
@@ -41,9 +46,15 @@ FROM_DEV = {
     "threshold": _measure("threshold", "Threshold", "normalised score with the best F1 on dev"),
 }
 # The reliability curve, in bins of equal size.
-MEAN = _measure("mean", "Mean score", "mean score of the responses in a bin", dev=False)
+MEAN = _measure("mean", "Mean score", "mean score of the responses in a bin", dev=False, top=None)
 POSITIVE = _measure("positive", "Supported", "share of supported responses in a bin", dev=False)
 EXPECTED = _measure("expected", "Expected", "share of supported responses to be expected in a bin, by dev")
+CALIBRATION_ERROR = Metric(
+    "ece", "Expected calibration error",
+    "mean distance, over bins, between the expected share of supported responses and the true one", better="lower",
+    scale="number", unit="response", needs=("dev",),
+)  # fmt: skip
+NEEDS_DEV = (*JUDGED, CALIBRATION_ERROR)
 P = Metric("p", "p-value", "of a difference, with Holm's correction", scale="p", unit="response")
 
 
@@ -99,21 +110,25 @@ class Evaluation:
         cells = [(one, group, self._part(one, mask)) for one in judged for group, mask in self.groups.items()]
         cells = [(one, group, data) for one, group, data in cells if group == "all" or len(data)]
         for (one, group, data), drawn in zip(cells, self._resampled([data for *_, data in cells]), strict=True):
-            low, high = stats.interval(drawn)
-            for column, (measure, value) in enumerate(zip(RANKING, data.measures(), strict=True)):
-                bounds = (None, None) if value is None else (_number(low[column]), _number(high[column]))
-                yield self._score(measure, one, group, Estimate(value, *bounds, len(data)), _undefined(data))
+            values = data.measures()
+            bounds = _bounds(data, values, drawn)
+            for measure, value, (low, high, note) in zip(RANKING, values, bounds, strict=True):
+                found = Estimate(value, low, high, len(data), None if value is None else note)
+                yield self._score(measure, one, group, found, _undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
         yield from estimates.scores(self.system, ratios, self.documents, self.how)
         for one in judged:
             if isinstance(one.fitted, str):
                 none = Estimate(None, None, None, int(one.scored.sum()))
-                yield from (self._score(measure, one, "all", none, one.fitted) for measure in JUDGED)
+                yield from (self._score(measure, one, "all", none, one.fitted) for measure in NEEDS_DEV)
             else:
+                data = self._part(one, one.scored)
+                found = self._calibration_error(data, one.fitted)
+                yield self._score(CALIBRATION_ERROR, one, "all", found, _undefined(data))
                 for name, measure in FROM_DEV.items():
-                    found = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
-                    yield self._score(measure, one, "dev", found)
+                    fitted = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
+                    yield self._score(measure, one, "dev", fitted)
 
     def _verdicts(self, one: JudgedMetric, group: str, data: Labelled) -> Iterator[Cell]:
         """The measures with the threshold from dev, if there is one."""
@@ -134,6 +149,30 @@ class Evaluation:
             for measure, side in sides:
                 yield self._cell(measure, one, f"bin:{number + 1}", mine, side, np.ones(len(mine)))
 
+    def _calibration_error(self, data: Labelled, fitted: Fitted) -> Estimate:
+        """The mean over bins of |expected share − share of positives|, each bin weighted by its responses.
+
+        Resampled documents add noise of their own to a mean of distances. Resamples are therefore shifted by as much as
+        their mean lies above the value.
+        """
+        if not len(data):
+            return Estimate(None, None, None, 0)
+        place = bins(data.scores, BINS)
+        known, unit = np.unique(data.units, return_inverse=True)
+        apart, count = np.zeros((len(known), BINS)), np.bincount(unit).astype(np.float64)[:, None]
+        np.add.at(apart, (unit, place), fitted.probability(data.scores) - data.labels)
+
+        def error(sums: Floats, counts: Floats) -> Floats:
+            mean: Floats = np.abs(sums).sum(axis=1) / counts[:, 0]
+            return mean
+
+        value = float(error(apart.sum(axis=0, keepdims=True), count.sum(axis=0, keepdims=True))[0])
+        resamples = intervals.enough_resamples(len(known), self.how.resamples) if len(known) > 1 else 1
+        drawn = resampled_sums([apart, count], error, resamples=resamples, seed=self.how.seed)
+        shifted = np.clip(drawn - (drawn.mean() - value), 0, 1)
+        (bounds,) = intervals.expanded(value, shifted, len(known))
+        return Estimate(value, bounds.low, bounds.high, len(data), bounds.reason)
+
     def _cell(self, measure: Metric, one: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
         metric = measure.on(one.metric.name)
         self.metrics[metric.name] = metric
@@ -148,7 +187,7 @@ class Evaluation:
     def _scored(self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None) -> Score:
         self.metrics[metric.name] = metric
         text, why = signature(metric, recipe, n=found.n, group=group), reason if found.value is None else None
-        return Score(self.system, metric.name, group, *found, text, why, metric.scale, metric.better)
+        return Score(self.system, metric.name, group, *found[:4], text, why, metric.scale, metric.better, found.note)
 
     def _part(self, one: JudgedMetric, mask: Mask) -> Labelled:
         return Labelled(one.scores, self.labels, self.units).take(one.scored & mask)
@@ -161,7 +200,9 @@ class Evaluation:
         """The measures on resampled documents. Groups of the same responses (all, the only source) are drawn once."""
         keys = [(cell.scores.tobytes(), cell.labels.tobytes(), cell.units.tobytes()) for cell in cells]
         distinct = dict(zip(keys, cells, strict=True))
-        samples = resampled(list(distinct.values()), len(self.documents), self.how)
+        counts = [len(np.unique(cell.units)) for cell in distinct.values()]
+        most = max((intervals.enough_resamples(count, self.how.resamples) for count in counts if count > 1), default=1)
+        samples = resampled(list(distinct.values()), len(self.documents), Resampling(most, self.how.seed))
         found = dict(zip(distinct, samples, strict=True))
         return [found[key] for key in keys]
 
@@ -182,10 +223,10 @@ class Evaluation:
         if before is None or after is None:
             return
         drawn = [samples[:, column] for samples in resampled([a, b], len(self.documents), self.how)]
-        low, high, p = _bootstrapped(drawn[1] - drawn[0])
+        low, high, p = _bootstrapped(after - before, drawn[1] - drawn[0], len(np.unique(a.units)))
         yield MetricDifference(AUROC.name, *names, after - before, low, high, p, None, 1.0, len(a))
         if isinstance(base.fitted, Fitted) and isinstance(other.fitted, Fitted):
-            sums = []
+            sums: list[Floats] = []
             for one, data in ((base.fitted, a), (other.fitted, b)):
                 called = one.faithful(data.scores).astype(np.float64)
                 sums += self._parts(data, *F1.compute(called, data.labels)).sums(self.documents)
@@ -211,18 +252,23 @@ class Evaluation:
             yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), "all", corrected)
 
 
-def _bootstrapped(drawn: Floats) -> tuple[float | None, float | None, float]:
-    """Interval and p-value of a difference from its resamplings, as in `stats.compare`."""
-    low, high = (_number(bound[0]) for bound in stats.interval(drawn))
+def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> list[intervals.Bounds]:
+    """The interval of each measure: of AUROC by the jackknife, of correlations by the expanded percentile."""
+    known = [math.nan if value is None else value for value in values]
+    bounds = intervals.expanded(known, drawn, len(np.unique(data.units)))
+    bounds[RANKING.index(AUROC)] = intervals.auroc(data.scores, data.labels, data.units)
+    return bounds
+
+
+def _bootstrapped(value: float, drawn: Floats, documents: int) -> tuple[float | None, float | None, float | None]:
+    """Interval and p-value of a difference from its resamplings; no p-value where there are few documents."""
+    (bounds,) = intervals.expanded(value, drawn, documents)
     below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
-    return low, high, min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
+    p = min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
+    return bounds.low, bounds.high, p if documents >= FEW else None
 
 
 def _undefined(data: Labelled) -> str:
     if not len(data):
         return "no response could be scored"
     return "all responses have one label" if len(set(data.labels.tolist())) < 2 else "all responses have one score"
-
-
-def _number(bound: float | None) -> float | None:
-    return None if bound is None or math.isnan(bound) else float(bound)
