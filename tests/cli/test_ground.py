@@ -28,6 +28,18 @@ def data(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def dev(tmp_path: Path) -> str:
+    """Other responses with the same scores and labels."""
+    path = tmp_path / "dev.jsonl"
+    words = {"red": "white", "old": "cold", "skis": "boots", "green": "black"}
+    text = "".join(json.dumps(row) + "\n" for row in ROWS)
+    for word, other in words.items():
+        text = text.replace(word, other)
+    path.write_text(text)
+    return str(path)
+
+
 def test_the_table(fine: Troth, data: str) -> None:
     result = fine("ground", data, "--metrics", "u_f1,rouge_l", "--resamples", "1000")
     assert result.out == (
@@ -98,9 +110,9 @@ def test_fit_and_judge(fine: Troth, troth: Troth, data: str, tmp_path: Path) -> 
     assert "was calibrated as" in refused.err
 
 
-def test_meta_eval(fine: Troth, data: str, tmp_path: Path) -> None:
+def test_meta_eval(fine: Troth, data: str, dev: str, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
-    result = fine("meta", "eval", data, "--dev", data, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
+    result = fine("meta", "eval", data, "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
     headings = [line for line in result.out.splitlines() if line and not line[0].isdigit() and "  " not in line]
     assert headings == [
         "With the threshold from dev (table 1)",
@@ -110,10 +122,12 @@ def test_meta_eval(fine: Troth, data: str, tmp_path: Path) -> None:
         "From dev (table 9)",
         "Against the first metric",
         "AUROC by slice",
-        "Reliability: mean score → share of positives, in bins of equal size",
+        "Reliability: mean score → share of positives, in bins of equal size; ece: expected calibration error, by dev",
     ]
-    assert "metric      Precision        Recall            F1      Accuracy\n" in result.out
-    assert "u_f1     1.000 ±0.000  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000\n" in result.out
+    first = result.out.splitlines()[1:3]
+    assert first[0].split() == ["metric", "Precision", "Recall", "F1", "Accuracy"]
+    assert (first[1].split()[0], first[1].count("1.000")) == ("u_f1", 4)
+    assert any(line.split()[:2] == ["ece", "0.000"] for line in result.out.splitlines())
     assert "metric     Min    Max  Threshold\nu_f1     0.000  1.000      1.000\n" in result.out
     assert "5 labelled responses, 3 positive; intervals over 4 documents" in result.err
     assert len(json.loads((Path(run) / "run.json").read_text())["details"]) == 2
@@ -124,7 +138,7 @@ def test_meta_eval_without_dev(fine: Troth, data: str) -> None:
     assert "table 1" not in result.out
     assert "table 9" not in result.out
     assert "| metric | Spearman | Pearson | AUROC |" in result.out
-    assert "no precision, recall, f1, accuracy of u_f1: needs labelled dev data" in result.err
+    assert "no precision, recall, f1, accuracy, ece of u_f1: needs labelled dev data" in result.err
 
 
 def test_meta_eval_json(fine: Troth, data: str) -> None:
@@ -165,12 +179,18 @@ def test_hostile_text_is_shown_and_not_obeyed(fine: Troth, tmp_path: Path) -> No
     assert "\\x1b[31mred" in result.out
 
 
-def test_csv_is_one_table(fine: Troth, tmp_path: Path) -> None:
+def test_meta_eval_on_dev_itself(troth: Troth, data: str) -> None:
+    result = troth("meta", "eval", data, "--dev", data, "--metrics", "u_f1")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "data.jsonl: dev has the same content as the test file data.jsonl (take other labelled" in result.err
+
+
+def test_csv_is_one_table(fine: Troth, dev: str, tmp_path: Path) -> None:
     """A line a score, for programs; what a spreadsheet would run is text."""
     rows = [row | {"source": "=cmd|' /C calc'!A0" if row["source"] == "x" else "two\nlines"} for row in ROWS]
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ("meta", "eval", str(path), "--dev", str(path), "--metrics", "u_f1,rouge_l", "--resamples", "50")
+    arguments = ("meta", "eval", str(path), "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "50")
     found = list(csv.DictReader(io.StringIO(fine(*arguments, "--to", "csv").out, newline="")))
     scores = fine(*arguments, "--json").json()
     assert list(found[0]) == ["system", "metric", "group", "value", "low", "high", "n", "signature"]
@@ -222,9 +242,9 @@ def test_fit_tells_what_it_leaves_out(fine: Troth, data: str, tmp_path: Path) ->
     assert "from more.jsonl (6 rows, 5 with a label)\n" in result.err
 
 
-def test_an_interval_that_does_not_exist(fine: Troth, tmp_path: Path) -> None:
+def test_an_interval_that_does_not_exist(fine: Troth, dev: str, tmp_path: Path) -> None:
     path = tmp_path / "two.jsonl"
     path.write_text("".join(json.dumps(ROWS[place]) + "\n" for place in (0, 1)))
     for seed in ("0", "1", "2"):
-        arguments = ("meta", "eval", str(path), "--dev", str(path), "--metrics", "u_f1,rouge_l", "--resamples", "1")
+        arguments = ("meta", "eval", str(path), "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "1")
         assert "nan" not in fine(*arguments, "--seed", seed).out

@@ -69,12 +69,13 @@ def test_table(fine: Troth, runs: tuple[str, str], age: str) -> None:
 @pytest.mark.parametrize("age", ["new", "old"])
 def test_a_run_of_meta_eval(fine: Troth, tmp_path: Path, age: str) -> None:
     data, run = write(tmp_path / "x.jsonl", ROWS), str(tmp_path / "run")
-    fine("meta", "eval", data, "--dev", data, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
+    dev = write(tmp_path / "dev.jsonl", [row | {"response": f"{row['response']}."} for row in ROWS])
+    fine("meta", "eval", data, "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
     run = old(run) if age == "old" else run
     rows = dict(line.split(maxsplit=1) for line in fine("table", run, "--groups", "all").out.splitlines())
-    assert rows["auroc:u_f1"] == "1.000 ±0.000"
-    assert rows["f1:u_f1"] == "1.000 ±0.000"
-    assert rows["auroc:rouge_l-u_f1"] == "0.000 ±0.000"
+    assert rows["auroc:u_f1"].startswith("1.000")
+    assert rows["f1:u_f1"].startswith("1.000")
+    assert rows["auroc:rouge_l-u_f1"].startswith("0.000")
     assert rows["p:auroc:rouge_l-u_f1"] == "1.0000"
     assert "**" not in fine("table", run, f"{run}/.", "--metrics", "p:auroc:rouge_l-u_f1", "--to", "markdown").out
     # Its rows are the metrics' own, which the scores do not name.
