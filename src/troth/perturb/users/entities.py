@@ -110,7 +110,7 @@ def _inconsistent(before: Dialogue, after: Dialogue, annotated: found.AnnotatedV
                 said = True
                 doubt = doubt or not 0 <= now.find(other.lower()) <= at
         if not said and new != values:
-            return UNSAID  # said otherwise than it is annotated: it would be new in the state and old in the text
+            return UNSAID  # not said as it is annotated: it would be new in the state and old in the text
     return LOST if doubt and found.lost(before, after) else None
 
 

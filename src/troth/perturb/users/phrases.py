@@ -27,7 +27,7 @@ class Way(NamedTuple):
 
 
 class Phrasing(NamedTuple):
-    """A frame: what clauses match, which objects are excluded, and how the same is said otherwise."""
+    """A frame: what clauses match, which objects are excluded, and other ways to say the same."""
 
     match: tuple[re.Pattern[str], ...]
     unless: re.Pattern[str] | None

@@ -66,7 +66,7 @@ def _opener() -> re.Pattern[str]:
 
 
 def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
-    """The text said otherwise; `kept` stretches stand in it unchanged. What no rule knows comes back as it was."""
+    """The text in other words; `kept` stretches stand in it unchanged. What no rule knows comes back as it was."""
     if re.search(MASK, text):
         return text  # its own private characters would be taken for masks
     masked, values = _masked(text, kept)
