@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from troth.core.errors import UserError
-from troth.storage.runs import is_run
+from troth.storage.runs import foreign, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,10 +60,13 @@ class WrittenFormats(Names):
         return bool(member.FORMAT.writes)
 
 
-class Folder(click.ParamType):  # type: ignore[type-arg]
-    """A folder, completed by the shell; whether it can be written is for the writer to say."""
+class Place(click.ParamType):  # type: ignore[type-arg]
+    """A file or folder, completed by the shell; whether it can be read or written is for others to say."""
 
-    name = "folder"
+    name = "path"
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
     def shell_complete(
         self,
@@ -70,7 +74,7 @@ class Folder(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="dir")]
+        return [CompletionItem(incomplete, type=self.kind)]
 
 
 def about(registry: Any, name: str) -> str:
@@ -93,8 +97,7 @@ def number(flag: str, default: int, help: str, *, least: int = 0) -> Callable[[F
     return click.option(flag, type=click.IntRange(min=least), default=default, show_default=True, help=help)
 
 
-FILE = click.Path(allow_dash=True)  # completed by the shell; whether it exists is for the reader to say
-FOLDER = Folder()
+FILE, FOLDER = Place("file"), Place("dir")
 PROFILES = Names("troth.tracking.profiles:PROFILES")
 ALL_PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
 FORMATS = Names("troth.readers:FORMATS")
@@ -132,7 +135,7 @@ def OUT(command: F) -> F:  # noqa: N802
     @click.option("--force", is_flag=True, help="Replace a run that is in the folder already.")
     @functools.wraps(command)
     def called(*args: Any, out: str | None, force: bool, **kwargs: Any) -> Any:
-        if out is not None and not force and is_run(out):
+        if out is not None and not force and is_run(out) and foreign(Path(out)) is None:
             raise UserError("holds a run already", file=out, hint="--force replaces it")
         return command(*args, out=out, **kwargs)
 

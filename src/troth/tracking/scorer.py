@@ -55,7 +55,8 @@ class Scorer:
         self.services: dict[str, int] = {}
         self.slots: dict[str, int] = {}
         self.gold_services: set[str] = set()
-        self.states_seen = [False, False]  # whether any user turn of gold, and of the predictions, holds a state
+        # Whether gold, and the predictions, hold a state anywhere. Files of bare states need not: all may be empty.
+        self.states_seen = [False, False]
         self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
         self._counts = Counts()
@@ -77,7 +78,9 @@ class Scorer:
             return
         for side, dialogue in enumerate((gold, pred)):
             if not self.states_seen[side] and dialogue is not None:
-                self.states_seen[side] = any(f.state is not None for turn in dialogue.turns for f in turn.frames)
+                frames = [frame for turn in dialogue.turns for frame in turn.frames]
+                worded = any(turn.text for turn in dialogue.turns)
+                self.states_seen[side] = not worded or any(frame.state is not None for frame in frames)
         if any(turn.correct is not None for turn in predicted.values()):
             # Without values both states would be empty, and everything right.
             raise PredictionError(
