@@ -1,17 +1,17 @@
-# Everything is set up on a machine that has python3, pip and make, into .venv, on first use.
+# Sets everything up in .venv on first use; the machine needs python3, pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test lint bench docs nli clean
+.PHONY: models demo picture browser test lint bench simulate docs nli clean
 
 # The embedded models, into the cache folder: once, then this takes no time.
 models: $(READY)
 	$(BIN)/troth models fetch
 
-# Everything on bundled dialogues, offline: five lines, and a page whose address is the last one.
+# The four questions on bundled dialogues, offline: five lines, and a page whose address is printed last.
 demo: models
 	@$(BIN)/troth demo
 
@@ -19,12 +19,12 @@ demo: models
 picture: models browser
 	$(BIN)/python -m tests.browser.picture
 
-# Chromium, for the tests of the page: Debian's, where it is missing and can be had; else those tests are skipped.
+# Chromium for the tests of the page: Debian's package, if it is missing and can be installed; else they are skipped.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	     && { apt-get install -y chromium || { apt-get update && apt-get install -y chromium; }; } >/dev/null 2>&1; } \
-	|| echo "no Chromium here, and none to be had: the tests in tests/browser will be skipped"
+	|| echo "Chromium is missing and cannot be installed: the tests in tests/browser will be skipped"
 
 test: models browser
 	$(BIN)/pytest -n auto
@@ -37,11 +37,15 @@ lint: $(READY)
 bench: models
 	$(BIN)/python -m benchmarks
 
-# The documentation as a site, into site/: any warning is a failure. Needs neither the models nor what tests need.
+# How often intervals cover and tests err, by simulation: the table of docs/statistics.md, in some minutes.
+simulate: $(READY)
+	$(BIN)/python -m benchmarks.simulation
+
+# Builds the documentation site into site/; any warning is an error. Needs neither the models nor the test packages.
 docs: $(DOCS)
 	$(BIN)/python -m docs_build
 
-# The embedded entailment model, from its data: two hours on two cores; stopped, it goes on. See training/nli.
+# Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
 nli: models
 	$(BIN)/python -m training.nli
 

@@ -143,8 +143,8 @@ def test_mlflow_takes_the_run_that_is_open(mlflow: Mlflow, result: Any) -> None:
 
 def test_mlflow_in_pieces(mlflow: Mlflow) -> None:
     scores = [Score("a", f"m{place}", "all", 0.5, 0.4, 0.6, 1, "M") for place in range(500)]
-    troth.integrations.to_mlflow(type("Made", (), {"scores": scores})())
-    assert (len(mlflow.metrics), len(mlflow.tags)) == (1500, 502)
+    troth.integrations.to_mlflow(troth.Result("dst", scores, []))
+    assert (len(mlflow.metrics), len(mlflow.tags)) == (1500, 503)
 
 
 class Wandb(ModuleType):
