@@ -35,7 +35,7 @@ class Profile:
     )
     missing: str = _rule("zero", "what a missing prediction scores", "zero", "skip", always=True)
     typed: str = _rule("yes", "whether categorical slots must equal gold's first value", "yes", "no")
-    case: str = _rule("ignore", "letter case of categorical values", "ignore", "keep")
+    case: str = _rule("ignore", "letter case of categorical values and intents", "ignore", "keep")
     values: str = _rule("all", "which of gold's values count: any, the first, all as a set", "all", "first", "set")
     scope: str = _rule(
         "schema", "which slots and frames count: gold's frames with the schema's slots, or all that either side has",

@@ -262,7 +262,7 @@ class Scorer:
         if pred is None or pred.active_intent is None:
             return 0.0
         self._intents_seen = True
-        return float(gold.active_intent == pred.active_intent)
+        return float(self.comparer.equal(gold.active_intent, pred.active_intent))
 
     def _requested(self, gold: State, pred: State | None) -> tuple[float, float, float]:
         if gold.requested_slots is None:

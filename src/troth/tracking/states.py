@@ -176,14 +176,16 @@ class Comparer:
             return float(set(gold) == set(pred))
         first = pred[0]
         if categorical and profile.typed == "yes":
-            if profile.case == "keep":
-                return float(gold[0] == first)
-            return float(gold[0] == first or gold[0].lower() == first.lower())
+            return float(self.equal(gold[0], first))
         if self._match is None:
             raise UserError(f"profile {profile.name} has no way to compare values", hint="choose another profile")
         if profile.values == "first":
             return self._match(gold[0], first)
         return max(self._match(value, first) for value in gold)
+
+    def equal(self, gold: str, pred: str) -> bool:
+        """Whether two categorical values, or two intents, are the same under the profile's rule about letter case."""
+        return gold == pred or (self.profile.case == "ignore" and gold.lower() == pred.lower())
 
     def local(self, was: tuple[Values, Values], now: tuple[Values, Values], scores: Mapping[str, float]) -> bool:
         """Line 10 of FGA's algorithm 1: gold's changes are in the prediction and the predicted changes in gold."""
