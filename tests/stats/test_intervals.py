@@ -151,13 +151,20 @@ def test_expanded_percentile() -> None:
     assert held.low == -7
 
 
-def test_four_dialogues_have_students_t() -> None:
-    values = np.array([1.0, 3, 4, 8])
-    drawn = bootstrap(values, np.ones(4), resamples=50_000)
-    (found,) = intervals.expanded(4, drawn, 4)
-    expected = scipy.stats.t.interval(0.95, 3, loc=4, scale=scipy.stats.sem(values))
-    assert ends(found) == pytest.approx(expected, rel=0.02)
+@pytest.mark.parametrize("values", [[1.0, 3, 4, 8], [2.0, 3], [1.0, 1, 2, 2, 3, 3, 2, 2]])
+def test_few_dialogues_have_students_t(values: list[float]) -> None:
+    count, mean = len(values), float(np.mean(values))
+    drawn = bootstrap(values, np.ones(count), resamples=50_000)
+    (found,) = intervals.expanded(mean, drawn, count)
+    low, high = scipy.stats.t.interval(0.95, count - 1, loc=mean, scale=scipy.stats.sem(values))
+    assert ends(found) == pytest.approx((low, high), rel=0.02)
     assert intervals.enough_resamples(4, 1000) == 1000
+
+
+def test_many_dialogues_have_percentiles_alone() -> None:
+    drawn = np.r_[np.zeros(9999), 1000.0]  # one wild resample moves a standard error, and no percentile
+    assert ends(intervals.expanded(0, drawn, 10)[0]) == (0, 0)
+    assert ends(intervals.expanded(0, drawn, 9)[0])[1] > 10
 
 
 @pytest.mark.parametrize(
@@ -248,16 +255,11 @@ def test_no_interval_of_an_auroc(labels: list[int], documents: list[int], reason
 
 
 def test_median_by_hand() -> None:
-    # s = 1 for 1, 2, 3; t of 2 degrees is 4.3027.
-    half = 4.302653 * 1.2533 / math.sqrt(3)
-    assert ends(intervals.median([3, 1, 2])) == pytest.approx((2 - half, 2 + half), abs=1e-6)
-    single = intervals.median([0.7])
-    assert single[:2] == NONE
-    assert "two runs" in (single.reason or "")
-
-
-def test_median_and_error() -> None:
-    assert median_and_error([3, 1, 2]) == pytest.approx((2, 1 / math.sqrt(3)))
+    # s = 1 for 1, 2, 3; t of 2 degrees is 4.302653.
+    assert median_and_error([3, 1, 2]) == pytest.approx((2, 4.302653 * 1.2533 / math.sqrt(3)), abs=1e-6)
+    assert median_and_error([3, 1, 2], confidence=0.5).error == pytest.approx(
+        0.816497 * 1.2533 / math.sqrt(3), abs=1e-6
+    )
     assert median_and_error([0.7]) == (0.7, None)
     with pytest.raises(ValueError, match="no values"):
         median_and_error([])

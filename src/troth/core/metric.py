@@ -36,6 +36,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
+    top: float | None = None  # highest possible value of a unit that is never below 0; a share's is 1
     headline: bool = False  # shown in tables by group, where all metrics would be too many
     compute: Any = None
 
@@ -49,6 +50,11 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
             return self
         title = f"{self.title}, {variant}"
         return self.derive(f"{self.name}:{variant}", title=title, variant=variant, compute=compute or self.compute)
+
+    @property
+    def bound(self) -> float | None:
+        """The highest possible value of a mean that is never below 0; None for any other number."""
+        return 1.0 if self.top is None and self.scale == "share" else self.top
 
     @property
     def stored(self) -> Metric:

@@ -21,6 +21,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None  # why there is no value
     scale: Scale = "share"
     better: Better = "higher"
+    interval_note: str | None = None  # why there is no interval, or why it is as wide as it is
 
     @property
     def recipe(self) -> str:

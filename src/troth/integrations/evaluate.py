@@ -236,7 +236,7 @@ def _texts(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) 
             made.append(Score("", metric.name, "all", None, None, None, 0, line, "no gold utterance"))
             continue
         counts = bleu.counts([texts[place] for place in chosen], [golds[place] for place in chosen])
-        found = bleu.estimate(counts, [dialogues[place] for place in chosen], dialogues, settings.how)
+        found = bleu.estimate(counts, [dialogues[place] for place in chosen], settings.how)
         made.append(Score("", metric.name, "all", found.value, found.low, found.high, found.n, line))
     return _bounded(made, known=columns.dialogue_ids is not None)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
+from troth.stats import intervals
 from troth.stats.estimates import Estimate, Resampling
 
 ORDERS = 4
@@ -60,17 +61,16 @@ def bleu(summed: Sequence[float]) -> float:
     return min(1.0, score / 100)  # rounding brings a perfect score a little above
 
 
-def estimate(counts: Counts, dialogues: Sequence[str], every: Sequence[str], how: Resampling) -> Estimate:
-    """Corpus BLEU of some responses with its percentile interval over dialogues.
-
-    `dialogues`: the dialogue of each response. `every`: all dialogues that are resampled, whatever their order. A
-    resample that draws none of these responses has no BLEU and is left out, as for every ratio.
-    """
-    place = {name: code for code, name in enumerate(sorted(set(every)))}
-    summed = np.zeros((len(place), counts.shape[1]))
+def estimate(counts: Counts, dialogues: Sequence[str], how: Resampling) -> Estimate:
+    """Corpus BLEU of some responses with its interval over their dialogues (`dialogues`: that of each response)."""
+    names = sorted(set(dialogues))
+    place = {name: code for code, name in enumerate(names)}
+    summed = np.zeros((len(names), counts.shape[1]))
     np.add.at(summed, [place[name] for name in dialogues], counts)
-    # The same draws as for every ratio: means of the counts, times how many dialogues are drawn.
-    drawn = stats.bootstrap(summed, np.ones_like(summed), resamples=how.resamples, seed=how.seed) * len(summed)
-    low, high = stats.interval([bleu(row) if row[-1] else math.nan for row in drawn.tolist()])
-    bounds = [None if math.isnan(bound[0]) else float(bound[0]) for bound in (low, high)]
-    return Estimate(bleu(summed.sum(axis=0).tolist()), bounds[0], bounds[1], len(counts))
+    value = bleu(summed.sum(axis=0).tolist())
+    resamples = intervals.enough_resamples(len(names), how.resamples)
+    # Means of the counts, times how many dialogues are drawn.
+    drawn = stats.bootstrap(summed, np.ones_like(summed), resamples=resamples, seed=how.seed) * len(names)
+    samples = [bleu(row) if row[-1] else math.nan for row in drawn.tolist()]
+    (bounds,) = intervals.expanded(value, samples, len(names))
+    return Estimate(value, bounds.low, bounds.high, len(counts), bounds.reason)

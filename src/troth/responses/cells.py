@@ -120,7 +120,7 @@ class ResponseScorer:
             chosen = places[spoken[places]]
             if len(chosen):
                 mine = [dialogues[place] for place in chosen]
-                yield self._score(system, metric, group, bleu.estimate(counts[chosen], mine, dialogues, self.how))
+                yield self._score(system, metric, group, bleu.estimate(counts[chosen], mine, self.how))
             elif group == "all":
                 yield self._score(system, metric, group, reason="no gold utterance")
 
@@ -132,10 +132,11 @@ class ResponseScorer:
         estimate: Estimate | None = None,
         reason: str | None = None,
     ) -> Score:
-        value, low, high, n = estimate or Estimate(None, None, None, 0)
+        value, low, high, n, note = estimate or Estimate(None, None, None, 0)
         recipe = (metric.compute.recipe(self.recipes), self._turns(system, group))
         text = signature(metric, recipe, n=n, group=group)
-        return Score(system.name, metric.name, group, value, low, high, n, text, reason, metric.scale, metric.better)
+        scale, better = metric.scale, metric.better
+        return Score(system.name, metric.name, group, value, low, high, n, text, reason, scale, better, note)
 
     def _turns(self, system: JudgedSystem, group: str) -> TurnRecipe:
         trained = self.seen is not None and group in ("seen", "unseen")

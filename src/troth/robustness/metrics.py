@@ -6,6 +6,7 @@ From a metric of units, SGD-X derives `jga_orig`, `jga_v1-5`, `ss_jga`, `all_wro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -87,6 +88,7 @@ def of_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -> Va
         derive(f"{name}_{mean}", title=f"{short} over the wordings", variant=mean, compute=sensitivity.average),
         metric.derive(
             f"ss_{name}", title=f"Schema sensitivity of {short}", variant="ss", better="lower", scale="percent",
+            top=math.sqrt(len(labels)),  # right under one wording alone
             about="mean over units of the coefficient of variation over the wordings of the schema; 0 is steady",
             compute=partial(sensitivity.sensitivity, rule=rule),
         ),

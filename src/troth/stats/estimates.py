@@ -1,7 +1,7 @@
 """From parts to scores: the one place where a value, its interval and its signature come together.
 
-A task gives cells: a metric for a group of units, as parts of a ratio. All cells of one system are resampled together,
-so that a run takes one pass over the random numbers, whatever it scores.
+A task gives cells: a metric for a group of units, as parts of a ratio. Shares, and other means between 0 and a known
+bound, get Wilson's interval, which needs no resampling; all other ratios get the expanded percentile of the bootstrap.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth import stats
 from troth.core.metric import Metric
 from troth.core.parts import Floats, Parts
 from troth.core.score import Score
 from troth.core.signature import signature
+from troth.stats import intervals, resampling
+from troth.stats.intervals import Bounds
 
 NOTHING = "no unit to score"
 NO_PARTS = Parts.of([], [])
+FEW = 10  # dialogues that hold an error: an interval that rests on fewer says so
 
 
 class Resampling(NamedTuple):
@@ -48,6 +50,7 @@ class Estimate(NamedTuple):
     low: float | None
     high: float | None
     n: int  # sum of the denominators
+    note: str | None = None  # why there is no interval, or what it rests on
 
 
 def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Resampling) -> Iterator[Score]:
@@ -64,7 +67,8 @@ def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Re
             kept.append(replace(cell, parts=NO_PARTS))
             yield cell.parts
 
-    found = estimates(parts(), order, how)
+    num, den = stacked(parts(), order)
+    found = _estimates(num, den, [cell.metric.bound for cell in kept], how)
     for cell, one in zip(kept, found, strict=True):
         if cell.group != "all" and not one.n:
             continue
@@ -72,23 +76,57 @@ def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Re
         yield Score(
             system, metric.name, cell.group, one.value, one.low, one.high, n,
             signature(metric, cell.recipe or {}, n=n, group=cell.group),
-            cell.reason if one.value is None else None, metric.scale, metric.better,
+            cell.reason if one.value is None else None, metric.scale, metric.better, one.note,
         )  # fmt: skip
 
 
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:
-    """Each ratio of sums with its interval, from one resampling of the dialogues for all of them."""
+    """Each ratio of sums with its interval, as a share where it can be one."""
     num, den = stacked(parts, dialogues)
-    if not num.shape[1]:
-        return []
-    low, high = stats.interval(stats.bootstrap(num, den, resamples=how.resamples, seed=how.seed))
-    made = []
-    for index in range(num.shape[1]):
-        # Exact sums: shards, merged or reordered, give the same bits as the whole.
-        top, bottom = math.fsum(num[:, index].tolist()), math.fsum(den[:, index].tolist())
-        bounds = [None if math.isnan(bound[index]) else float(bound[index]) for bound in (low, high)]
-        made.append(Estimate(top / bottom if bottom else None, bounds[0], bounds[1], round(bottom)))
-    return made
+    return _estimates(num, den, [1.0] * num.shape[1], how)
+
+
+def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling) -> list[Estimate]:
+    """`bounds`: the highest possible value of each mean, None for a number that has none or may be negative."""
+    found: dict[int, Estimate] = {}
+    alike: dict[bytes, list[int]] = {}  # ratios over the same dialogues are resampled together
+    for column, bound in enumerate(bounds):
+        n, d = num[:, column], den[:, column]
+        if bound is not None and intervals.is_share(n / bound, d):
+            (ends,) = intervals.share(n, d, top=bound)
+            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound)))
+        else:
+            alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)
+    for mask, columns in alike.items():
+        held = np.frombuffer(mask, dtype=np.bool_)
+        n, d, count = num[held][:, columns], den[held][:, columns], int(held.sum())
+        resamples = intervals.enough_resamples(count, how.resamples)
+        samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
+        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count)
+        found |= {c: _estimate(num[:, c], den[:, c], ends) for c, ends in zip(columns, ends_of, strict=True)}
+    return [found[column] for column in range(len(bounds))]
+
+
+def _estimate(num: Floats, den: Floats, ends: Bounds) -> Estimate:
+    # Exact sums: shards, merged or reordered, give the same bits as the whole.
+    top, bottom = math.fsum(num.tolist()), math.fsum(den.tolist())
+    if not bottom:
+        return Estimate(None, None, None, round(bottom))
+    return Estimate(top / bottom, ends.low, ends.high, round(bottom), ends.reason)
+
+
+def _few(share: Floats, den: Floats, bound: float) -> str | None:
+    """What an interval rests on, where few dialogues hold an error, or a success."""
+    held, slack = den > 0, 1e-9 * den
+    below, above = int((held & (share < den - slack)).sum()), int((held & (share > slack)).sum())
+    few, limit = min((below, f"below {_percent(bound)}"), (above, f"above {_percent(0)}"))
+    if few >= FEW:
+        return None
+    return f"{'only ' * bool(few)}{few or 'none'} of {held.sum()} dialogues {'is' if few < 2 else 'are'} {limit}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.4g}%"
 
 
 def stacked(parts: Iterable[Parts], dialogues: Sequence[str]) -> tuple[Floats, Floats]:

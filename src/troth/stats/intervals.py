@@ -4,7 +4,7 @@
   and Dean and Pagano (2015), who have it for clustered surveys. Where few dialogues hold an error, the effective size
   is drawn towards the number of dialogues (`share`): this is ours, and the reason is in docs/statistics.md.
 - Other numbers: the expanded percentile interval of the bootstrap (Hesterberg, What Teachers Should Know about the
-  Bootstrap, 2015), which is as wide for few dialogues as Student's t.
+  Bootstrap, 2015). For very few dialogues it is not narrower than Student's t (this is ours, too).
 - AUROC: the jackknife over documents on the logit scale.
 - Medians over runs: the standard error of a median is 1.2533 times that of a mean.
 
@@ -25,7 +25,8 @@ from troth.stats import correlation, quantiles
 from troth.stats.correlation import vector
 from troth.stats.resampling import Array, columns
 
-FEW = 5  # below this many dialogues no resample is extreme enough for an expanded percentile
+FEW = 10  # below this many dialogues, an expanded percentile is at least as wide as the interval of Student's t
+REACHED = 5  # from this many dialogues on, resamples can be extreme enough for an expanded percentile
 BEYOND = 10  # resamples that should lie beyond each end of an interval
 MEDIAN = 1.2533  # standard error of a median over that of a mean, for normal values: the root of pi / 2
 NO_SPREAD = "every dialogue gives the same value, so their spread is unknown"
@@ -45,6 +46,8 @@ class Bounds(NamedTuple):
 
 
 class MedianError(NamedTuple):
+    """A median over runs, which lies within ± error of the truth with the confidence asked for."""
+
     median: float
     error: float | None  # None for a single run
 
@@ -119,8 +122,8 @@ def expanded(
     """The expanded percentile interval of each column of `samples`; undefined resamples are left out.
 
     `values` are the values on the dialogues themselves; `dialogues` is how many of them there are, for all columns or
-    for each. Fewer than five are too few for percentiles: the interval is then the value ± t standard errors of the
-    bootstrap.
+    for each. Resamples of few dialogues are never extreme enough: below ten dialogues, the interval is at least the
+    value ± t standard errors of the bootstrap.
     """
     check_confidence(confidence)
     table = np.asarray(samples, dtype=np.float64)
@@ -141,13 +144,13 @@ def _expanded(value: float, samples: Array, dialogues: int, confidence: float) -
         reason = NO_SPREAD
     if reason is not None:
         return Bounds(None, None, reason)
+    tail = expanded_tail(dialogues, confidence)
+    low, high = np.quantile(samples, [tail, 1 - tail]).tolist()
+    half = 0.0
     if dialogues < FEW:
         error = float(samples.std()) * math.sqrt(dialogues / (dialogues - 1))
         half = quantiles.t((1 + confidence) / 2, dialogues - 1) * error
-        return Bounds(value - half, value + half)
-    tail = expanded_tail(dialogues, confidence)
-    low, high = np.quantile(samples, [tail, 1 - tail]).tolist()
-    return Bounds(min(low, value), max(high, value))
+    return Bounds(min(low, value - half), max(high, value + half))
 
 
 def expanded_tail(dialogues: int, confidence: float = 0.95) -> float:
@@ -161,7 +164,7 @@ def expanded_tail(dialogues: int, confidence: float = 0.95) -> float:
 
 def enough_resamples(dialogues: int, resamples: int, confidence: float = 0.95) -> int:
     """The number of resamples that an expanded percentile needs, if it is more than `resamples`."""
-    if dialogues < FEW:
+    if dialogues < REACHED:
         return resamples
     return max(resamples, math.ceil(BEYOND / expanded_tail(dialogues, confidence)))
 
@@ -235,24 +238,17 @@ def check_confidence(confidence: float) -> None:
         raise UserError(f"the confidence must lie between 0 and 1, not {confidence}", hint="0.95 is usual")
 
 
-def median_and_error(values: ArrayLike) -> MedianError:
-    """Median over several runs (seeds, prompts), with the standard error of their mean: sd (n - 1) over root n."""
+def median_and_error(values: ArrayLike, *, confidence: float = 0.95) -> MedianError:
+    """The median over several runs (seeds, prompts), with the half-width of its interval: t · 1.2533 · s / √n."""
+    check_confidence(confidence)
     runs = vector(values, "values")
     if runs.size == 0:
         raise ValueError("no values: a median needs at least one run")
-    error = float(runs.std(ddof=1)) / math.sqrt(runs.size) if runs.size > 1 else None
-    return MedianError(float(np.median(runs)), error)
-
-
-def median(values: ArrayLike, *, confidence: float = 0.95) -> Bounds:
-    """The interval of a median over several runs (seeds, prompts): median ± t · 1.2533 · s / √n."""
-    check_confidence(confidence)
-    runs = vector(values, "values")
-    if runs.size < 2:
-        return Bounds(None, None, "an interval needs two runs or more")
-    centre = float(np.median(runs))
-    half = quantiles.t((1 + confidence) / 2, runs.size - 1) * MEDIAN * float(runs.std(ddof=1)) / math.sqrt(runs.size)
-    return Bounds(centre - half, centre + half)
+    half = None
+    if runs.size > 1:
+        spread = float(runs.std(ddof=1)) / math.sqrt(runs.size)
+        half = quantiles.t((1 + confidence) / 2, runs.size - 1) * MEDIAN * spread
+    return MedianError(float(np.median(runs)), half)
 
 
 def _too_few(dialogues: int) -> str | None:
