@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
 from troth.perturb.schemas.generators import GENERATORS
 from troth.perturb.users import FAMILIES
+from troth.perturb.users.engines import ENGINES
 from troth.readers import grounded
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.robustness.metrics import METRICS as ROBUSTNESS
@@ -25,6 +27,9 @@ from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
 METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING)
+PLUGGABLE: tuple[Registry, ...] = (
+    readers.FORMATS, grounded.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
+)  # fmt: skip
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [
     "README.md",
@@ -169,3 +174,30 @@ def test_pages_are_laid_out(tmp_path: Path) -> None:
     assert (out / "assets/site.css").is_file()
     assert {str(file.relative_to(out)) for file in out.rglob("*.md")} == set(SITE)
     assert set(reference.pages()) <= set(SITE)
+
+
+NAME = re.compile(r"(?<![\w/.-])troth((?:\.[A-Za-z_]\w*)+)")
+NOT_PYTHON = (".fish", ".signature.", ".unscored.", ".version")  # a file, and tags of MLflow
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_python_names_exist(path: str) -> None:
+    """Every `troth.name` that a page writes can be reached, or is a group of entry points."""
+    if path == "CHANGELOG.md":
+        return  # has names of earlier versions
+    groups = {registry.group for registry in (*METRICS, *PLUGGABLE)}
+    for name in sorted(set(NAME.findall((pages.ROOT / path).read_text(encoding="utf-8")))):
+        if f"troth{name}" not in groups and not name.startswith(NOT_PYTHON):
+            assert reachable(name.lstrip(".").split(".")), f"troth{name} does not exist"
+
+
+def reachable(names: list[str]) -> bool:
+    found: object = troth
+    for place, name in enumerate(names, 1):
+        if name in ("gate", "at_least", "at_most") and place == 1:
+            return True  # of the package, or of the fixture of the same name
+        try:
+            found = getattr(found, name) if hasattr(found, name) else import_module(".".join(["troth", *names[:place]]))
+        except ImportError:
+            return False
+    return True
