@@ -205,14 +205,14 @@ def _randomization(pair: Pair, *, resamples: int, seed: int) -> Array:
     differ = ((pair.num_a != pair.num_b) | (pair.den_a != pair.den_b)).sum(axis=0)
     few = differ <= EXACT
     p = np.empty(len(few))
-    p[few] = [_of_all_swaps(Pair(*(side[:, [column]] for side in pair))) for column in np.flatnonzero(few)]
+    p[few] = [of_all_swaps(Pair(*(side[:, [column]] for side in pair))) for column in np.flatnonzero(few)]
     if not few.all():
         rest = pair if not few.any() else Pair(*(side[:, ~few] for side in pair))
         p[~few] = _of_random_swaps(rest, resamples=resamples, seed=seed)
     return p
 
 
-def _of_all_swaps(pair: Pair) -> float:
+def of_all_swaps(pair: Pair) -> float:
     """Of one metric, over all choices of dialogues to swap; the ones that are equal need not be."""
     differ = ((pair.num_a != pair.num_b) | (pair.den_a != pair.den_b))[:, 0]
     count = int(differ.sum())
