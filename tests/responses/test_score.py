@@ -17,6 +17,7 @@ import pytest
 import troth
 from tests.responses.build import AREA, CORPUS, GOLD, NAME, SCHEMA, STAYS, WIFI, dialogue, no, responses, write, yes
 from troth.core.errors import UserError
+from troth.core.groups import fingerprint
 from troth.core.metric import Metric
 from troth.core.records import Act, Dialogue, Frame, Schema, Service, SlotSchema, Turn
 from troth.core.signature import recipe_text
@@ -180,7 +181,10 @@ def test_groups(gold: str, tmp_path: Path) -> None:
     found = {(s.metric, s.group): s for s in result.scores}
     assert ("ser", "seen") not in found
     assert found["ser", "unseen"].n == 5
-    assert "|train:" in found["ser", "unseen"].signature
+    assert found["ser", "unseen_domain"].n == 5
+    assert f"|train:{fingerprint(['Trains_1'])}|" in found["ser", "unseen"].signature
+    assert f"|train:{fingerprint(['Trains'])}|" in found["ser", "unseen_domain"].signature
+    assert "|train:" not in found["ser", "domain:Stays"].signature
     assert found["sgsacc", "service:Stays_1"].n == found["sgsacc", "domain:Stays"].n == 5
     offers = found["sgsacc", "act:OFFER"]
     assert (offers.value, offers.n) == (0.5, 2)
@@ -202,8 +206,28 @@ def test_a_turn_of_two_services_is_seen_only_if_both_are(tmp_path: Path) -> None
     path = responses(tmp_path, {("a", 1): "Grand Budapest, $5"})
     result = nlg(gold, path, metrics=["ser"], train_schema=str(train), by=["service"], resamples=20)
     assert {s.group for s in result.scores if s.metric == "ser"} == {
-        "all", "unseen", "service:Stays_1", "service:Sights_1",
+        "all", "unseen", "unseen_domain", "service:Stays_1", "service:Sights_1",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("trained", "expected"),
+    [
+        (["Stays_1", "Sights_1"], {"seen", "seen_domain"}),
+        (["Stays_2", "Sights_1"], {"unseen", "seen_domain"}),  # another service of a seen domain
+        (["Stays_1"], {"unseen", "unseen_domain"}),
+        ([], {"unseen", "unseen_domain"}),
+    ],
+)
+def test_seen_services_and_seen_domains_are_told_apart(tmp_path: Path, trained: list[str], expected: set[str]) -> None:
+    other = Service("Sights_1", slots=(SlotSchema("fee"),))
+    frames = (Frame("Stays_1", acts=(NAME,)), Frame("Sights_1", acts=(Act("INFORM", "fee", ("$5",)),)))
+    both = Dialogue("a", (Turn("USER", "x"), Turn("SYSTEM", "Grand Budapest, $5", frames)))
+    gold = write(tmp_path, [both], {**SCHEMA, "Sights_1": other})
+    path, train = responses(tmp_path, {("a", 1): "Grand Budapest, $5"}), {name: Service(name) for name in trained}
+    result = nlg(gold, path, metrics=["ser", "bleu"], train_schema=train, resamples=20)
+    for metric in ("ser", "bleu", "coverage:ser"):
+        assert {score.group for score in result.scores if score.metric == metric} == {"all", *expected}
 
 
 def test_several_systems_share_gold(gold: str, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ import msgspec
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.groups import WHOLE
 
 if TYPE_CHECKING:
     from troth.core.score import Score
@@ -84,7 +85,7 @@ def nlg(
     result = run(gold, *responses, gold_text=not no_gold_text, out=out, **settings)
     if acts is not None:
         _write(acts, result)
-    show.result(result, json_form=json, out=out, layout=_tables(result.scores))
+    show.result(result, json_form=json, out=out, layout=_tables(result.scores, result.unbeaten()))
     for line in _explained(result, explain) if explain else ():
         show.text(line)
     _note(result)
@@ -129,30 +130,18 @@ def _note(result: Result) -> None:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _tables(scores: Sequence[Score]) -> Iterator[tables.Table]:
-    """Table 1 of the paper, a row per system; then the rest, a row per metric; then a table for each kind of group."""
+def _tables(scores: Sequence[Score], best: Container[tables.Place]) -> Iterator[tables.Table]:
+    """Table 1 of the paper by services and by domains, a row per system; then a row per metric; then by kind of group."""
     from troth.responses.metrics import BLEU, SER, SGSACC, SGSACC_VALIDATED
 
     first = [metric.name for metric in (BLEU, SER, SGSACC_VALIDATED, SGSACC)]  # in the paper's order
-    main = [score for score in scores if score.metric in first and score.group in ("all", "seen", "unseen")]
-    if main:
-        yield _table_1(sorted(main, key=lambda score: first.index(score.metric)))
-    yield from tables.of_scores([score for score in scores if score not in main])
-
-
-def _table_1(scores: Sequence[Score]) -> tables.Table:
-    cells = {(score.system, score.metric, score.group): score for score in scores}
-    groups = [group for group in ("all", "seen", "unseen") if any(score.group == group for score in scores)]
-    heads = [(metric, group) for metric in dict.fromkeys(score.metric for score in scores) for group in groups]
-    systems = list(dict.fromkeys(score.system for score in scores))
-    rows = tuple((name, *(tables.figure(cells.get((name, *head))) for head in heads)) for name in systems)
-    best = {
-        (row, column)
-        for column, head in enumerate(heads, 1)
-        for row in tables.unbeaten([cells.get((name, *head)) for name in systems])
-    }
-    columns = tuple(metric if len(groups) == 1 else f"{metric} {group}" for metric, group in heads)
-    return tables.Table(("system", *columns), rows, 1, frozenset(best))
+    main = [score for score in scores if score.metric in first and score.group in WHOLE]
+    for split in (("all", "seen", "unseen"), ("seen_domain", "unseen_domain")):
+        mine = [score for score in main if score.group in split]
+        if mine:
+            order = sorted(mine, key=lambda score: (first.index(score.metric), split.index(score.group)))
+            yield tables.by_system(order, best=best)
+    yield from tables.of_scores([score for score in scores if score not in main], best=best)
 
 
 # -- responses one by one ----------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from troth.core.errors import UserError, near
 from troth.core.names import listed
 
+WHOLE = ("all", "seen", "unseen", "seen_domain", "unseen_domain")  # seen and unseen without more: services
+
 
 def chosen(by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None) -> tuple[str, ...]:
     """The groups that are asked for, checked; seen and unseen come with the training services."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from troth.core.errors import UserError
+from troth.core.groups import WHOLE
 from troth.core.metric import PERCENT, Scale
 from troth.core.score import Score
 
@@ -158,7 +159,7 @@ def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequ
     Shares are in percent, other numbers as they are, with the half-width of the interval. Of several systems those are
     marked whose interval reaches the best value. `headline`: the metrics that tables by group show, if they have them.
     """
-    main = [score for score in scores if score.group in ("all", "seen", "unseen")]
+    main = [score for score in scores if score.group in WHOLE]
     tables = [_laid_out(main, "", intervals)] if main else []
     for kind in dict.fromkeys(s.group.partition(":")[0] for s in scores if ":" in s.group):
         chosen = [s for s in scores if s.group.startswith(f"{kind}:")]

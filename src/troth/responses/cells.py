@@ -1,7 +1,8 @@
 """From judged turns to scores: every metric for every group of turns or of acts.
 
-A turn belongs to `seen` if all its services are in the training schema, else to `unseen`; to `service:` and `domain:`
-of each of its services. Groups by act, slot and kind are over single acts: a turn has acts of many kinds.
+A turn belongs to `seen` if all its services are in the training schema, else to `unseen`; to `seen_domain` if all their
+domains are (SGSAcc, table 1), else to `unseen_domain`; to `service:` and `domain:` of each of its services. Groups by
+act, slot and kind are over single acts: a turn has acts of many kinds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GROUPS = ("seen", "service", "domain", "act", "slot", "kind")
-ORDER = ("all", "seen", "unseen", "service", "domain", "act", "kind", "slots", "slot")
+ORDER = (*groups.WHOLE, "service", "domain", "act", "kind", "slots", "slot")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class ResponseScorer:
     by: Sequence[str]
     seen: frozenset[str] | None  # training services
     how: Resampling
+
+    @cached_property
+    def seen_domains(self) -> frozenset[str]:
+        """The domains of the training services."""
+        return frozenset(map(groups.domain, self.seen or ()))
 
     def scores(self, system: JudgedSystem) -> Iterator[Score]:
         """The scores of one system, over everything and by group."""
@@ -139,8 +145,8 @@ class ResponseScorer:
         return Score(system.name, metric.name, group, value, low, high, n, text, reason, scale, better, note)
 
     def _turns(self, system: JudgedSystem, group: str) -> TurnRecipe:
-        trained = self.seen is not None and group in ("seen", "unseen")
-        return replace(system.recipe, train=groups.fingerprint(self.seen or ())) if trained else system.recipe
+        trained = {"seen": self.seen, "seen_domain": self.seen_domains}.get(group.removeprefix("un"))
+        return system.recipe if trained is None else replace(system.recipe, train=groups.fingerprint(trained))
 
     # -- groups
 
@@ -151,6 +157,8 @@ class ResponseScorer:
         services = one.services
         if self.seen is not None and services:
             yield "seen" if self.seen.issuperset(services) else "unseen"
+            domains = map(groups.domain, services)
+            yield "seen_domain" if self.seen_domains.issuperset(domains) else "unseen_domain"
         if "service" in self.by:
             yield from (f"service:{name}" for name in services)
         if "domain" in self.by:

@@ -95,7 +95,7 @@ class TurnRecipe:
 
     missing: str = field(metadata=ALWAYS)
     set: str = ""  # a fingerprint of the turns, where a system's own responses decide which count
-    train: str = ""  # a fingerprint of the training services, for groups seen and unseen
+    train: str = ""  # a fingerprint of the training services or domains, for groups of seen and unseen
 
 
 class Recipes(NamedTuple):
