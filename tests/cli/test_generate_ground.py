@@ -7,7 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -243,11 +243,22 @@ def right(text: str) -> bool:
     return "e" not in text
 
 
-def test_without_alpha_p_moves_nothing(troth: Troth, model: str, data: str) -> None:
+@pytest.mark.parametrize("mode", ["greedy", "sample"])
+def test_p_without_alpha(model: str, data: str, mode: Literal["greedy", "sample"]) -> None:
+    """The likeliest token is in every top-p set, so only what is drawn depends on p."""
+    made = GenerateSettings(model, cache=None).responder()
+    settings = [Setting(mode=mode, alpha=0.0, top_p=p, max_tokens=8) for p in (0.05, 1.0)]
+    masked, plain = made.sweep(contexts(data, SweepSettings())[0], settings).values()
+    assert (masked == plain) == (mode == "greedy")
+
+
+def test_each_setting_without_alpha_has_its_recipe(troth: Troth, model: str, data: str) -> None:
     made = troth("generate", "sweep", data, "--model", model, "--alphas", "0,1", "--ps", "0.6,1", "--json", *COMMON)
-    found = means(json.loads(made.out))
-    assert found["α 0, p 0.6"] == found["α 0, p 1"]
+    scores = json.loads(made.out)["scores"]
+    found = {one["system"]: one["signature"] for one in scores if (one["metric"], one["group"]) == ("relevance", "all")}
     assert len(found) == 4
+    for system, signature in found.items():
+        assert f"|alpha:{system.split()[1].strip(',')}|p:{system.split()[-1]}|" in signature
 
 
 def means(found: Any) -> dict[str, dict[str, float]]:

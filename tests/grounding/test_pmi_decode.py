@@ -206,39 +206,55 @@ def test_greedy_is_equation_8(any_model: Any, alpha: float, top_p: float) -> Non
     assert decode(model, PROMPTS, setting, padding=PAD) == expected
 
 
+@pytest.mark.parametrize("top_p", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("mode", list(OPTIONS))
-def test_without_alpha_it_is_plain_decoding(model: Any, mode: str) -> None:
-    assert generated(model, [processor(model, alpha=0.0)], **OPTIONS[mode]) == generated(model, [], **OPTIONS[mode])
+def test_without_alpha_it_is_decoding_from_the_top_p_set(model: Any, mode: str, top_p: float) -> None:
+    """With p = 1 plain decoding, below it what the library's own top-p mask gives."""
+    made = generated(model, [processor(model, alpha=0.0, top_p=top_p)], **OPTIONS[mode])
+    assert made == generated(model, mask(top_p), **OPTIONS[mode])
+    plain = generated(model, [], **OPTIONS[mode])
+    if top_p == 1 or mode == "greedy":  # the likeliest token is never masked
+        assert made == plain
+    elif top_p == 0.1 and mode != "beam-sample":  # it alone is left, or nearly so
+        assert made != plain
 
 
+def mask(top_p: float) -> list[Any]:
+    return [transformers.TopPLogitsWarper(top_p)] if top_p < 1 else []
+
+
+@pytest.mark.parametrize("top_p", [1.0, 0.4])
 @pytest.mark.parametrize("silent", [False, True])
 @pytest.mark.parametrize("mode", list(OPTIONS))
-def test_decode_without_alpha_is_plain_decoding(any_model: Any, mode: Mode, silent: bool) -> None:
+def test_decode_without_alpha(any_model: Any, mode: Mode, silent: bool, top_p: float) -> None:
     """Token for token, with the same rule for the first token and the same draws; a prompt at a time, as they draw."""
     model = any_model
-    setting = Setting(mode=mode, alpha=0.0, top_p=0.3, beams=3, max_tokens=9, seed=5)
-    plain = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, None)]
+    setting = Setting(mode=mode, alpha=0.0, top_p=top_p, beams=3, max_tokens=9, seed=5)
+    plain = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, None, top_p)]
     rule = None
     if silent:
         rule = torch.zeros(VOCABULARY, dtype=torch.bool)
         rule[[tokens[0] for tokens in plain]] = True
-    expected = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, rule)]
+    expected = [tokens for one in PROMPTS for tokens in rows(model, [one], mode, rule, top_p)]
     assert (expected != plain) == silent  # or the rule was not tested
     assert decode(model, PROMPTS, setting, padding=PAD, silent=rule) == expected
     if "sample" not in mode:
-        assert rows(model, PROMPTS, mode, rule) == expected
+        assert rows(model, PROMPTS, mode, rule, top_p) == expected
 
 
-def rows(model: Any, prompts: list[Prompt], mode: Mode, silent: Any) -> list[list[int]]:
+def rows(model: Any, prompts: list[Prompt], mode: Mode, silent: Any, top_p: float = 1.0) -> list[list[int]]:
     """What `generate` of transformers makes, seeded as `decode` does, to the end of each response."""
     left = not model.config.is_encoder_decoder
-    ids, mask = padded_tensors([one.given for one in prompts], PAD, left=left)
+    ids, attention = padded_tensors([one.given for one in prompts], PAD, left=left)
     options = dict(OPTIONS[mode]) | (
         {} if silent is None else {"begin_suppress_tokens": silent.nonzero()[:, 0].tolist()}
     )
     torch.manual_seed(pmi_decode.generator(5, prompts[0]).initial_seed())
     with torch.no_grad():
-        made = model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=9, **options)
+        made = model.generate(
+            input_ids=ids, attention_mask=attention, max_new_tokens=9,
+            logits_processor=transformers.LogitsProcessorList(mask(top_p)), **options,
+        )  # fmt: skip
     found = [row[ids.shape[1] if left else 1 :] for row in made.tolist()]
     return [row[: row.index(END) + 1] if END in row else row for row in found]
 
@@ -340,7 +356,7 @@ def test_nothing_to_do(model: Any) -> None:
 def test_the_recipe_names_what_moves_a_response() -> None:
     assert recipe_text(Setting().recipe) == "decode:greedy|alpha:0.25|p:0.6|max:64"
     assert recipe_text(Setting(mode="beam-sample", alpha=0.0).recipe) == (
-        "decode:beam-sample|alpha:0|beams:4|temperature:1|seed:0|max:64"
+        "decode:beam-sample|alpha:0|p:0.6|beams:4|temperature:1|seed:0|max:64"
     )
 
 

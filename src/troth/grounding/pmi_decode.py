@@ -5,7 +5,8 @@ Equation 8: the next token v is chosen by
     (1 − α) log P(v | d, h, r) + α (log P(v | d, h, r) − log P(v | h, r)) = log P(v | d, h, r) − α log P(v | h, r)
 
 among the fewest tokens whose probabilities P(v | d, h, r) sum to p. Both contexts always get the same token. With α = 0
-nothing changes, whatever p is: plain decoding, token for token.
+and p = 1 nothing changes: plain decoding, token for token. With α = 0 and p < 1 the top-p mask stays, as in the authors'
+code: sampling and beam search choose among the likeliest tokens only, and greedy decoding does not change.
 
 `PmiDecode` is a logits processor for `model.generate` of transformers: greedy, beam search, sampling and beam sampling,
 for decoders and encoder-decoders, in batches. It keeps keys and values of the context without the document itself, and
@@ -39,9 +40,18 @@ LOWEST = -1e4  # bounds log P(v | h, r): a token that is impossible without the 
 
 def combined(given: Any, alone: Any, *, alpha: float, top_p: float) -> Any:
     """Scores of tokens from log-probabilities with and without the document; minus infinity outside the top-p set."""
-    alone = alone.clamp(min=LOWEST)
+    return _masked(given - alpha * alone.clamp(min=LOWEST), given, top_p)
+
+
+def nucleus(scores: Any, top_p: float) -> Any:
+    """Scores without the document's influence: as they are within the top-p set, minus infinity outside."""
+    return scores if top_p >= 1 else _masked(scores, torch.log_softmax(scores.float(), dim=-1), top_p)
+
+
+def _masked(scores: Any, given: Any, top_p: float) -> Any:
+    """Minus infinity outside the fewest tokens whose probabilities, of logarithms `given`, sum to `top_p`."""
     if top_p >= 1:
-        return given - alpha * alone
+        return scores
     values, tokens = given.topk(min(FEW, given.shape[-1]), dim=-1)
     chances = values.exp()
     sums = chances.cumsum(dim=-1)
@@ -50,8 +60,8 @@ def combined(given: Any, alone: Any, *, alpha: float, top_p: float) -> Any:
         chances = values.exp()
         sums = chances.cumsum(dim=-1)
     inside = sums - chances < top_p  # the first one always is
-    scores = (values - alpha * alone.gather(-1, tokens)).masked_fill(~inside, -torch.inf)
-    return torch.full_like(given, -torch.inf).scatter(-1, tokens, scores)
+    kept = scores.gather(-1, tokens).masked_fill(~inside, -torch.inf)
+    return torch.full_like(scores, -torch.inf).scatter(-1, tokens, kept)
 
 
 def _checked(alpha: float, top_p: float) -> None:
@@ -189,7 +199,7 @@ class PmiDecode(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         if self.alpha == 0:
-            return scores
+            return nucleus(scores, self.top_p)
         given = torch.log_softmax(scores.float(), dim=-1)
         alone = torch.log_softmax(self.without.logits(input_ids).float(), dim=-1)
         return combined(given, alone, alpha=self.alpha, top_p=self.top_p)
@@ -216,14 +226,19 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
         return torch.cat([made, made])
 
 
-class Draw(LogitsProcessor):  # type: ignore[misc]
-    """Plain sampling with a generator for each row: what a row gets does not depend on what else is in its batch."""
+class Unpaired(LogitsProcessor):  # type: ignore[misc]
+    """Decoding with α = 0, which needs no second context: the top-p mask alone.
 
-    def __init__(self, draws: Sequence[Any], temperature: float = 1.0) -> None:
-        self.draws, self.temperature = draws, temperature
+    To sample, each row has a generator of its own: what it gets does not depend on what else is in its batch.
+    """
+
+    def __init__(self, *, top_p: float = 1.0, draws: Sequence[Any] | None = None, temperature: float = 1.0) -> None:
+        _checked(0.0, top_p)
+        self.top_p, self.draws, self.temperature = top_p, draws, temperature
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002
-        return drawn(scores.float() / self.temperature, self.draws)
+        made = nucleus(scores, self.top_p)
+        return made if self.draws is None else drawn(made.float() / self.temperature, self.draws)
 
 
 def drawn(scores: Any, draws: Sequence[Any]) -> Any:
@@ -290,8 +305,8 @@ def decode(
         processors += [
             PmiDecode(model, *padded_tensors(alone, padding, left=left), alpha=setting.alpha, top_p=setting.top_p)
         ]
-    elif draws is not None:
-        processors += [Draw(draws, setting.temperature)]
+    else:
+        processors += [Unpaired(top_p=setting.top_p, draws=draws, temperature=setting.temperature)]
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(setting.seed, prompts[0]).initial_seed())
         made = model.generate(

@@ -13,7 +13,7 @@ STYLES: tuple[Style, ...] = ("plain", "chat")
 
 @dataclass(frozen=True)
 class Setting:
-    """How to decode; `alpha` 0 is plain decoding."""
+    """How to decode; `alpha` 0 with `top_p` 1 is plain decoding."""
 
     mode: Mode = "greedy"
     alpha: float = 0.25  # weight of faithfulness
@@ -30,7 +30,7 @@ class Setting:
         return {
             "decode": self.mode,
             "alpha": f"{self.alpha:g}",
-            "p": f"{self.top_p:g}" if self.alpha else None,
+            "p": f"{self.top_p:g}",
             "beams": self.beams if "beam" in self.mode else None,
             "temperature": f"{self.temperature:g}" if drawn else None,
             "seed": self.seed if drawn else None,

@@ -2,9 +2,9 @@
 
 The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and normalised PMI-Faith, on dev
 data. Its bounds are those of a dev set (table 9); here they are the lowest and the highest value of plain decoding
-(α = 0) on the same data, which is always generated. So the rest of the grid does not change a setting's numbers. Values
-beyond the bounds are not clipped: plain decoding is between 0 and 1, a setting more faithful than its best is above.
-The metric that decoding optimises should not be the only judge, so others are scored as well.
+(α = 0, p = 1) on the same data, which is always generated. So the rest of the grid does not change a setting's numbers.
+Values beyond the bounds are not clipped: plain decoding is between 0 and 1, a setting more faithful than its best is
+above. The metric that decoding optimises should not be the only judge, so others are scored as well.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Key(NamedTuple):
         return f"α {self.alpha:g}, p {self.top_p:g}"
 
 
-PLAIN = Key(0.0, 1.0)  # without α, p changes nothing
+PLAIN = Key(0.0, 1.0)
 
 
 class PlainBounds(NamedTuple):
@@ -95,13 +95,13 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     relevance = ROUGE_L.compute(settings.models)  # an error before anything is generated, where it is not installed
     responder = settings.responder()
     items, without = contexts(data, settings)
-    each = {key: replace(settings.setting, alpha=key.alpha, top_p=key.top_p) for key in {PLAIN, *map(_made, wanted)}}
+    each = {key: replace(settings.setting, alpha=key.alpha, top_p=key.top_p) for key in {PLAIN, *wanted}}
     generated = responder.sweep(items, [each[key] for key in sorted(each)])
     answered = {str(key): _answered(items, generated[one]) for key, one in each.items()}
     by_key = dict(zip(each, graded(answered, graders), strict=True))
     systems = []
     for key in wanted:
-        own, recipe = by_key[_made(key)], responder.recipe(each[_made(key)])
+        own, recipe = by_key[key], responder.recipe(each[key])
         values = [*own.metrics, MetricValues(RELEVANCE, relevance.recipe, _relevance(items, own.items))]
         if checker is not None:
             values.append(MetricValues(GRAMMAR, {}, [float(not checker(item)) for item in own.items]))
@@ -132,11 +132,6 @@ def _picked(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: 
     names = (normal(by).name, RELEVANCE.name)
     key = pick({key: [values[str(key), name] for name in names] for key in wanted})
     return [] if key is None else [PickedSetting(*key, by.name, *bounds)]
-
-
-def _made(wanted: Key) -> Key:
-    """The setting that is generated for a wanted one."""
-    return wanted if wanted.alpha else PLAIN
 
 
 def _answered(items: Sequence[Grounded], responses: Sequence[Any]) -> list[Grounded]:
