@@ -42,11 +42,20 @@ def test_the_table_is_laid_out_like_table_1(fine: Troth, gold: str, tmp_path: Pa
     assert first.split()[:3] == ["good", "100.00", "±0.00"]
     assert second.split()[0] == "bad"
     domains = told.out.splitlines()[4]
-    assert domains.split()[:5] == ["system", "bleu", "seen_domain", "ser", "seen_domain"]
+    assert domains.split()[:5] == ["system", "bleu", "all", "bleu", "seen_domain"]
     assert "bad seen_domain" in told.out.splitlines()[8]
     assert "sgsacc_gated" in told.out
     assert f"SER|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:5|v:{V}" in told.err
-    metrics = ["SER", "SER_APPLICABLE", "BLEU", "SGSACC", "SGSACC_PLAIN", "SGSACC_VALIDATED", "SGSACC_GATED"]
+    metrics = [
+        "SER",
+        "SER_APPLICABLE",
+        "BLEU",
+        "SGSACC",
+        "SGSACC_PLAIN",
+        "SGSACC_VALIDATED",
+        "SGSACC_GATED",
+        "AGREEMENT:SER",
+    ]
     assert [line.partition("|")[0] for line in told.err.splitlines() if "|" in line] == metrics
     assert "good: 2 dialogues, 5 turns, 7 acts" in told.err
     assert "bad: 2 dialogues, 5 turns, 1 empty responses, 7 acts" in told.err

@@ -15,7 +15,21 @@ import polars as pl
 import pytest
 
 import troth
-from tests.responses.build import AREA, CORPUS, GOLD, NAME, SCHEMA, STAYS, WIFI, dialogue, no, responses, write, yes
+from tests.responses.build import (
+    AREA,
+    BYE,
+    CORPUS,
+    GOLD,
+    NAME,
+    SCHEMA,
+    STAYS,
+    WIFI,
+    dialogue,
+    no,
+    responses,
+    write,
+    yes,
+)
 from troth.core.errors import UserError
 from troth.core.groups import fingerprint
 from troth.core.metric import Metric
@@ -27,7 +41,7 @@ from troth.responses import bleu as overlap
 from troth.responses import metrics, references, rerank
 from troth.responses import ser as slot_error
 from troth.responses.explorer import act_rows, judged
-from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe, TurnRecipe, TurnScoring
+from troth.responses.metrics import BleuRecipe, Fraction, SerRecipe, SgsaccRecipe, TurnRecipe, TurnScoring
 from troth.responses.rerank import RerankRecipe
 from troth.responses.score import DIFFERENT, nlg
 from troth.storage.result import Result
@@ -123,6 +137,40 @@ def test_gold_scores_one_where_it_is_validated(gold: str, tmp_path: Path) -> Non
     assert result["sgsacc_validated"].value == 1.0
     assert result["bleu"].value == 1.0
     assert result["ser"].value == 0.0
+
+
+BOTH = [NAME, Act("INFORM", "phone", ("555",), ("555",))]
+AGREEMENTS: dict[str, tuple[list[Act], str | None, Fraction]] = {
+    "both call it faithful": (BOTH, "Grand Budapest, 555", (1.0, 1.0)),
+    "both call it unfaithful": (BOTH, "Grand Budapest", (1.0, 1.0)),
+    "an empty response": (BOTH, "", (1.0, 1.0)),
+    "SER alone calls it unfaithful": (BOTH, "Budapest, 555", (0.0, 1.0)),
+    "SGSAcc alone calls it unfaithful": ([NAME], "Grand Budapest, or not", (0.0, 1.0)),
+    "no response": (BOTH, None, (0.0, 0.0)),
+    "a categorical slot as well": ([NAME, AREA], "Grand Budapest in the North", (0.0, 0.0)),
+    "a categorical slot alone": ([AREA], "North", (0.0, 0.0)),
+    "an act without a value as well": ([NAME, BYE], "Grand Budapest", (0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("case", AGREEMENTS)
+def test_agreement_of_sgsacc_with_ser(tmp_path: Path, case: str) -> None:
+    acts, text, part = AGREEMENTS[case]
+    gold = write(tmp_path, [dialogue("a", ("x", "Grand Budapest, North, 555. Bye!", acts), ("y", "Well.", []))])
+    said = {("a", 3): "Well."} | ({} if text is None else {("a", 1): text})
+    nli = FakeNli(lambda premise, hypothesis: no() if "not" in premise else literal(premise, hypothesis))
+    result = nlg(gold, responses(tmp_path, said), metrics=["ser", "sgsacc"], nli=nli, resamples=20)
+    score = result["agreement:ser"]
+    assert (score.value, score.n) == ((part[0], 1) if part[1] else (None, 0))
+    assert score.reason == (None if part[1] else "no response has non-categorical slots alone")
+    assert "|match:substring|" in score.signature
+    assert "|nli:fake-nli@1|" in score.signature
+
+
+@pytest.mark.parametrize("metrics", ["ser", "sgsacc", "bleu", "ser,bleu"])
+def test_agreement_needs_both(gold: str, tmp_path: Path, metrics: str) -> None:
+    result = nlg(gold, responses(tmp_path, GOLD), metrics=metrics, nli=FakeNli(literal), resamples=20)
+    assert "agreement:ser" not in {score.metric for score in result.scores}
 
 
 def test_exclusions_are_counted_by_reason(tmp_path: Path) -> None:

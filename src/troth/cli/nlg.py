@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,7 +85,7 @@ def nlg(
     result = run(gold, *responses, gold_text=not no_gold_text, out=out, **settings)
     if acts is not None:
         _write(acts, result)
-    show.result(result, json_form=json, out=out, layout=_tables(result.scores, result.unbeaten()))
+    show.result(result, json_form=json, out=out, layout=_tables(result))
     for line in _explained(result, explain) if explain else ():
         show.text(line)
     _note(result)
@@ -130,15 +130,16 @@ def _note(result: Result) -> None:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _tables(scores: Sequence[Score], best: Container[tables.Place]) -> Iterator[tables.Table]:
-    """Table 1 of the paper by services and by domains, a row per system; then a row per metric; then by kind of group."""
+def _tables(result: Result) -> Iterator[tables.Table]:
+    """Table 1 of the paper by services and by domains, a row per system; then a row per metric; then other groups."""
     from troth.responses.metrics import BLEU, SER, SGSACC, SGSACC_VALIDATED
 
     first = [metric.name for metric in (BLEU, SER, SGSACC_VALIDATED, SGSACC)]  # in the paper's order
+    scores, best = result.scores, result.unbeaten()
     main = [score for score in scores if score.metric in first and score.group in WHOLE]
-    for split in (("all", "seen", "unseen"), ("seen_domain", "unseen_domain")):
+    for split in (("all", "seen", "unseen"), ("all", "seen_domain", "unseen_domain")):
         mine = [score for score in main if score.group in split]
-        if mine:
+        if mine and (split[1] == "seen" or {score.group for score in mine} != {"all"}):
             order = sorted(mine, key=lambda score: (first.index(score.metric), split.index(score.group)))
             yield tables.by_system(order, best=best)
     yield from tables.of_scores([score for score in scores if score not in main], best=best)

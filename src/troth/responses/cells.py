@@ -20,7 +20,7 @@ from troth.core.parts import Ints, Parts
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.responses import bleu, tamper
-from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, coverage
+from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, companions
 from troth.responses.sgsacc import PSEUDO
 from troth.stats import estimates
 from troth.stats.estimates import NO_PARTS, Cell, Estimate, Resampling
@@ -87,6 +87,7 @@ class ResponseScorer:
         import polars as pl
 
         ratios = [one for one in self.metrics if one.name not in self.unscored and one.unit != "corpus"]
+        ratios += [one for one in companions(ratios) if one.variant != "coverage"]
         frames = [system.parts(metric).frame(system.name, metric.name) for system in systems for metric in ratios]
         return pl.concat([NO_PARTS.frame("", ""), *frames])
 
@@ -104,7 +105,7 @@ class ResponseScorer:
         for metric in metrics:
             yield from cells(metric, metric.unit, system.parts(metric), by_turn)
         wide = {group: places for group, places in by_turn.items() if ":" not in group}
-        for metric in coverage(metrics):  # nobody asks which part of a service is covered
+        for metric in companions(metrics):  # nobody asks which part of a service is covered
             yield from cells(metric, metric.unit, system.parts(metric), wide)
         if not {"act", "slot", "kind"} & set(self.by):
             return

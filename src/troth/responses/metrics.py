@@ -72,6 +72,7 @@ class SgsaccRecipe:
     negatives: int | None = None  # of validation
     seed: int | None = None  # of the negatives
     gate: str = ""
+    match: str = ""  # how SER looks for values, for the agreement with it
 
     def unvalidated(self, **changes: Any) -> SgsaccRecipe:
         return replace(self, negatives=None, seed=None, **changes)
@@ -210,6 +211,30 @@ COVERED: dict[str, tuple[Metric, Callable[[Recipes], Any]]] = {
     "sgsacc": (SGSACC, lambda run: run.sgsacc.unvalidated(nli="", select="", augment=None)),
     "validated": (SGSACC_VALIDATED, lambda run: run.sgsacc),
 }
+
+
+def _agreement(one: JudgedResponse) -> Fraction:
+    """Whether SER and SGSAcc say the same of a response, where SER looks at every act, as SGSAcc does."""
+    acts = one.answer.acts
+    if one.answer.text is None or not acts or not all(act.sought and act.entailed is not None for act in acts):
+        return NONE
+    return float(any(act.missed for act in acts) != all(act.entailed for act in acts)), 1.0
+
+
+AGREEMENT = Metric(
+    "agreement:ser", "Agreement of SGSAcc with SER",
+    "share of responses with non-categorical slots alone that SER and SGSAcc both call faithful, or both unfaithful",
+    unit="turn", needs=("schema", "nli"), of="sgsacc", variant="agreement",
+    compute=TurnScoring(
+        _agreement, lambda run: run.sgsacc.unvalidated(match=run.ser.match),
+        reason="no response has non-categorical slots alone",
+    ),
+)  # fmt: skip
+
+
+def companions(metrics: Sequence[Metric]) -> list[Metric]:
+    """What is told beside the metrics: what they apply to, and how often SER and SGSAcc agree if both are scored."""
+    return [*coverage(metrics), *([AGREEMENT] if SER_APPLICABLE in metrics and SGSACC in metrics else [])]
 
 
 def coverage(metrics: Sequence[Metric]) -> list[Metric]:

@@ -103,7 +103,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     result = Result(
         "nlg",
         [score for system in systems for score in scorer.scores(system)],
-        [*metrics, *measures.coverage(metrics)],
+        [*metrics, *measures.companions(metrics)],
         counts={system.name: system.counts for system in systems},
         notes=run.all_notes(systems),
         details=[row for row in rows if row["reference"] is not None and not row["entailed"]],
