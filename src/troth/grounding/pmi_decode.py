@@ -5,8 +5,8 @@ Equation 8: the next token v is chosen by
     (1 − α) log P(v | d, h, r) + α (log P(v | d, h, r) − log P(v | h, r)) = log P(v | d, h, r) − α log P(v | h, r)
 
 among the fewest tokens whose probabilities P(v | d, h, r) sum to p. Both contexts always get the same token. With α = 0
-and p = 1 nothing changes: plain decoding, token for token. With α = 0 and p < 1 the top-p mask stays, as in the authors'
-code: sampling and beam search choose among the likeliest tokens only, and greedy decoding does not change.
+and p = 1 nothing changes: plain decoding, token for token. With α = 0 and p < 1 the top-p mask stays, as in the code of
+the authors: sampling and beam search choose among the likeliest tokens only, and greedy decoding does not change.
 
 `PmiDecode` is a logits processor for `model.generate` of transformers: greedy, beam search, sampling and beam sampling,
 for decoders and encoder-decoders, in batches. It keeps keys and values of the context without the document itself, and
