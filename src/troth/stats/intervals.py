@@ -200,19 +200,26 @@ def _left_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
     """The AUROC without each document, kept half a pair away from 0 and 1."""
     _, place = np.unique(places, return_inverse=True)
     good, bad = truth == 1, truth == 0
-    ranks = correlation.ranks(values)
+    ranks, inner = correlation.ranks(values), _ranks_within(values, place)
     wins = np.empty(len(values))  # pairs that each response takes part in and that are ranked rightly
     wins[good] = ranks[good] - correlation.ranks(values[good])
     wins[bad] = good.sum() - (ranks[bad] - correlation.ranks(values[bad]))
+    # A document takes its pairs along; those between two of its own responses are counted twice.
+    twice = inner[good] - _ranks_within(values[good], place[good])
     positives, negatives = np.bincount(place, good), np.bincount(place, bad)
-    lost = np.bincount(place, wins)
-    for document in np.flatnonzero((positives > 0) & (negatives > 0)).tolist():  # pairs within it were counted twice
-        mine = place == document
-        inner = correlation.auroc(values[mine], truth[mine]) or 0.0
-        lost[document] -= inner * positives[document] * negatives[document]
+    lost = np.bincount(place, wins) - np.bincount(place[good], twice, minlength=len(positives))
     pairs = (positives.sum() - positives) * (negatives.sum() - negatives)
     areas: Array = (wins[good].sum() - lost) / pairs
     return np.clip(areas, 0.5 / pairs, 1 - 0.5 / pairs)
+
+
+def _ranks_within(values: Array, group: NDArray[np.int64]) -> Array:
+    """Ranks from 1 within each group, ties sharing their average."""
+    _, code = np.unique(values, return_inverse=True)
+    _, place, size = np.unique(group * (len(values) + 1) + code, return_inverse=True, return_counts=True)
+    sizes = np.bincount(group)
+    before: Array = (np.cumsum(sizes) - sizes)[group]  # in groups that come earlier
+    return (np.cumsum(size) - (size - 1) / 2)[place] - before
 
 
 def interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
