@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +14,6 @@ from troth.core.errors import UserError
 from troth.core.groups import WHOLE
 
 if TYPE_CHECKING:
-    from troth.core.score import Score
     from troth.responses.metrics import JudgedResponse
     from troth.storage.explorer import ActView
     from troth.storage.result import Result
@@ -42,6 +41,10 @@ _GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
 @click.option(
     "--augment", type=click.Choice(["retry", "never"]), default="retry", show_default=True,
     help="Whether acts that a response alone does not entail are asked again in context.",
+)  # fmt: skip
+@click.option(
+    "--refs", type=click.Choice(["b", "table3"]), default="b", show_default=True,
+    help="Sentences of booleans that are False: as appendix B of the SGSAcc paper has them, or as its table 3 does.",
 )  # fmt: skip
 @click.option(
     "--negatives", type=click.IntRange(1, 100), default=1, show_default=True,

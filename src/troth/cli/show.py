@@ -77,7 +77,7 @@ def result(result: Result, *, json_form: bool, out: str | None = None, layout: I
     if json_form:
         json(result.scores)
     else:
-        tables(result.tables() if layout is None else layout)
+        tables(result.tables(bold=sys.stdout.isatty()) if layout is None else layout)
     if out is not None:
         note(written(out))
     reasons = dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all")

@@ -30,10 +30,10 @@ class DialogueSums:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> DialogueSums:
-        """From a frame with the columns system, metric, dialogue, num and den."""
+        """From a frame with the columns system, metric, dialogue, num and den; nothing from one that lacks them."""
         import polars as pl
 
-        if not rows.height:
+        if not rows.height or not {"system", "metric", "dialogue", "num", "den"} <= set(rows.columns):
             return cls((), {})
         ids = rows["dialogue"].unique().sort()
         code = pl.col("dialogue").replace_strict(ids, pl.Series(range(len(ids)), dtype=pl.Int64))

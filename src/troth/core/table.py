@@ -7,8 +7,8 @@ import html
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from troth.core.errors import UserError
 from troth.core.groups import WHOLE
@@ -17,13 +17,13 @@ from troth.core.score import Score
 
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--"}
+     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "…": r"\dots{}"}
 )  # fmt: skip
 FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
 BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 DIGITS: dict[Scale, int] = {"number": 3, "p": 4}
 
-_FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → )[+-]?[\d.]+(e[+-]?\d+)?)*")
+_FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]+(e[+-]?\d+)?)*\)?")
 
 
 def harmless(cell: str) -> str:
@@ -48,6 +48,7 @@ class Table:
     labels: int = 1
     best: frozenset[tuple[int, int]] = frozenset()  # cells (row, column) that are best or tie with the best
     worst: frozenset[tuple[int, int]] = frozenset()  # likewise
+    comments: tuple[str, ...] = ()  # for whoever edits the LaTeX: signatures
 
     def write(self, form: str) -> str:
         """The table as "plain", "markdown", "latex" or "csv"."""
@@ -74,13 +75,13 @@ class Table:
         return "\n".join([line(self.columns), line(rule), *map(line, self._marked(str, "**{}**", "*{}*"))])
 
     def latex(self) -> str:
-        """A booktabs table; the best in bold, with whatever is within its interval, and the worst underlined."""
+        """A booktabs table; the best in bold, the worst underlined, and comments above it."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
         rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}", r"\underline{{{}}}")]
         head, *body = (" & ".join(row) + r" \\" for row in rows)
-        return "\n".join(
-            [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-        )
+        comments = [f"% {one_line(comment)}" for comment in self.comments]
+        begin, end = rf"\begin{{tabular}}{{{kinds}}}", r"\end{tabular}"
+        return "\n".join([*comments, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end])
 
     def csv(self) -> str:
         out = io.StringIO()
@@ -142,34 +143,40 @@ def bounds(low: float | None, high: float | None, scale: Scale = "share") -> str
 
 
 def figure(score: Score | None, intervals: bool = True) -> str:
-    """A number with the half-width of its interval."""
+    """A number with its interval: `47.16 (45.28 … 49.03)`."""
     if score is None or score.value is None:
         return "–"
     if not intervals or score.low is None or score.high is None:
         return number(score.value, score.scale)
-    return f"{number(score.value, score.scale)} ±{number((score.high - score.low) / 2, score.scale)}"
+    value, low, high = (number(one, score.scale) for one in (score.value, score.low, score.high))
+    return f"{value} ({low} … {high})"
 
 
 # -- scores laid out for reading ---------------------------------------------------------------------------------------
 
 
-def of_scores(scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = ()) -> list[Table]:
+Place = tuple[str, str, str]  # of a score: system, metric, group
+
+
+def of_scores(
+    scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = (), best: Container[Place] = ()
+) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
-    Shares are in percent, other numbers as they are, with the half-width of the interval. Of several systems those are
-    marked whose interval reaches the best value. `headline`: the metrics that tables by group show, if they have them.
+    Shares are in percent, other numbers as they are, with the interval. `headline`: the metrics that tables by group
+    show, if they have them. `best`: the scores in bold.
     """
     main = [score for score in scores if score.group in WHOLE]
-    tables = [_laid_out(main, "", intervals)] if main else []
+    tables = [_laid_out(main, "", intervals, best)] if main else []
     for kind in dict.fromkeys(s.group.partition(":")[0] for s in scores if ":" in s.group):
         chosen = [s for s in scores if s.group.startswith(f"{kind}:")]
         if len({s.metric for s in chosen}) > len(headline):
             chosen = [s for s in chosen if s.metric in headline] or chosen
-        tables.append(_laid_out(chosen, kind, intervals))
+        tables.append(_laid_out(chosen, kind, intervals, best))
     return tables
 
 
-def _laid_out(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
+def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place]) -> Table:
     """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
     places = {((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores}
     heads = list(dict.fromkeys(place[1:] for place in places))
@@ -180,37 +187,42 @@ def _laid_out(scores: Sequence[Score], kind: str, intervals: bool) -> Table:
         else name if len(parts) == 1 else f"{name} {part}"
         for name, (part, _) in zip(names, heads, strict=True)
     ]  # fmt: skip
-    is_contest = kind or names == [system for _, system in heads]  # one system under several recipes is none
-    rows: list[tuple[str, ...]] = []
-    best: set[tuple[int, int]] = set()
+    lines: list[tuple[tuple[str, ...], list[Score | None]]] = []
     for row in dict.fromkeys(place[0] for place in places):
         cells = [places.get((row, *head)) for head in heads]
         n = next((str(cell.n) for cell in cells if cell is not None), "0")
-        labels = (row.partition(":")[2], n) if kind else (row,)
-        if not kind and all(cell is None or cell.value is None for cell in cells):
-            continue
-        for part in parts if is_contest else ():
-            mine = [i for i, head in enumerate(heads) if head[0] == part]
-            best |= {(len(rows), len(labels) + mine[i]) for i in unbeaten([cells[i] for i in mine])}
-        rows.append((*labels, *(figure(cell, intervals) for cell in cells)))
-    return Table((*((kind, "n") if kind else ("metric",)), *columns), tuple(rows), 1, frozenset(best))
+        if kind or any(cell is not None and cell.value is not None for cell in cells):
+            lines.append(((row.partition(":")[2], n) if kind else (row,), cells))
+    return _table((*((kind, "n") if kind else ("metric",)), *columns), lines, intervals, best)
 
 
-def unbeaten(cells: Sequence[Score | None]) -> list[int]:
-    """The places of the cells whose interval reaches the best value; none where there is nothing to choose from."""
-    known = {i: (cell, cell.value) for i, cell in enumerate(cells) if cell is not None and cell.value is not None}
-    if len(known) < 2 or len({cell.recipe for cell in cells if cell is not None}) > 1:
-        return []  # nothing to choose from, or numbers that do not mean the same
-    if any(cell.scale == "p" for cell, _ in known.values()):
-        return []  # no p-value is better than another
-    values = [value for _, value in known.values()]
+def by_system(scores: Sequence[Score], *, intervals: bool = True, best: Container[Place] = ()) -> Table:
+    """Scores as papers have them: a row per system, a column per metric and group, signatures as comments."""
+    cells = {(score.system, score.metric, score.group): score for score in scores}
+    heads = list(dict.fromkeys((score.metric, score.group) for score in scores if score.value is not None))
+    several = len({group for _, group in heads}) > 1
+    columns = tuple(metric if group == "all" and not several else f"{metric} {group}" for metric, group in heads)
+    systems = dict.fromkeys(score.system for score in scores)
+    lines = [((system,), [cells.get((system, *head)) for head in heads]) for system in systems]
+    signatures = dict.fromkeys(s.signature for head in heads for s in scores if (s.metric, s.group) == head)
+    return replace(_table(("system", *columns), lines, intervals, best), comments=tuple(signatures))
 
-    def ties(cell: Score) -> bool:
-        if cell.better == "lower":
-            return cell.value == min(values) or (cell.low is not None and cell.low <= min(values))
-        return cell.value == max(values) or (cell.high is not None and cell.high >= max(values))
 
-    return [i for i, (cell, _) in known.items() if ties(cell)]
+def _table(
+    columns: tuple[str, ...],
+    lines: Sequence[tuple[tuple[str, ...], Sequence[Score | None]]],
+    intervals: bool,
+    best: Container[Place],
+) -> Table:
+    """Labels and scores, line by line."""
+    rows = tuple((*labels, *(figure(cell, intervals) for cell in cells)) for labels, cells in lines)
+    bold = {
+        (row, column)
+        for row, (labels, cells) in enumerate(lines)
+        for column, cell in enumerate(cells, len(labels))
+        if cell is not None and (cell.system, cell.metric, cell.group) in best
+    }
+    return Table(columns, rows, 1, frozenset(bold))
 
 
 def _short(systems: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from troth.stats.contests import Marked
     from troth.storage.explorer import Archive
 
 SHOWN = 40  # lines of a result's repr
@@ -129,14 +130,24 @@ class Result:
 
                 explorer.write(fresh / explorer.NAME, self.explorer())
 
-    def tables(self, *, intervals: bool = True) -> list[table.Table]:
-        """The scores laid out for reading."""
+    def unbeaten(self) -> frozenset[Marked]:
+        """The scores that are the best of several systems, or not told from it by a paired test over dialogues."""
+        if len(self.systems) < 2:
+            return frozenset()
+        from troth.core.sums import DialogueSums
+        from troth.stats import contests
+
+        return contests.unbeaten(self.scores, contests.pairwise(self.scores, DialogueSums.of(self.rows())))
+
+    def tables(self, *, intervals: bool = True, bold: bool = True) -> list[table.Table]:
+        """The scores laid out for reading; without `bold`, no test is made of which are best."""
         headline = [metric.name for metric in self.metrics if metric.headline]
-        return table.of_scores(self.scores, intervals=intervals, headline=headline)
+        best: frozenset[Marked] = self.unbeaten() if bold else frozenset()
+        return table.of_scores(self.scores, intervals=intervals, headline=headline, best=best)
 
     def __repr__(self) -> str:
         head = f"troth {self.task}: {len(self.scores)} scores of {', '.join(self.systems) or 'no system'}"
-        lines = "\n\n".join(one.plain() for one in self.tables()).splitlines()
+        lines = "\n\n".join(one.plain() for one in self.tables(bold=False)).splitlines()
         more = [f"… {len(lines) - SHOWN} more lines: result.frame() has them all"] if len(lines) > SHOWN else []
         return "\n".join([head, *lines[:SHOWN], *more])
 
