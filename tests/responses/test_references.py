@@ -124,6 +124,30 @@ def test_booleans_by_the_words_of_their_names(name: str, value: str, expected: t
     assert candidates(Act("INFORM", name, (value,)), service) == (answered, *expected)
 
 
+TABLE_3 = [  # the paper's two examples, then what follows from them
+    ("Flights_4", "is_nonstop", "False", "Whether the flight is a direct one",
+     ("Whether the flight is a direct one? No.", "is nonstop? No.", "is not nonstop", "Flights is not non-stop")),
+    ("Buses_3", "additional_luggage", "False", "Whether to carry excess baggage in the bus",
+     ("Whether to carry excess baggage in the bus? No.", "additional luggage? No.",
+      "Has no additional luggage", "Is not additional luggage", "Does not additional luggage")),
+    ("Services_1", "is_unisex", "False", "", ("is unisex? No.", "is not unisex", "Services is not unisex")),
+    ("Homes_2", "has_garage", "False", "", ("has garage? No.", "Does not has garage")),
+    ("Hotels_9", "room_is_clean", "False", "", ("room is clean? No.", "room is not clean")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("service", "name", "value", "about", "expected"), TABLE_3)
+def test_booleans_as_in_table_3(service: str, name: str, value: str, about: str, expected: tuple[str, ...]) -> None:
+    known = Service(service, slots=(SlotSchema(name, about, True, ("True", "False")),))
+    assert candidates(Act("INFORM", name, (value,)), known, "table3") == expected
+
+
+@pytest.mark.parametrize("rule", [rule for rule, (act, _) in RULES.items() if act.values != ("False",)])
+def test_table_3_has_the_other_sentences_of_appendix_b(rule: str) -> None:
+    act, expected = RULES[rule]
+    assert candidates(act, STAYS, "table3") == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -191,4 +215,5 @@ def test_any_act_gives_distinct_sentences(act: str, slot: str, values: list[str]
 
 
 def test_the_rules_have_a_name_for_the_signature() -> None:
-    assert references.RULES == "b+4"
+    assert references.RULES == references.rules("b") == "b+4"
+    assert references.rules("table3") == "table3+4"

@@ -139,6 +139,19 @@ def test_gold_scores_one_where_it_is_validated(gold: str, tmp_path: Path) -> Non
     assert result["ser"].value == 0.0
 
 
+def test_sentences_as_in_table_3_are_asked_and_signed(tmp_path: Path) -> None:
+    kids = Act("INFORM", "kids_friendly", ("False",), ("False",))
+    gold = write(tmp_path, [dialogue("a", ("x", "Not for kids.", [kids]))])
+    path, asked = responses(tmp_path, {("a", 1): "No."}), {}
+    for refs in ("b", "table3"):
+        nli = FakeNli(lambda _, hypothesis: yes() if " no" in hypothesis else no())
+        result = nlg(gold, path, metrics="sgsacc", nli=nli, refs=refs, resamples=20)
+        asked[refs] = {row["reference"] for row in acts(result)}
+        assert f"|refs:{refs}+4|" in result["sgsacc"].signature
+        assert f"|refs:{refs}+4|" in result["coverage:sgsacc"].signature
+    assert asked == {"b": {"has not kids friendly"}, "table3": {"Has no kids friendly"}}
+
+
 BOTH = [NAME, Act("INFORM", "phone", ("555",), ("555",))]
 AGREEMENTS: dict[str, tuple[list[Act], str | None, Fraction]] = {
     "both call it faithful": (BOTH, "Grand Budapest, 555", (1.0, 1.0)),

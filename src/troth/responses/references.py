@@ -4,13 +4,17 @@ A dialogue act becomes one or more candidate sentences, by the appendix's rules 
 slot's description in the schema. Where the appendix leaves something open:
 
 - A slot's name is written with spaces for underscores. "Contains" is by word: `purchase_date` does not contain "has".
-- A name with "has" or "have" and the value False gives "Does not {slot}", as in its table 3, whose other forms the
-  rules do not give. A name with both "has" (or "have") and "is" goes by the first rule alone.
+- A name with "has" or "have" and the value False gives "Does not {slot}". A name with both "has" (or "have") and "is"
+  goes by the first rule alone.
 - A description's final punctuation is dropped before anything is put behind it. Without a description the slot's name
   stands in its place, and there is one candidate fewer.
 
 The appendix has no rule for four things that SGD's systems say. These are ours, and the signature says so (`refs:b+4`):
 `INFORM_COUNT(count)` and `OFFER_INTENT(intent)`, whose slots are in no schema, `NOTIFY_SUCCESS`, `NOTIFY_FAILURE`.
+
+The paper's table 3 shows other sentences for booleans that are False than appendix B gives: "Has no {slot}", "Is not
+{slot}" and "Does not {slot}", and for a name that begins with "is" also "Flights is not non-stop", which has the domain
+as its subject. The appendix is the rule here; `refs="table3"` asks for the table's sentences instead (`refs:table3+4`).
 """
 
 from __future__ import annotations
@@ -18,11 +22,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
+from troth.core import groups
 from troth.core.records import Act, Schema, Service, SlotSchema
 
+Refs = Literal["b", "table3"]  # what booleans that are False become: the sentences of appendix B, or of table 3
 RULES = "b+4"  # in the signature: appendix B and four rules of our own
 
 FIXED = {
@@ -33,6 +40,12 @@ FIXED = {
 }
 COUNT = SlotSchema("count", "The number of results found")  # ours: INFORM_COUNT's slot is in no schema
 INTENT = "intent"  # OFFER_INTENT's slot, likewise; its value is the name of an intent
+SPELLING = {"nonstop": "non-stop"}  # of words in table 3's sentences about a domain
+
+
+def rules(refs: Refs) -> str:
+    """The rules' name in signatures."""
+    return RULES.replace("b", refs)
 
 
 def slot_of(act: Act, service: Service) -> SlotSchema | None:
@@ -71,7 +84,7 @@ def description(act: Act, service: Service) -> str:
     return _trim(slot.description) if slot else ""
 
 
-def candidates(act: Act, service: Service) -> tuple[str, ...]:
+def candidates(act: Act, service: Service, refs: Refs = "b") -> tuple[str, ...]:
     """The act as candidate sentences; none where no rule applies. A slot that no schema declares goes by its name."""
     if act.act in FIXED:
         return FIXED[act.act]
@@ -89,7 +102,8 @@ def candidates(act: Act, service: Service) -> tuple[str, ...]:
     if is_boolean(slot) and len(act.values) == 1 and act.values[0].lower() in ("true", "false"):
         yes = act.values[0].lower() == "true"
         answered = tuple(f"{head}? {'Yes' if yes else 'No'}." for head in heads)
-        return tuple(dict.fromkeys(answered + _boolean(name, yes=yes)))
+        said = _table_3(name, groups.domain(service.name)) if refs == "table3" and not yes else _boolean(name, yes=yes)
+        return tuple(dict.fromkeys(answered + said))
     verb = "is" if len(act.values) == 1 else "are"
     return tuple(f"{head} {verb} {_listed(act.values)}" for head in heads)
 
@@ -101,6 +115,16 @@ def _boolean(name: str, *, yes: bool) -> tuple[str, ...]:
     if "is" in split:
         return (name if yes else re.sub(r"\bis\b", "is not", name, count=1, flags=re.IGNORECASE),)
     return tuple(f"{verb} {name}" if yes else f"{verb} not {name}" for verb in ("has", "have", "is"))
+
+
+def _table_3(name: str, domain: str) -> tuple[str, ...]:
+    """What table 3 shows of booleans that are False; a name with "has" or "have" is not among its examples."""
+    split = name.lower().split()
+    if {"has", "have", "is"}.isdisjoint(split):
+        return f"Has no {name}", f"Is not {name}", f"Does not {name}"
+    (said,) = _boolean(name, yes=False)
+    about = " ".join(SPELLING.get(word, word) for word in said.split())
+    return (said, f"{domain} {about}") if said.lower().startswith("is not ") else (said,)
 
 
 def _offers(values: Sequence[str], service: Service) -> tuple[str, ...]:

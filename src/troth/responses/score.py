@@ -23,6 +23,7 @@ from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsa
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
+from troth.responses.references import Refs
 from troth.responses.sgsacc import ActReference, ActVerdict, Augment, DueAct, SystemTurn
 from troth.stats.estimates import Resampling
 from troth.storage.explorer import ActView, AnswerView
@@ -46,6 +47,7 @@ class ResponseOptions(TypedDict, total=False):
     cache: Path | None
     gold_text: bool
     augment: Augment
+    refs: Refs
     negatives: int
     ids: Path | None
     format: str | None
@@ -68,6 +70,7 @@ class ResponseSettings:
     cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
     gold_text: bool = True  # False: use gold's acts alone, as in production
     augment: Augment = "retry"  # "retry": what is not entailed is asked again in its context; "never"
+    refs: Refs = "b"  # sentences of booleans that are False: "b", as appendix B has them; "table3", as table 3 does
     negatives: int = 1  # tampered twins per act, for validation
     ids: Path | None = None  # `dialogue turn` per line, for files with one response per line
     format: str | None = None  # of gold; None: detected
@@ -119,6 +122,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
 def _check(settings: ResponseSettings) -> None:
     one_of("missing", settings.missing, get_args(Missing))
     one_of("augment", settings.augment, get_args(Augment))
+    one_of("refs", settings.refs, get_args(Refs))
     if not 1 <= settings.negatives <= 100:
         hint = "the paper's text suggests one"
         raise UserError(f"negatives must be from 1 to 100, not {settings.negatives}", hint=hint)
@@ -151,6 +155,7 @@ class _Run:
         schema, settings = self.gold.schema, self.settings
         ways = {"gold" if turn.gold.strip() else "any" for turn in self.turns if turn.acts}
         sgsacc_recipe = SgsaccRecipe(
+            refs=references.rules(settings.refs),
             schema=references.fingerprint(schema),
             descriptions=corpus.descriptions(schema),
             nli=self.model.name if self.model is not None else "",
@@ -185,6 +190,7 @@ class _Run:
             chosen = sgsacc.prepare(
                 list(distinct.values()), self.model, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
+                refs=settings.refs,
             )  # fmt: skip
             prepared = dict(zip(distinct, chosen, strict=True))
         return [self._system(name, turns, prepared) for name, turns in scored.items()]

@@ -25,6 +25,7 @@ from troth.core.randomness import generator
 from troth.core.records import Act, Dialogue, Schema, Service, Speaker
 from troth.models import Entailment, Nli
 from troth.responses import references, tamper
+from troth.responses.references import Refs
 
 Augment = Literal["retry", "never"]
 T = TypeVar("T")
@@ -126,9 +127,11 @@ def augmented(due: DueAct, text: str, previous: str) -> str:
     return " ".join(filter(None, (previous.strip(), f"{description}." if description else "", text)))
 
 
-def question(due: DueAct, text: str, previous: str, hypotheses: Sequence[str] | None = None) -> Question:
+def question(
+    due: DueAct, text: str, previous: str, hypotheses: Sequence[str] | None = None, *, refs: Refs = "b"
+) -> Question:
     """An act put to a text: all its candidates, or the given hypotheses."""
-    asked = references.candidates(*due) if hypotheses is None else tuple(hypotheses)
+    asked = references.candidates(*due, refs) if hypotheses is None else tuple(hypotheses)
     return Question(asked, text, augmented(due, text, previous))
 
 
@@ -206,6 +209,7 @@ def prepare(
     validate: bool = True,
     count: int = 1,
     seed: int = 0,
+    refs: Refs = "b",
 ) -> list[tuple[ActReference, ...]]:
     """The references of each turn's acts. A turn without gold asks nothing: every candidate will do.
 
@@ -214,10 +218,10 @@ def prepare(
     prepared: list[tuple[ActReference, ...]] = []
     for part in batches(turns, "references"):
         by_gold = {number: turn for number, turn in enumerate(part) if turn.gold.strip()}
-        asked = [question(due, turn.gold, turn.previous) for turn in by_gold.values() for due in turn.acts]
+        asked = [question(due, turn.gold, turn.previous, refs=refs) for turn in by_gold.values() for due in turn.acts]
         answers = iter(ask(nli, asked, augment=augment))
         twins = [
-            (number, place, question(twin, turn.gold, turn.previous))
+            (number, place, question(twin, turn.gold, turn.previous, refs=refs))
             for number, turn in (by_gold.items() if validate else ())
             for place, some in enumerate(negatives(turn, pool, count=count, seed=seed))
             for twin in some
@@ -226,16 +230,18 @@ def prepare(
         believed = {(number, place) for (number, place, _), one in zip(twins, said, strict=True) if one.entailed}
         for number, turn in enumerate(part):
             mine = tuple(
-                _by_gold(due, next(answers), (number, place) in believed) if number in by_gold else _any(due)
+                _by_gold(due, refs, next(answers), (number, place) in believed)
+                if number in by_gold
+                else _any(due, refs)
                 for place, due in enumerate(turn.acts)
             )
             prepared.append(mine if validate else tuple(one._replace(excluded=None) for one in mine))
     return prepared
 
 
-def _by_gold(due: DueAct, answer: Answer, believed: bool) -> ActReference:
+def _by_gold(due: DueAct, refs: Refs, answer: Answer, believed: bool) -> ActReference:
     """`believed`: gold entails a tampered twin."""
-    candidates = references.candidates(*due)
+    candidates = references.candidates(*due, refs)
     if not candidates:
         return ActReference(due, (), (), NO_RULE)
     plain = best(candidates, answer.plain)
@@ -245,8 +251,8 @@ def _by_gold(due: DueAct, answer: Answer, believed: bool) -> ActReference:
     return ActReference(due, (chosen,), (plain,), excluded)
 
 
-def _any(due: DueAct) -> ActReference:
-    candidates = references.candidates(*due)
+def _any(due: DueAct, refs: Refs) -> ActReference:
+    candidates = references.candidates(*due, refs)
     return ActReference(due, candidates, candidates, NO_GOLD if candidates else NO_RULE)
 
 
