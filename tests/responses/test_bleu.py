@@ -26,7 +26,9 @@ def test_perfect_is_one_and_empty_is_zero() -> None:
     perfect = overlap.counts(texts, texts)
     assert overlap.bleu(perfect.sum(axis=0).tolist()) == 1.0
     assert overlap.bleu(overlap.counts(["", ""], texts).sum(axis=0).tolist()) == 0.0
-    assert overlap.estimate(perfect, ["a", "b"], ["a", "b"], Resampling(20)) == (1.0, 1.0, 1.0, 2)
+    found = overlap.estimate(perfect, ["a", "b"], Resampling(20))
+    assert found[:4] == (1.0, None, None, 2)  # two perfect dialogues do not make every dialogue perfect
+    assert "same value" in (found.note or "")
 
 
 def test_the_interval_is_over_dialogues() -> None:
@@ -34,14 +36,14 @@ def test_the_interval_is_over_dialogues() -> None:
         ["the cat sat on the mat", "nothing"], ["the cat sat on the mat", "the cat sat on the mat"]
     )
     names = [str(number) for number in range(20)]
-    value, low, high, n = overlap.estimate(np.stack([good, bad] * 10), names, names, Resampling(200))
+    value, low, high, n, note = overlap.estimate(np.stack([good, bad] * 10), names, Resampling(200))
     assert value is not None
     assert low is not None
     assert high is not None
     assert 0 < low < value < high < 1
-    assert n == 20
-    again = overlap.estimate(np.stack([good, bad] * 10), names, names[::-1], Resampling(200))
-    assert again == (value, low, high, n)
+    assert (n, note) == (20, None)
+    again = overlap.estimate(np.stack([bad, good] * 10), names[::-1], Resampling(200))
+    assert again == (value, low, high, n, note)
 
 
 def test_signature() -> None:
@@ -50,14 +52,13 @@ def test_signature() -> None:
     assert [rules[name] for name in ("nrefs", "case", "eff", "tok", "smooth")] == ["1", "mixed", "no", "13a", "exp"]
 
 
-def test_a_resample_without_the_group_is_left_out() -> None:
-    """One dialogue of three is in the group: about 30 % of the resamples have none of it, and no BLEU."""
-    perfect = overlap.counts(["the cat sat on the mat"], ["the cat sat on the mat"])
-    assert overlap.estimate(perfect, ["b"], ["a", "b", "c"], Resampling(200)) == (1.0, 1.0, 1.0, 1)
-    unmeasured = overlap.estimate(perfect[:0], [], ["a", "b"], Resampling(20))
-    assert (unmeasured.low, unmeasured.high, unmeasured.n) == (None, None, 0)
+def test_one_dialogue_has_no_interval() -> None:
+    perfect = overlap.counts(["the cat sat on the mat"] * 2, ["the cat sat on the mat"] * 2)
+    found = overlap.estimate(perfect, ["b", "b"], Resampling(200))
+    assert found == (1.0, None, None, 2, "an interval needs two dialogues or more")
 
 
 def test_nothing_said_is_a_bleu_of_zero_and_not_left_out() -> None:
     good, empty = overlap.counts(["the cat sat on the mat", ""], ["the cat sat on the mat"] * 2)
-    assert overlap.estimate(np.stack([good, empty]), ["a", "b"], ["a", "b"], Resampling(200)).low == 0.0
+    found = overlap.estimate(np.stack([good, empty]), ["a", "b"], Resampling(200))
+    assert (found.low, found.high) == (0.0, 1.0)

@@ -578,7 +578,7 @@ def test_reasons(tmp_path: Path, acts: list[Act], metric: str, reason: str) -> N
 
 
 def test_the_interval_of_a_small_group_is_of_that_group(tmp_path: Path) -> None:
-    """One dialogue of six has the service: resamples without it say nothing of it."""
+    """One dialogue of six has the service, and says nothing of how much dialogues differ."""
     other = Service("Sights_1", slots=(SlotSchema("fee"),))
     said = Turn("SYSTEM", "The fee is five dollars.", (Frame("Sights_1", acts=(Act("INFORM", "fee", ("$5",)),)),))
     rest = [dialogue(name, ("x", "Grand Budapest it is, then.", [NAME])) for name in "bcdef"]
@@ -586,7 +586,8 @@ def test_the_interval_of_a_small_group_is_of_that_group(tmp_path: Path) -> None:
     texts = {("a", 1): said.text, **{(name, 1): "Grand Budapest it is, then." for name in "bcdef"}}
     result = nlg(gold, responses(tmp_path, texts), metrics=["bleu"], by=["service"], resamples=100)
     score = result.score("bleu", "service:Sights_1")
-    assert (score.value, score.low, score.high) == (1.0, 1.0, 1.0)
+    assert (score.value, score.low, score.high) == (1.0, None, None)
+    assert score.interval_note == "an interval needs two dialogues or more"
 
 
 def test_kept_turns_know_who_spoke_before(tmp_path: Path) -> None:
