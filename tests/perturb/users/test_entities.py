@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -67,7 +68,7 @@ def test_other_values_stay(sgd: Corpus) -> None:
                         assert cut == old.text[span.start : span.exclusive_end]
 
 
-def one(before: Dialogue, *, seed: int = 0, **options: tuple[str, ...]) -> Twin:
+def one(before: Dialogue, *, seed: int = 0, **options: Any) -> Twin:
     return apply(Entities(**options), before, corpus_of([before]).known, seed=seed)
 
 
@@ -90,6 +91,51 @@ def test_every_casing_and_the_possessive_have_the_same_new_name(make: Make) -> N
     assert scrambled(new, "Shatta Wale")
     assert second == f"Is {new.upper()}'S new song fine?"
     assert third == f"Yes, {new.lower()} is great, {new}'s best."
+
+
+def test_letters_move_across_the_words_of_a_name(make: Make) -> None:
+    before = make(
+        ("i found ask restaurant , is that ok ?", {"name": "ask restaurant"}),
+        ("Is Ask Restaurant open, with ASK RESTAURANT'S menu?", {}),
+        service="restaurant",
+    )
+    apart = 0
+    for seed in range(20):
+        made = one(before, seed=seed, scramble="name").dialogue
+        new = made.turns[0].text.removeprefix("i found ").removesuffix(" , is that ok ?")
+        assert sorted(new) == sorted("ask restaurant")
+        assert new.split(" ") == new.split() != ["ask", "restaurant"]
+        apart += sorted(map(len, new.split())) != [3, 10]
+        state = made.turns[0].frames[0].state
+        assert state is not None
+        assert state.slot_values["name"] == (new,)
+        assert made.turns[1].text == f"Is {new.title()} open, with {new.upper()}'S menu?"
+        assert made == one(before, seed=seed, scramble="name").dialogue
+        assert made != one(before, seed=seed, scramble="words").dialogue
+    assert apart > 10  # the space moves, too
+
+
+def test_a_mixed_name_inside_a_longer_one_and_what_is_no_letter(make: Make) -> None:
+    before = make(
+        ("A table at Andes Cafe.", {"restaurant_name": "Andes Cafe"}),
+        ("Andes Cafe San Mateo, is that right?", {"restaurant_name": "Andes Cafe San Mateo"}),
+        ("Or Joe's No. 9 Bar-Grill?", {"restaurant_name": "Joe's No. 9 Bar-Grill"}),
+        service="Restaurants_2",
+    )
+    first, second, third = (turn.text for turn in one(before, scramble="name").dialogue.turns)
+    cafe = first.removeprefix("A table at ").removesuffix(".")
+    assert second.startswith(f"{cafe} ")
+    assert not {"San", "Mateo,"} & set(second.split())
+    assert [c for c in third if not c.isalpha() and c != " "] == ["'", ".", "9", "-", "?"]
+
+
+def test_laws_of_mixed_names(sgd: Corpus) -> None:
+    for before in sgd.dialogues[:200]:
+        made = apply(Entities(scramble="name"), before, sgd.known, seed=3)
+        check(before, made.dialogue)
+        assert not made.refused
+        new = named(made.dialogue, sgd.known) - named(before, sgd.known)
+        assert not any(name.lower() in sgd.known.known for name in new)
 
 
 def test_a_name_that_is_a_word_changes_only_where_it_is_meant(make: Make) -> None:

@@ -241,7 +241,8 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
         "--set", "disfluency.repairs=1", "--seed", "4", "--json",
     )  # fmt: skip
     record = result.json()
-    assert record["families"][0]["options"] == {"slots": ["hotel_name"], "names": ["Thistle House", "Oak & Ash"]}
+    options = {"slots": ["hotel_name"], "names": ["Thistle House", "Oak & Ash"], "scramble": "words"}
+    assert record["families"][0]["options"] == options
     assert record["families"][1]["options"]["repairs"] == 1.0
     assert record == json.loads((Path(out) / "perturbation.json").read_bytes())
     assert result.err == f"written: {out}\n"

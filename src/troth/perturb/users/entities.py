@@ -1,8 +1,9 @@
 """Named entities under names that no training set has: scrambled letters, or names of your own (CheckDST's NED).
 
 A name is changed in the whole dialogue at once: in what both sides say, in states with all their alternatives, acts,
-calls and results, in any casing. Huang et al. (2021) and CheckDST scramble the characters of a value; we do it word by
-word, keep capitals where they were, and never make a word or value that the corpus has already.
+calls and results, in any casing. Huang et al. (2021) and CheckDST scramble the characters of a value across its words
+(`scramble="name"`); by default we do it word by word and keep capitals where they were. No word or value is made that
+the corpus has already.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from operator import is_not
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from troth.perturb.options import flag
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users import values as found
 from troth.perturb.users.edit import Edit, edited, spans
-from troth.perturb.users.names import LETTERS, ListedNames, ScrambledNames
+from troth.perturb.users.names import LETTERS, ListedNames, MixedNames, ScrambledNames
 from troth.perturb.users.values import NO_VALUE, Claims, Key, Shields, lowered, places
 
 LOST = "a value could no longer be found in the text"
@@ -39,6 +40,9 @@ class Entities(Family, frozen=True):
         tuple[str, ...], flag("NAMES", "Slots that hold names, comma-separated: slot or service.slot.")
     ] = ()  # none: the usual ones
     names: Annotated[tuple[str, ...], flag("FILE", "Names to give in place of scrambled letters, one per line.")] = ()
+    scramble: Annotated[
+        Literal["words", "name"], flag("HOW", "Whether letters stay in their word, or move across the words of a name.")
+    ] = "words"
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
         """The dialogue with other names, or as it was if text and annotation would not fit any more."""
@@ -57,7 +61,8 @@ class Entities(Family, frozen=True):
         if self.names:
             rename: ScrambledNames = ListedNames(rng, inventory.known, kept, self.names)
         else:
-            rename = ScrambledNames(rng, inventory.known, kept)
+            scrambled = MixedNames if self.scramble == "name" else ScrambledNames
+            rename = scrambled(rng, inventory.known, kept)
         rename.assign(names)
         edits = _edits(dialogue, named, rename, names)
         if edits is None:

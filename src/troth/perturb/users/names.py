@@ -131,7 +131,11 @@ class ListedNames(ScrambledNames):
         if not inside:
             return None
         other, (start, end) = max(inside, key=lambda found: (len(found[0]), found[0]))
-        return name[:start] + self.given[other] + name[end:]
+        return self._beside(name[:start]) + self.given[other] + self._beside(name[end:])
+
+    def _beside(self, rest: str) -> str:
+        """What becomes of the words around a name that has its new name already: nothing."""
+        return rest
 
     def _drawn(self, low: str) -> str | None:
         for _ in range(TRIES):
@@ -140,4 +144,34 @@ class ListedNames(ScrambledNames):
             if folded != low and folded not in self.known and folded not in self.taken:
                 self.taken.add(folded)
                 return new
+        return None
+
+
+class MixedNames(ListedNames):
+    """Name to its letters in another order, across its words: "ask restaurant" to "asraktustr aen", as CheckDST has it.
+
+    Spaces move with the letters; all else stays in its place. A name inside a longer one has the same new name there,
+    and the words around it are scrambled one by one. So is a name that holds a value to be kept, and one whose letters
+    give nothing new. Every word of a name in mixed casing begins with a capital.
+    """
+
+    def __init__(self, rng: Random, known: frozenset[str], kept: Sequence[str]) -> None:
+        super().__init__(rng, known, kept, ())
+
+    def _beside(self, rest: str) -> str:
+        return " ".join([self.words[word] for word in rest.split(" ")])
+
+    def _drawn(self, low: str) -> str | None:
+        moving = [place for place, character in enumerate(low) if character.isalpha() or character == " "]
+        letters = [low[place] for place in moving]
+        for _ in range(TRIES):
+            mixed = list(low)
+            for place, letter in zip(moving, self.rng.sample(letters, len(letters)), strict=True):
+                mixed[place] = letter
+            new = "".join(mixed)
+            words = new.split(" ")
+            unheard = [new, *(word for word in words if len(word) > 1 and LETTERS.search(word))]
+            if new != low and new not in self.taken and all(words) and self.known.isdisjoint(unheard):
+                self.taken.add(new)
+                return " ".join([_upper(word[0]) + word[1:] for word in words])
         return None
