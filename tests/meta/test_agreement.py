@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.table import harmless
-from troth.meta.agreement import agree, answers
-from troth.meta.annotate import SheetKey, SheetRow, csv_sheet, draw, in_words, mark, sheet_rows
+from troth.meta.agreement import agree
+from troth.meta.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
+from troth.meta.raters import RatedItem, kappa
+from troth.meta.sheets import SGSACC_STUDY, answers, as_csv
+from troth.stats import intervals
+from troth.stats.estimates import Resampling
 from troth.storage import result
 from troth.storage.explorer import ActView, AnswerView, DialogueView, SystemView, Utterance
 from troth.storage.result import Result
@@ -44,6 +48,10 @@ def key(pairs: int = 40, seed: int = 0, rows: Sequence[SheetRow] = ROWS) -> Shee
     drawn = draw(rows, pairs=pairs, seed=seed)
     counts = (drawn.faithful, drawn.unfaithful)
     return SheetKey("0.2", "run", "mine", "sgsacc", "SGSACC|nli:fake", "validated", seed, *counts, drawn.rows)
+
+
+def csv_sheet(pairs: Mapping[str, SheetRow]) -> bytes:
+    return as_csv(SGSACC_STUDY, cells(pairs))
 
 
 def rows(sheet: bytes) -> list[dict[str, str]]:
@@ -202,7 +210,12 @@ def test_everybody_agrees(tmp_path: Path) -> None:
     }  # fmt: skip
     assert found.counts == {"mine": {"annotators": 3, "pairs": 40, "undecided": 0}}
     assert (found.notes, found.details) == ([], [])
-    assert found.scores[-1].low == found.scores[-1].high == 1.0
+    kappa = found.scores[-1]
+    assert (kappa.low, kappa.high) == (None, None)
+    assert kappa.interval_note is not None
+    low = found.scores[0].low
+    assert low is not None
+    assert 0.8 < low < 1, "forty pairs do not prove perfection"
     assert found.scores[0].signature.startswith(
         "ACCURACY:SGSACC|annotators:3|of:validated|seed:0|ties:out|metric:[SGSACC"
     )
@@ -239,6 +252,36 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert kappa.low < kappa.value < kappa.high
     assert len(found.details) == 7
     assert {one["votes"] for one in found.details} == {(False, False, True), (True, True, False)}
+
+
+def test_intervals_respect_the_strata(tmp_path: Path) -> None:
+    """People call every pair faithful that the metric does, and every other one, too: recall varies by design alone."""
+    made = key(60)
+    found = judge(tmp_path, made, *[lambda number, metric: "yes" if metric or number % 3 == 0 else "no"] * 3)
+    recall = next(score for score in found.scores if (score.metric, score.group) == ("recall:sgsacc", "all"))
+    sides = [(one.faithful, one.faithful or number % 3 == 0) for number, one in enumerate(made.pairs.values())]
+    num, den = [[float(m and y) for m, y in sides], [float(y) for _, y in sides]]
+    owners = [(one.faithful, one.dialogue) for one in made.pairs.values()]
+    order = sorted(set(owners))
+    sums = [[sum(v for v, own in zip(side, owners, strict=True) if own == one) for one in order] for side in (num, den)]
+    (within,) = intervals.share(*sums, strata=[int(stratum) for stratum, _ in order])
+    assert (recall.low, recall.high) == pytest.approx(within[:2])
+
+
+def test_kappa_is_drawn_within_strata() -> None:
+    """Between strata everything differs, within them little: only the latter widens the interval."""
+    items = [(("yes", "yes") if n % 10 else ("yes", "no"), f"d{n}", 1) for n in range(40)]
+    items += [(("no", "no") if n % 10 else ("yes", "no"), f"e{n}", 0) for n in range(20)]
+    within, across = (
+        kappa([RatedItem(said, owner, stratum * use) for said, owner, stratum in items], ("yes", "no"),
+              Resampling(2000), {})
+        for use in (1, 0)
+    )  # fmt: skip
+    assert within.value == across.value
+    assert within.low is not None and within.high is not None  # noqa: PT018
+    assert across.low is not None and across.high is not None  # noqa: PT018
+    assert within.low < (within.value or 0) < within.high
+    assert within.high - within.low < across.high - across.low
 
 
 def test_ties_decide_nothing(tmp_path: Path) -> None:
@@ -279,7 +322,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
         tmp_path / "a.csv", key(), lambda n, metric: ("Yes", " TRUE ", "y")[n % 3] if metric else "N", delimiter
     )
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + Path(sheet).read_bytes() + delimiter.encode() * 5 + b"\r\n\r\n")
-    assert answers(sheet) == {id: one.faithful for id, one in key().pairs.items()}
+    assert answers(sheet, SGSACC_STUDY) == {id: (same(0, one.faithful),) for id, one in key().pairs.items()}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +344,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
 def test_sheets_filled_in_badly(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(UserError) as error:
-        answers(str(tmp_path / "a.csv"))
+        answers(str(tmp_path / "a.csv"), SGSACC_STUDY)
     assert str(error.value).startswith(f"{tmp_path}/a.csv: {told}")
 
 

@@ -1,8 +1,9 @@
-"""`troth meta annotate` and `agree`: a sheet for people to fill in, and how far they agree with the metric."""
+"""`troth meta annotate` and `agree`: a sheet for people to fill in, and what they say of metrics and systems."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -10,42 +11,83 @@ import msgspec
 from troth.cli import options, show
 from troth.core import table as tables
 
+if TYPE_CHECKING:
+    from troth.storage.result import Result
+
+USUAL = {"sgsacc": 400, "fga": 100, "pmi-decode": 100}  # sizes of the papers' studies
+
 
 @click.command(no_args_is_help=True)
-@click.argument("run", metavar="RUN", type=options.FILE)
+@click.argument("sources", metavar="RUN|FILE...", nargs=-1, required=True, type=options.FILE)
 @click.option("--out", metavar="SHEET", required=True, help="New .csv file; its key is written beside it.")
-@options.number("--pairs", 400, "Number of pairs, half of them faithful by the metric.", least=2)
-@options.number("--seed", 0, "Random seed of the drawn pairs.")
+@click.option("--study", type=click.Choice(list(USUAL)), default="sgsacc", show_default=True, help="What people judge.")
+@click.option("--pairs", type=click.IntRange(min=1), metavar="N",
+              help="Number of pairs (sgsacc, 400), dialogues (fga, 100) or contexts (pmi-decode, 100).")  # fmt: skip
+@options.number("--seed", 0, "Random seed of the drawn items and of their order.")
 @click.option(
     "--of", type=click.Choice(["validated", "excluded", "all"]), default="validated", show_default=True,
-    help="Draw from turns that pass validation, that fail it, or both.",
+    help="sgsacc: draw from turns that pass validation, that fail it, or both.",
 )  # fmt: skip
-@options.option("--system", "NAME", "Whose responses, if the run holds several systems.")
+@options.option(
+    "--system", "NAME", "Whose output, if the run holds several systems; two, with a comma, for pmi-decode."
+)
 @options.JSON
-def annotate(run: str, out: str, pairs: int, json: bool, **settings: Any) -> None:
-    """A sheet of responses and acts for people to mark, half of them faithful by SGSAcc and half not.
+def annotate(sources: tuple[str, ...], out: str, study: str, pairs: int | None, json: bool, **settings: Any) -> None:
+    """A sheet for people to fill in, as in the studies of three papers.
 
-    RUN was made by `troth nlg --out RUN`. The key, SHEET.key.json, has the metric's verdicts: keep it from annotators.
+    sgsacc: responses and acts of a run of `troth nlg`, half of them faithful by SGSAcc. fga: whole dialogues of a run
+    of `troth dst`, with gold's and predicted states. pmi-decode: responses of two systems in random order, from two
+    files or a run of `troth ground`. The key, SHEET.key.json, has what annotators must not see.
     """
-    from troth.meta.annotate import annotate as write
-    from troth.meta.annotate import key_file
+    from troth.meta.sheets import STUDIES, key_file
 
-    key = write(run, out, pairs=pairs, **settings)
-    faithful = sum(one.faithful for one in key.pairs.values())
-    unfaithful = len(key.pairs) - faithful
+    many, of = pairs or USUAL[study], settings.pop("of")
+    if study != "pmi-decode" and len(sources) > 1:
+        raise click.UsageError(f"--study {study} takes one run, not {len(sources)}")
+    counts = {"sgsacc": _pairs, "fga": _dialogues, "pmi-decode": _responses}[study](sources, out, many, of, settings)
     if json:
-        counts = {"pairs": len(key.pairs), "faithful": faithful, "unfaithful": unfaithful}
         show.json({**counts, "sheet": out, "key": key_file(out)})
-    show.note(f"{len(key.pairs)} pairs: {faithful} of {key.faithful} that {key.metric} marks faithful, "
-              f"{unfaithful} of {key.unfaithful} unfaithful")  # fmt: skip
-    if len(key.pairs) < pairs:
-        show.note(f"fewer than {pairs}: the run does not have as many, half and half")
+    item = f"{STUDIES[study].item}s"
+    if study == "sgsacc":
+        there = {side: f"{counts[side]} of {counts[f'all_{side}']}" for side in ("faithful", "unfaithful")}
+        show.note(
+            f"{counts[item]} pairs: {there['faithful']} that sgsacc marks faithful, {there['unfaithful']} unfaithful"
+        )
+    else:
+        show.note(f"{counts[item]} {item} of " + " and ".join(counts["systems"]))
+    if counts["items"] < many:
+        show.note(f"fewer than {many}: there are not as many" + (", half and half" if study == "sgsacc" else ""))
     show.note(f"written: {out} (a copy for each annotator), {key_file(out)} (not for them)")
+
+
+def _pairs(sources: tuple[str, ...], out: str, many: int, of: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
+    from troth.meta.annotate import annotate as write
+
+    key = write(sources[0], out, pairs=many, of=of, **settings)
+    faithful = sum(one.faithful for one in key.pairs.values())
+    drawn = {"pairs": len(key.pairs), "faithful": faithful, "unfaithful": len(key.pairs) - faithful}
+    return drawn | {"items": len(key.pairs), "all_faithful": key.faithful, "all_unfaithful": key.unfaithful}
+
+
+def _dialogues(sources: tuple[str, ...], out: str, many: int, _: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
+    from troth.meta.ratings import annotate_dialogues
+
+    key = annotate_dialogues(sources[0], out, dialogues=many, **settings)
+    return {"dialogues": len(key.items), "items": len(key.items), "systems": [key.system]}
+
+
+def _responses(sources: tuple[str, ...], out: str, many: int, _: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
+    from troth.core.names import listed
+    from troth.meta.ratings import annotate_responses
+
+    chosen = listed(settings["system"] or "")
+    key = annotate_responses(*sources, out=out, contexts=many, seed=settings["seed"], systems=chosen)
+    return {"responses": len(key.items), "items": len(key.items) // 2, "systems": list(key.systems)}
 
 
 @click.command(no_args_is_help=True)
 @click.argument("sheets", nargs=-1, required=True, metavar="SHEET...", type=options.FILE)
-@options.option("--key", "FILE", "The sheet's key: also compare with the metric.", type=options.FILE)
+@options.option("--key", "FILE", "The sheet's key: also say what it means for metric or systems.", type=options.FILE)
 @options.resamples(1000, 1)
 @options.SEED
 @options.number("--examples", 10, "Number of disagreements to show.")
@@ -61,9 +103,10 @@ def agree(
     json: bool,
     **settings: Any,
 ) -> None:
-    """How far people agree with the metric, and with each other.
+    """What people say in filled sheets of `annotate`, and how far they agree with each other.
 
-    Each SHEET is one annotator's copy, filled in.
+    Each SHEET is one annotator's copy, filled in. With its key: agreement with SGSAcc, correlation of ratings of whole
+    dialogues with JGA, AGA and FGA, or the answers for each of two systems.
     """
     from troth.meta.agreement import agree as run
     from troth.storage import files
@@ -71,17 +114,49 @@ def agree(
     if disagreements is not None:
         files.check_new(disagreements)
     result = run(*sheets, key=key, out=out, **settings)
+    study = result.arguments["study"]
     if disagreements is not None:
         with files.new_file(disagreements) as file:
             for one in result.details:
                 file.write(msgspec.json.encode(one) + b"\n")
+    show.result(result, json_form=json, out=out, layout=_layout(result, study))
+    if study == "sgsacc" and not json:
+        _examples(result.details[:examples])
+    ((annotators, many), *_) = [tuple(counts.items())[:2] for counts in result.counts.values()]
+    who = f"{annotators[1]} annotator{'s' if annotators[1] > 1 else ''}, {many[1]} {many[0]}"
+    if key is None:
+        about = "the metric" if study == "sgsacc" else "metrics" if study == "fga" else "the systems"
+        show.note(f"{who}; without --key nothing is said of {about}")
+        return
+    show.note(f"{who}; {len(result.details)} disagreements with the metric" if study == "sgsacc" else who)
+    show.note(result.scores[0].signature)
+
+
+def _layout(result: Result, study: str) -> list[tables.Table]:
     rows = []
+    several = study == "pmi-decode"
     for score in result.scores:
         value, low, high = (tables.number(number, score.scale) for number in (score.value, score.low, score.high))
-        rows.append((score.metric, score.group, value, f"{low} … {high}", str(score.n)))
-    table = tables.Table(("metric", "group", "value", "95% interval", "pairs"), tuple(rows), labels=2)
-    show.result(result, json_form=json, out=out, layout=[table])
-    for one in () if json else result.details[:examples]:
+        names = (score.metric, score.system if several else score.group)
+        rows.append((*names, value, "–" if score.low is None else f"{low} … {high}", str(score.n)))
+    item = next(name for counts in result.counts.values() for name in list(counts)[1:])
+    heads = ("metric", "system" if several else "group", "value", "95% interval", item)
+    layout = [tables.Table(heads, tuple(rows), labels=2)]
+    if study == "pmi-decode" and result.details:
+        lines = []
+        for one in result.details:
+            low, high = (tables.signed(end, "share") for end in (one.low, one.high))
+            span = "–" if one.low is None else f"{low} … {high}"
+            difference = tables.signed(one.difference, "share")
+            lines.append((one.metric, f"{one.system} − {one.base}", difference, span, f"{one.p_holm:.4f}"))
+        layout.append(
+            tables.Table(("metric", "systems", "difference", "95% interval", "p (Holm)"), tuple(lines), labels=2)
+        )
+    return layout
+
+
+def _examples(details: Any) -> None:
+    for one in details:
         people, metric = (
             " ".join("yes" if vote else "no" for vote in some) for some in (one["votes"], [one["metric"]])
         )
@@ -89,10 +164,3 @@ def agree(
         show.text(f"  before  {' '.join(one['previous'].split())}")
         show.text(f"  said    {' '.join(one['utterance'].split())}")
         show.text(f"  act     {one['words']}")
-    counts = next(iter(result.counts.values()))
-    who = f"{counts['annotators']} annotator{'s' if counts['annotators'] > 1 else ''}, {counts['pairs']} pairs"
-    if key is None:
-        show.note(f"{who}; without --key nothing is said of the metric")
-        return
-    show.note(f"{who}; {len(result.details)} disagreements with the metric")
-    show.note(result.scores[0].signature)

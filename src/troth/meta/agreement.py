@@ -1,4 +1,6 @@
-"""What people say of the metric: filled sheets against the key of the sheet (SGSAcc, section 2.2).
+"""What people say: filled sheets against the key of the sheet, and annotators against each other.
+
+A sheet of SGSAcc (section 2.2 of its paper):
 
 - `accuracy:sgsacc`: share of pairs on which the metric agrees with the majority of the annotators. A tie decides
   nothing: such pairs are counted and left out.
@@ -7,44 +9,48 @@
 
 Group `all` is the sheet as it is, half and half, as in the paper. Group `corpus` weighs each half by how often the
 metric gives its verdict in the whole run, which is what one would see on pairs drawn without balance; only there does
-recall mean what it says. Intervals resample dialogues.
+recall mean what it says. Intervals are over dialogues. The sheet is stratified by the metric's verdict, so only the
+spread within each half counts, and dialogues are resampled within it.
+
+Sheets of the other two studies are read here, too; their numbers are in `ratings`.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from troth import stats
 from troth.core import names
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.meta.annotate import ANSWER, SheetKey, SheetRow, mark
+from troth.meta import ratings, sheets
+from troth.meta.annotate import SheetKey, SheetRow, mark
+from troth.meta.raters import KAPPA, PEOPLE, RatedItem, kappa
+from troth.meta.sheets import FGA_STUDY, PMI_STUDY, SGSACC_STUDY, STUDIES, Answers, Study
 from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
-from troth.stats.estimates import NO_PARTS, Cell, Resampling, scores, stacked
+from troth.stats import intervals, resampling
+from troth.stats.estimates import NO_PARTS, Cell, Resampling
 from troth.storage.result import Result, check_out
 
 if TYPE_CHECKING:
     import polars as pl
 
-YES, NO = ("yes", "y", "1", "true"), ("no", "n", "0", "false")
-PEOPLE = "people"
-
-KAPPA = Metric(
-    "fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number", unit="pair"
-)
+AnyKey = SheetKey | ratings.DialogueKey | ratings.ResponseKey
+Votes = Mapping[str, Sequence[Answers]]  # by item: the answers of each annotator
+KEYS: dict[str, Any] = {
+    SGSACC_STUDY.name: SheetKey,
+    FGA_STUDY.name: ratings.DialogueKey,
+    PMI_STUDY.name: ratings.ResponseKey,
+}
+TAKE = "take the key that was written with the sheet"
 
 
 class Vote(NamedTuple):
@@ -59,8 +65,19 @@ class Vote(NamedTuple):
         return None if 2 * yes == len(self.faithful) else 2 * yes > len(self.faithful)
 
 
+class _Agreement(NamedTuple):
+    """What a study gives: numbers, what they are, what a reader should know, and single items to look at."""
+
+    scores: list[Score]
+    metrics: list[Metric]
+    notes: Sequence[str] = ()
+    details: Sequence[Any] = ()
+    cells: Sequence[Cell] = ()
+    undecided: int | None = None
+
+
 def agree(
-    *sheets: names.Path,
+    *filled: names.Path,
     key: names.Path | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -68,132 +85,142 @@ def agree(
 ) -> Result:
     """Compares filled sheets, one per annotator, with each other and, with the key, with the metric.
 
-    The pairs on which the metric and the majority differ are the result's details.
+    The details of the result: for SGSAcc the pairs on which the metric and the majority differ, for PMI-Decode the
+    differences between the two systems.
     """
-    files = [names.path_of(sheet) for sheet in sheets]
+    files = [names.path_of(sheet) for sheet in filled]
     if not files:
         raise UserError("no sheet is given", hint="one filled sheet per annotator")
     if out is not None:
         check_out(out)
     place = None if key is None else names.path_of(key)
-    known = load_key(place) if place is not None else None
+    known = None if place is None else load_key(place)
     if len(set(map(os.path.realpath, files))) < len(files):
         raise UserError("the same sheet is given twice", hint="one filled sheet per annotator")
-    votes = _votes({file: answers(file) for file in files}, place, known)
-    how = Resampling(resamples, seed)
-    decided = [] if known is None else [(vote, known.pairs[vote.id]) for vote in votes if vote.majority is not None]
-    cells = [] if known is None else list(_cells(decided, known, len(files)))
-    ties = [vote.id for vote in votes if vote.majority is None]
-    system = PEOPLE if known is None else known.system
+    study = sheets.study_of(files[0]) if known is None else _study(known)
+    read = {file: sheets.answers(file, study) for file in files}
+    wanted = read[files[0]] if known is None else _items(known)
+    sheets.check_items(read, place or files[0], wanted, study.item)
+    votes = {id: [mine[id] for mine in read.values()] for id in wanted}
+    found = _agreement(votes, known, study, Resampling(resamples, seed))
+    system = PEOPLE if known is None or isinstance(known, ratings.ResponseKey) else known.system
+    counts = {"annotators": len(files), f"{study.item}s": len(votes)}
+    if found.undecided is not None:
+        counts["undecided"] = found.undecided
     result = Result(
         "meta agree",
-        [*scores(system, cells, [row.dialogue for _, row in decided], how), _kappa(votes, known, how)],
-        [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
-        counts={system: {"annotators": len(files), "pairs": len(votes), "undecided": len(ties)}},
-        notes=[f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and known else [],
-        details=[_difference(vote, row) for vote, row in decided if vote.majority != row.faithful],
-        arguments={"sheets": files, "key": place, "resamples": resamples, "seed": seed},
-        make_rows=lambda: _rows(system, cells),
+        found.scores,
+        found.metrics,
+        counts={system: counts},
+        notes=found.notes,
+        details=found.details,
+        arguments={"sheets": files, "key": place, "study": study.name, "resamples": resamples, "seed": seed},
+        make_rows=lambda: _rows(system, found.cells),
     )
     if out is not None:
         result.save(out)
     return result
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
+def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) -> _Agreement:
+    if study == FGA_STUDY:
+        own = key if isinstance(key, ratings.DialogueKey) else None
+        return _Agreement(*ratings.dialogue_scores(votes, own, how))
+    if study == PMI_STUDY:
+        responses = key if isinstance(key, ratings.ResponseKey) else None
+        differences = [] if responses is None else ratings.differences(votes, responses, how)
+        return _Agreement(*ratings.response_scores(votes, responses, how), details=differences)
+    return _faithful(votes, key if isinstance(key, SheetKey) else None, how)
 
 
-def load_key(path: str) -> SheetKey:
+def _faithful(votes: Votes, key: SheetKey | None, how: Resampling) -> _Agreement:
+    """SGSAcc's verdicts against the majority, and kappa."""
+    asked = [Vote(id, tuple(one == ("yes",) for one in said)) for id, said in votes.items()]
+    raters = len(asked[0].faithful)
+    decided = [] if key is None else [(vote, key.pairs[vote.id]) for vote in asked if vote.majority is not None]
+    cells = [] if key is None else list(_cells(decided, key, raters))
+    ties = [vote.id for vote in asked if vote.majority is None]
+    items = [RatedItem(tuple("yes" if yes else "no" for yes in vote.faithful), *_cluster(vote, key)) for vote in asked]
+    system = PEOPLE if key is None else key.system
+    return _Agreement(
+        [*_scores(system, cells, decided), kappa(items, SGSACC_STUDY.categories, how, _recipe(raters, key))],
+        [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
+        [f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and key else [],
+        [_difference(vote, row) for vote, row in decided if vote.majority != row.faithful],
+        cells,
+        len(ties),
+    )
+
+
+# -- the key -----------------------------------------------------------------------------------------------------------
+
+
+class _Tag(msgspec.Struct):
+    study: str = SGSACC_STUDY.name  # a key of SGSAcc does not name it
+
+
+def load_key(path: str) -> AnyKey:
     """Reads a sheet's key, and checks that it is as it was written: the marks of its ids, and its counts."""
     document = source.first(path)
     try:
-        key = msgspec.json.decode(document.data, type=SheetKey)
+        tag = msgspec.json.decode(document.data, type=_Tag).study
+        key: AnyKey = msgspec.json.decode(document.data, type=KEYS.get(tag, SheetKey))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         hint = "troth meta annotate writes it beside the sheet, as NAME.key.json"
         raise UserError(f"not a sheet's key: {error}", file=path, hint=hint) from error
-    hint = "take the key that was written with the sheet"
-    if not key.pairs:
-        raise UserError("no pair in it", file=path, hint=hint)
-    if {_mark(id) for id in key.pairs} != {mark(key.pairs.values())}:
-        raise UserError("its pairs are not those that its ids were made for", file=path, hint=hint)
+    item = _study(key).item
+    if not _items(key):
+        raise UserError(f"no {item} in it", file=path, hint=TAKE)
+    marked = mark(key.pairs.values()) if isinstance(key, SheetKey) else key.mark
+    if {sheets.mark_of(id) for id in _items(key)} != {marked}:
+        raise UserError(f"its {item}s are not those that its ids were made for", file=path, hint=TAKE)
+    if isinstance(key, SheetKey):
+        _check_sides(key, path)
+    elif isinstance(key, ratings.ResponseKey):
+        key.check(path)
+    return key
+
+
+def _check_sides(key: SheetKey, path: str) -> None:
     for side, there in ((True, key.faithful), (False, key.unfaithful)):
         drawn = sum(one.faithful == side for one in key.pairs.values())
         if there < drawn or (there and not drawn):
             name = "faithful" if side else "unfaithful"
-            raise UserError(f"{drawn} {name} pairs drawn of {there} cannot be", file=path, hint=hint)
-    return key
+            raise UserError(f"{drawn} {name} pairs drawn of {there} cannot be", file=path, hint=TAKE)
 
 
-def _mark(id: str) -> str:
-    return id.rpartition("-")[2]
+def _study(key: AnyKey) -> Study:
+    return SGSACC_STUDY if isinstance(key, SheetKey) else STUDIES[key.study]
 
 
-def answers(sheet: str) -> dict[str, bool]:
-    """One annotator's answers by the pairs' ids, from a sheet with commas, semicolons or tabs."""
-    try:
-        text = Path(sheet).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError("not valid UTF-8", file=sheet, hint="save it as CSV in UTF-8") from error
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=sheet, hint="check the path") from error
-    head = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
-    sheet_answers: dict[str, bool] = {}
-    try:
-        columns = [name.strip().lower() for name in next(reader, [])]
-        for name in ("id", ANSWER):
-            if name not in columns:
-                raise UserError(f"no column '{name}'", file=sheet, hint=near(name, columns) or "is it a sheet?")
-        for number, row in enumerate(reader, 2):
-            if any(cell.strip() for cell in row):
-                try:
-                    id, answer = _row(row, columns)
-                    if id in sheet_answers:
-                        raise UserError(f"duplicate id '{id}'", hint="remove one")
-                except UserError as error:
-                    raise UserError(f"row {number}: {error.what}", file=sheet, hint=error.hint) from error
-                sheet_answers[id] = answer
-    except csv.Error as error:
-        raise UserError(f"line {reader.line_num}: {error}", file=sheet, hint="is a quote not closed?") from error
-    if not sheet_answers:
-        raise UserError("no row in it", file=sheet, hint="is it the filled sheet?")
-    return sheet_answers
+def _items(key: AnyKey) -> Mapping[str, Any]:
+    return key.pairs if isinstance(key, SheetKey) else key.items
 
 
-def _row(row: Sequence[str], columns: Sequence[str]) -> tuple[str, bool]:
-    if len(row) < len(columns):
-        raise UserError(f"{len(row)} cells under {len(columns)} headings", hint="is the row whole?")
-    id, said = (row[columns.index(name)].strip() for name in ("id", ANSWER))
-    if not id:
-        raise UserError("has no id", hint="leave that column as it was")
-    if said.lower() in YES:
-        return id, True
-    if said.lower() in NO:
-        return id, False
-    hint = f"write yes or no in the column '{ANSWER}'"
-    raise UserError(f"'{id}' is not answered" if not said else f"'{said[:40]}' is neither yes nor no", hint=hint)
+# -- SGSAcc ------------------------------------------------------------------------------------------------------------
 
 
-def _votes(read: Mapping[str, Mapping[str, bool]], key: str | None, known: SheetKey | None) -> list[Vote]:
-    """The votes on each pair; all sheets must be of the same pairs."""
-    first = next(iter(read))
-    of, wanted = (key, known.pairs.keys()) if known is not None else (first, read[first].keys())
-    marked = _mark(next(iter(wanted)))
-    for sheet, mine in read.items():
-        other = next((_mark(id) for id in mine if _mark(id) != marked), None)
-        if other is not None:
-            what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
-            raise UserError(what, file=sheet, hint="do they belong together?")
-        strange = sorted(mine.keys() - wanted)
-        lacking = sorted(wanted - mine.keys())
-        if strange:
-            raise UserError(f"'{strange[0]}' is not in {of}", file=sheet, hint="do they belong together?")
-        if lacking:
-            raise UserError(f"'{lacking[0]}' is not in it, as in {of}", file=sheet, hint="every pair needs an answer")
-    return [Vote(id, tuple(mine[id] for mine in read.values())) for id in wanted]
+def _cluster(vote: Vote, key: SheetKey | None) -> tuple[str, int]:
+    """The dialogue of a pair, and the stratum that it was drawn from."""
+    return (vote.id, 0) if key is None else (key.pairs[vote.id].dialogue, int(key.pairs[vote.id].faithful))
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
+def _scores(system: str, cells: Sequence[Cell], decided: Sequence[tuple[Vote, SheetRow]]) -> Iterator[Score]:
+    """Each share with Wilson's interval, by the spread between dialogues within the strata of the sheet."""
+    owners = [(int(row.faithful), row.dialogue) for _, row in decided]
+    order = sorted(set(owners))
+    place = np.array([order.index(owner) for owner in owners], dtype=np.int64)
+    for cell in cells:
+        metric, n = cell.metric, len(decided)
+        num, den = (np.bincount(place, side, len(order)) for side in (cell.parts.num, cell.parts.den))
+        (value,) = resampling.ratio(num, den).tolist()
+        none = np.isnan(value)
+        (bounds,) = intervals.share(num, den, strata=[stratum for stratum, _ in order])
+        yield Score(
+            system, metric.name, cell.group, None if none else value, bounds.low, bounds.high, n,
+            signature(metric, cell.recipe, n=n, group=cell.group), cell.reason if none else None,
+            metric.scale, metric.better, None if none else bounds.reason,
+        )  # fmt: skip
 
 
 def _cells(decided: Sequence[tuple[Vote, SheetRow]], key: SheetKey, raters: int) -> Iterator[Cell]:
@@ -218,32 +245,6 @@ def _weights(key: SheetKey) -> dict[bool, float]:
         drawn = sum(one.faithful == side for one in key.pairs.values())
         weights[side] = (there / (key.faithful + key.unfaithful)) / (drawn / len(key.pairs)) if drawn else 0.0
     return weights
-
-
-def _kappa(votes: Sequence[Vote], key: SheetKey | None, how: Resampling) -> Score:
-    """Kappa is a function of two ratios of sums, agreement within pairs and the share of yes: both are resampled."""
-    raters, n = len(votes[0].faithful), len(votes)
-    text = signature(KAPPA, _recipe(raters, key), n=n)
-
-    def score(value: float | None, low: float | None, high: float | None, reason: str | None) -> Score:
-        return Score(PEOPLE, KAPPA.name, "all", value, low, high, n, text, reason, KAPPA.scale, KAPPA.better)
-
-    if raters < 2:
-        return score(None, None, None, "one annotator has nobody to agree with")
-    yes = np.array([sum(vote.faithful) for vote in votes])
-    value = stats.fleiss_kappa(np.stack([yes, raters - yes], axis=1))
-    if value is None:
-        return score(None, None, None, "all answers are the same")
-    within = (yes * (yes - 1) + (raters - yes) * (raters - yes - 1)) / (raters * (raters - 1))
-    keys = [(vote.id if key is None else key.pairs[vote.id].dialogue, 0, vote.id) for vote in votes]
-    sums = [Parts.of(zip(top, bottom, strict=True), keys) for top, bottom in ((within, n * [1]), (yes, n * [raters]))]
-    num, den = stacked(sums, sorted({dialogue for dialogue, _, _ in keys}))
-    seen, share = stats.bootstrap(num, den, resamples=how.resamples, seed=how.seed).T
-    chance = share**2 + (1 - share) ** 2
-    # A resample in which everybody says the same has no kappa.
-    drawn = np.divide(seen - chance, 1 - chance, out=np.full(len(seen), np.nan), where=chance < 1 - stats.TIE)
-    low, high = (None if math.isnan(bound[0]) else float(bound[0]) for bound in stats.interval(drawn))
-    return score(value, low, high, None)
 
 
 def _difference(vote: Vote, row: SheetRow) -> dict[str, object]:

@@ -10,9 +10,6 @@ fits no other sheet's key.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -23,18 +20,15 @@ from troth.core import names
 from troth.core.errors import UserError, near
 from troth.core.randomness import generator
 from troth.core.score import Score
-from troth.core.table import harmless
 from troth.core.version import __version__
+from troth.meta import sheets
+from troth.meta.sheets import SGSACC_STUDY
 from troth.responses import references
 from troth.responses.explorer import judged
 from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
 from troth.storage import explorer, runs
-from troth.storage.files import check_new, new_file
 
 Of = Literal["validated", "excluded", "all"]
-
-COLUMNS = ("id", "previous turn", "utterance", "service", "act", "faithful")
-ANSWER = "faithful"
 
 # What the utterance does if it is true to its act.
 WORDS = {
@@ -90,14 +84,11 @@ def annotate(
     `run`: the folder of a run of `nlg`. `of`: draw from turns that pass validation, that fail it ("excluded"), or all.
     """
     source, sheet = names.path_of(run), names.path_of(out)
-    if not sheet.endswith(".csv"):
-        raise UserError("a sheet's name ends in .csv", file=sheet, hint="for example sheet.csv")
-    for name in (sheet, key_file(sheet)):
-        check_new(name)
+    sheets.check_sheet(sheet)
     if pairs < 2:
         raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
     score = _score(runs.load(source), source, system, of)
-    drawn = draw(sheet_rows(_dialogues(source), score.system, of), pairs=pairs, seed=seed)
+    drawn = draw(sheet_rows(saved_dialogues(source), score.system, of), pairs=pairs, seed=seed)
     if not drawn.rows:
         hint = "was it scored with sgsacc_validated, and gold's utterances?"
         raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
@@ -105,15 +96,8 @@ def annotate(
         __version__, source, score.system, SGSACC.name, score.recipe, of, seed, drawn.faithful, drawn.unfaithful,
         drawn.rows,
     )  # fmt: skip
-    with new_file(sheet) as file, new_file(key_file(sheet)) as beside:  # the key appears first: no sheet without one
-        beside.write(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
-        file.write(csv_sheet(key.pairs))
+    sheets.write(sheet, SGSACC_STUDY, cells(key.pairs), key)
     return key
-
-
-def key_file(sheet: str) -> str:
-    """The name of the key that belongs to a sheet."""
-    return sheet.removesuffix(".csv") + ".key.json"
 
 
 class Drawn(NamedTuple):
@@ -132,9 +116,7 @@ def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
     wanted = (pairs - pairs // 2, pairs // 2)
     drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
     rng.shuffle(drawn)
-    width, ending = len(str(len(drawn))), mark(drawn)
-    numbered = {f"p{number:0{width}}-{ending}": row for number, row in enumerate(drawn, 1)}
-    return Drawn(numbered, len(sides[0]), len(sides[1]))
+    return Drawn(sheets.numbered(drawn, mark(drawn)), len(sides[0]), len(sides[1]))
 
 
 # -- from a run --------------------------------------------------------------------------------------------------------
@@ -157,12 +139,18 @@ def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
     return score
 
 
-def _dialogues(path: str) -> Iterable[explorer.DialogueView]:
+def saved_dialogues(path: str) -> Iterable[explorer.DialogueView]:
+    """The dialogues that a run keeps."""
+    return saved(path).dialogues
+
+
+def saved(path: str) -> explorer.Archive:
+    """What a run keeps of its dialogues or responses."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     file = folder / explorer.NAME
     if not file.is_file():
         raise UserError(f"no {explorer.NAME} in it, which has the texts", file=path, hint="make the run again")
-    return explorer.read(file).dialogues
+    return explorer.read(file)
 
 
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
@@ -188,8 +176,7 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
 
 def mark(pairs: Iterable[SheetRow]) -> str:
     """A short hash of what is asked, in its order, without the metric's verdicts."""
-    asked = [msgspec.structs.replace(one, faithful=False) for one in pairs]
-    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:6]
+    return sheets.mark([msgspec.structs.replace(one, faithful=False) for one in pairs])
 
 
 def in_words(act: str, slot: str, values: Sequence[str]) -> str:
@@ -208,11 +195,6 @@ def in_words(act: str, slot: str, values: Sequence[str]) -> str:
     return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
 
 
-def csv_sheet(pairs: Mapping[str, SheetRow]) -> bytes:
-    """The sheet as CSV, with a byte order mark, by which spreadsheets recognise UTF-8."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(COLUMNS)
-    for id, one in pairs.items():
-        writer.writerow(map(harmless, (id, one.previous, one.utterance, one.service, one.words, "")))
-    return text.getvalue().encode("utf-8-sig")
+def cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
+    """What the sheet shows of each pair."""
+    return {id: (one.previous, one.utterance, one.service, one.words) for id, one in pairs.items()}
