@@ -83,6 +83,28 @@ def test_a_margin_of_what_is_no_share_may_be_large() -> None:
     assert (outcome.verdict, outcome.scale) == ("not worse", "number")
 
 
+def grounded(name: str, right: int) -> Result:
+    return replace(result(name, Metric("nli", "Entailment", scale="number"), right), task="ground")
+
+
+def test_the_first_metric_is_taken_where_none_is_named(results: tuple[Result, Result]) -> None:
+    assert [one.metric for one in compare(grounded("a", 150), grounded("b", 10))] == ["nli"]
+    assert [one.metric for one in compare(*results)] == ["jga"]
+    with pytest.raises(UserError, match="no metric in common"):
+        compare(results[0], grounded("a", 150))
+
+
+def test_pairs_and_bases() -> None:
+    three = [grounded(name, right) for name, right in (("a", 100), ("b", 120), ("c", 10))]
+    every = compare(*three, pairs=True, resamples=200)
+    assert [(one.base, one.system) for one in every] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [one.p_holm for one in every] == pytest.approx([3 / 201] * 3)
+    led = compare(*three, base="c", resamples=200)
+    assert [(one.base, one.system) for one in led] == [("c", "a"), ("c", "b")]
+    with pytest.raises(UserError, match=r"there is no system 'd' \(systems: a, b, c\)"):
+        compare(*three, base="d")
+
+
 def test_examples() -> None:
     for module in (comparison, write):
         assert doctest.testmod(module).failed == 0

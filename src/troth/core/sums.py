@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +48,21 @@ class DialogueSums:
             (str(key[0]), str(key[1])): Sums(summed(mine, "num"), summed(mine, "den")) for key, mine in parted.items()
         }
         return cls(tuple(ids.to_list()), by)
+
+    @classmethod
+    def merged(cls, runs: Iterable[tuple[DialogueSums, Mapping[str, str]]]) -> DialogueSums:
+        """The sums of several runs over all their dialogues, with each run's systems under the names given for them."""
+        every = list(runs)
+        dialogues = tuple(sorted({id for sums, _ in every for id in sums.dialogues}))
+        place = {id: code for code, id in enumerate(dialogues)}
+        by: dict[tuple[str, str], Sums] = {}
+        for sums, names in every:
+            at = np.array([place[id] for id in sums.dialogues], dtype=np.int64)
+            for (system, metric), mine in sums.by.items():
+                sides = np.zeros((2, len(dialogues)))
+                sides[:, at] = mine
+                by[names.get(system, system), metric] = Sums(*sides)
+        return cls(dialogues, by)
 
     def present(self, system: str) -> Mask:
         """Which dialogues a system has anything in."""

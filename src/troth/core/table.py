@@ -17,7 +17,8 @@ from troth.core.score import Score
 
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "…": r"\dots{}"}
+     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "…": r"\dots{}",
+     "†": r"$^\dagger$"}
 )  # fmt: skip
 FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
 BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
@@ -204,8 +205,16 @@ def by_system(scores: Sequence[Score], *, intervals: bool = True, best: Containe
     columns = tuple(metric if group == "all" and not several else f"{metric} {group}" for metric, group in heads)
     systems = dict.fromkeys(score.system for score in scores)
     lines = [((system,), [cells.get((system, *head)) for head in heads]) for system in systems]
-    signatures = dict.fromkeys(s.signature for head in heads for s in scores if (s.metric, s.group) == head)
-    return replace(_table(("system", *columns), lines, intervals, best), comments=tuple(signatures))
+    comments = [line for head in heads for line in _signatures([s for s in scores if (s.metric, s.group) == head])]
+    return replace(_table(("system", *columns), lines, intervals, best), comments=tuple(comments))
+
+
+def _signatures(scores: Sequence[Score]) -> Iterator[str]:
+    """One signature for each recipe; where systems differ in the number of units, from the least to the most."""
+    for recipe in dict.fromkeys(score.recipe for score in scores):
+        mine = [score for score in scores if score.recipe == recipe]
+        least, most = min(score.n for score in mine), max(score.n for score in mine)
+        yield mine[0].signature.replace(f"|n:{mine[0].n}", f"|n:{least}" if least == most else f"|n:{least}-{most}")
 
 
 def _table(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from troth import stats
-from troth.core.errors import UserError
+from troth.core.errors import UserError, near
 from troth.core.metric import Better, Scale
 from troth.core.names import distinct, listed
 from troth.report.sources import Run, ScoredSystem, open_run
 
+NAMED = 3  # dialogues that an error names
 WIDEST = 0.25  # of a margin for a share: who asks for more has given points for fractions
 
 
@@ -61,13 +63,22 @@ class GateOutcome(msgspec.Struct, frozen=True):
 
 
 def compare(
-    *runs: Run, metrics: str | Iterable[str] = "jga", resamples: int = 10_000, seed: int = 0
+    *runs: Run,
+    metrics: str | Iterable[str] | None = None,
+    base: str | None = None,
+    pairs: bool = False,
+    common: bool = False,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> list[Difference]:
-    """Compares every system with the first one on each metric, by paired tests over dialogues.
+    """Compares systems on each metric by paired tests over dialogues: every system with a base, or all pairs.
 
-    A run is a `Result`, or the folder that one was saved to. All systems must be scored on the same dialogues by the
-    same recipe. Each difference comes with a 95% interval, the p-values of the paired bootstrap and of approximate
-    randomisation, and the latter with Holm's correction over everything compared in this call.
+    A run is a `Result`, or the folder that one was saved to. The base is the first system, or the one named by `base`;
+    with `pairs`, every system is compared with every one before it. All systems must be scored by the same recipe, and
+    on the same dialogues; with `common`, only the dialogues that all of them have are compared. Without `metrics`, the
+    first metric that all systems have is taken. Each difference comes with a 95% interval, the p-values of the paired
+    bootstrap and of approximate randomisation, and the latter with Holm's correction over everything compared in this
+    call.
 
     >>> import troth
     >>> from troth import demo
@@ -76,15 +87,43 @@ def compare(
     ...     print(f"{one.system} - {one.base}: {one.difference:+.3f}, p = {one.p_holm:.3f}")
     sturdy - hasty: +0.220, p = 0.004
     """
-    names = listed(metrics)
     systems = _systems(runs)
     if len(systems) < 2:
         raise UserError("comparing takes two systems or more", hint="name another run or prediction")
-    base, *others = systems
-    for other in others:
+    if base is not None:
+        systems = _led_by(base, systems)
+    if common:
+        systems = _in_common(systems)
+    names = listed(metrics) or _first_metric(systems)
+    chosen = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
+    for one, other in chosen:
         for metric in names:
-            _check_alike(base, other, metric)
-    return corrected([d for other in others for d in paired(base, other, names, resamples=resamples, seed=seed)])
+            _check_alike(one, other, metric)
+    return corrected([d for pair in chosen for d in paired(*pair, names, resamples=resamples, seed=seed)])
+
+
+def _led_by(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+    """The same systems with the base first."""
+    names = [one.name for one in systems]
+    if base not in names:
+        raise UserError(f"there is no system '{base}'", hint=near(base, names) or "systems: " + ", ".join(names))
+    return sorted(systems, key=lambda one: one.name != base)
+
+
+def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+    """The same systems on the dialogues that all of them have."""
+    shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
+    if not shared:
+        raise UserError("no dialogue is in all of these runs", hint="are they of the same split?")
+    return [replace(one, among=shared) for one in systems]
+
+
+def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
+    """The first metric that all systems have."""
+    for metric in systems[0].overall:
+        if all(one.has_rows(metric) and one.known(metric) for one in systems):
+            return [metric]
+    raise UserError("these systems have no metric in common", hint="name runs of the same task")
 
 
 def gate(
@@ -163,18 +202,25 @@ def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
 
 def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
     """Only scores of the same dialogues by the same recipe can be compared."""
-    if base.dialogues != other.dialogues:
-        apart = sorted(set(base.dialogues) ^ set(other.dialogues))
-        what = f"'{base.name}' and '{other.name}' are scored on different dialogues: {len(apart)} are in one only"
-        raise UserError(what, dialogue=apart[0], hint="score both on the same gold")
     recipes = []
     for one in (base, other):
         one.sums(metric)
         score = one.score(metric)
         recipes.append(None if score is None else score.recipe)
+    if base.dialogues != other.dialogues:
+        sides = ((base, other), (other, base))
+        lacking = [_lacking(one, two) for one, two in sides if not set(two.dialogues) <= set(one.dialogues)]
+        what = f"'{base.name}' and '{other.name}' are scored on different dialogues: {', '.join(lacking)}"
+        raise UserError(what, hint="score both on the same gold, or compare the dialogues that they have in common")
     if recipes[0] != recipes[1]:
         what = f"'{base.name}' and '{other.name}' are scored by different recipes"
         raise UserError(f"{what}: {recipes[0]} and {recipes[1]}", hint="score both alike")
+
+
+def _lacking(one: ScoredSystem, other: ScoredSystem) -> str:
+    """`'new' lacks 19 (demo_01, demo_02, demo_03, …)`."""
+    ids = sorted(set(other.dialogues) - set(one.dialogues))
+    return f"'{one.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
 
 
 def _facts(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:

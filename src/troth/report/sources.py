@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,8 +15,9 @@ import numpy as np
 from troth.core.errors import UserError, near
 from troth.core.metric import Metric
 from troth.core.names import path_of
-from troth.core.parts import NONE, Floats, Parts, Units
+from troth.core.parts import NONE, Mask, Parts, Units
 from troth.core.score import Score
+from troth.core.sums import DialogueSums, Sums
 from troth.stats.estimates import Estimate, Resampling, estimates
 from troth.storage import result as results
 from troth.storage.explorer import Archive
@@ -109,10 +111,9 @@ class Source:
         return UserError(what, file=self.path, hint=AGAIN)
 
     @cached_property
-    def by_metric(self) -> dict[tuple[str, str], pl.DataFrame]:
-        """The rows of each system and metric."""
-        parted = self.rows.partition_by("system", "metric", as_dict=True, maintain_order=True)
-        return {(str(key[0]), str(key[1])): rows for key, rows in parted.items()}
+    def sums(self) -> DialogueSums:
+        """The rows summed per dialogue."""
+        return DialogueSums.of(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,7 @@ class ScoredSystem:
     source: Source
     system: str  # what the run calls it
     name: str  # what the report calls it
+    among: frozenset[str] | None = None  # the dialogues that are looked at; None: all
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], Score]:
@@ -166,27 +168,36 @@ class ScoredSystem:
         return self.source.result.counts.get(self.system, {})
 
     def rows(self, metric: str) -> pl.DataFrame:
-        return self.source.by_metric.get((self.system, metric), self.source.rows.clear())
+        import polars as pl
+
+        return self.source.rows.filter((pl.col("metric") == metric) & (pl.col("system") == self.system))
 
     def has_rows(self, metric: str) -> bool:
-        return bool(self.rows(metric)["den"].sum() > 0)
+        return (self.system, metric) in self.source.sums.by
+
+    @cached_property
+    def _mine(self) -> Mask:
+        """Which of the run's dialogues are this system's, and looked at."""
+        sums = self.source.sums
+        if self.among is None:
+            return sums.present(self.system)
+        return sums.present(self.system) & np.array([id in self.among for id in sums.dialogues], dtype=np.bool_)
 
     @cached_property
     def dialogues(self) -> tuple[str, ...]:
         """The ids of its dialogues, sorted."""
-        mine = [rows["dialogue"] for (system, _), rows in self.source.by_metric.items() if system == self.system]
-        return tuple(sorted({id for ids in mine for id in ids.unique().to_list()}))
+        return tuple(compress(self.source.sums.dialogues, self._mine))
 
-    def sums(self, metric: str) -> tuple[Floats, Floats]:
+    def sums(self, metric: str) -> Sums:
         """Numerators and denominators of a metric per dialogue, in the order of `dialogues`."""
-        num, den = parts_of(self.rows(metric)).sums(self.dialogues)
-        if not den.any():
-            known = [name for system, name in self.source.by_metric if system == self.system and name != metric]
+        found = self.source.sums.by.get((self.system, metric))
+        if found is None or not found.den[self._mine].any():
+            known = [name for system, name in self.source.sums.by if system == self.system and name != metric]
             score = self.score(metric)
             hint = near(metric, known) or "it has: " + (", ".join(known) or "none")
             what = f"'{self.name}' has no metric '{metric}'"
             raise UserError(what, hint=(score.reason if score is not None else None) or hint)
-        return num, den
+        return Sums(found.num[self._mine], found.den[self._mine])
 
 
 def open_run(run: Run, place: int) -> Source:

@@ -20,7 +20,8 @@ from troth.stats.paired import EXACT, Pair, holm, of_all_swaps
 from troth.stats.resampling import SWAPS, TIE, Array, divide, on_grid, words
 
 LEVEL = 0.05
-SWAPPED = 2000  # random swaps for bold print: Holm over a row of twenty systems still comes down to 0.01
+FEWEST, MOST = 2000, 10_000  # random swaps: with 2,000, Holm over a row of twenty systems still comes down to 0.01
+WORK = 2_000_000_000  # sums that may be added up in all: about a second
 
 PairTest = Callable[[str, str, str], float]  # p of two systems on a metric; NaN where they cannot be compared
 
@@ -61,10 +62,11 @@ def _unbeaten_in(row: Sequence[Score], test: PairTest | None) -> list[Score]:
     return level + [one for one, p in zip(others, adjusted, strict=True) if p >= LEVEL]  # NaN is not
 
 
-def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int = SWAPPED, seed: int = 0) -> PairTest:
+def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | None = None, seed: int = 0) -> PairTest:
     """The p-values of every pair of systems that are scored on the same dialogues, metric by metric.
 
-    A score whose value is not the ratio of its sums (BLEU) cannot be tested so, and is not compared.
+    Without `resamples`, there are as many random swaps as `compare` takes, and fewer for many systems on many
+    dialogues. A score whose value is not the ratio of its sums (BLEU) cannot be tested so, and is not compared.
     """
     values = {(one.system, one.metric): one.value for one in scores if one.group == "all" and one.value is not None}
     ratios = {key: found for key, found in sums.by.items() if key in values and _is_ratio(found, values[key])}
@@ -77,7 +79,8 @@ def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int = SW
     for systems in alike.values():
         table = [[ratios.get((system, metric), nothing) for metric in metrics] for system in systems]
         num, den = (np.array([[one[side] for one in row] for row in table]).swapaxes(1, 2) for side in (0, 1))
-        p = p_values(num, den, resamples=resamples, seed=seed)
+        enough = min(max(WORK // max(num.size, 1), FEWEST), MOST)
+        p = p_values(num, den, resamples=resamples or enough, seed=seed)
         for i, j, m in np.ndindex(p.shape):
             found[systems[i], systems[j], metrics[m]] = float(p[i, j, m])
     return lambda one, other, metric: found.get((one, other, metric), math.nan)
