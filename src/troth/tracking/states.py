@@ -16,8 +16,8 @@ from troth.tracking.profiles import Profile
 DONTCARE = ("dontcare", "dont care", "do n't care", "don't care")
 
 Values = Mapping[str, tuple[str, ...]]
+MOST_VALUES = 1 << 16  # remembered per service
 EMPTY: Values = {}
-EMPTY_SCORES: Mapping[str, float] = {}
 Side = tuple[Values, Frame | None]  # a service's state as the profile has it, and the frame that it comes from
 
 
@@ -35,6 +35,14 @@ class Compared(NamedTuple):
     union: int
     wrong: float
     scores: Mapping[str, float]  # of every slot that one side has; empty if the states are the same
+
+
+class _Spellings(NamedTuple):
+    """Names and values of a service, as files have them, to the profile's form."""
+
+    domain: str
+    names: dict[str, str]
+    values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]]
 
 
 class Kinds:
@@ -59,6 +67,7 @@ class Comparer:
         self.ignored_slots = 0
         self._match = MATCHERS.get(profile.match)
         self._kinds: dict[str, Kinds] = {}
+        self._known: dict[tuple[str, bool], _Spellings] = {}
 
     # -- names and values as the profile has them --------------------------------------------------------------------
 
@@ -80,15 +89,26 @@ class Comparer:
             return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
         sides: dict[str, Side] = {}
         for frame in turn.frames:
-            domain = self.service(frame.service)
+            domain, names, values_of = self._spellings(frame.service, gold=gold)
             state: dict[str, tuple[str, ...]] = {}
             for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
-                name = self.slot(domain, slot)
-                kept = self._normalized(name, values, gold=gold)
+                name = names.get(slot) or names.setdefault(slot, self.slot(domain, slot))
+                kept = values_of.get((name, values))
+                if kept is None:
+                    kept = values_of[name, values] = self._normalized(name, values, gold=gold)
                 if kept:
                     state[name] = kept
             sides[domain] = ({**sides[domain][0], **state} if domain in sides else state, frame)
         return sides
+
+    def _spellings(self, service: str, *, gold: bool) -> _Spellings:
+        """What was worked out before of a service's names and values: states repeat from turn to turn."""
+        known = self._known.get((service, gold))
+        if known is None:
+            known = self._known[service, gold] = _Spellings(self.service(service), {}, {})
+        elif len(known.values) > MOST_VALUES:
+            known.values.clear()
+        return known
 
     def _normalized(self, slot: str, values: tuple[str, ...], *, gold: bool) -> tuple[str, ...]:
         """The values that count, in the normaliser's form."""
@@ -112,13 +132,13 @@ class Comparer:
         if gold == pred and all(gold.values()):  # most states are simply right
             count = len(gold)
             if kinds is None:
-                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, count, count, 0.0, EMPTY_SCORES)
+                return Compared(1.0, NAN, NAN, count, count, NAN, NAN, count, count, 0.0, {})
             cat = 0
             for slot in gold:
                 if kinds.categorical.get(slot) or self._kind(slot, service, kinds.categorical, gold=True):
                     cat += 1
             slots = (count, count, cat, cat, count, count)
-            return Compared(1.0, kinds.cat_part, kinds.noncat_part, *slots, 0.0, EMPTY_SCORES)
+            return Compared(1.0, kinds.cat_part, kinds.noncat_part, *slots, 0.0, {})
         compared = self._slot_by_slot(gold, pred, service, kinds.categorical if kinds else None)
         if kinds is None:
             return compared._replace(joint_cat=NAN, joint_noncat=NAN, right_cat=NAN, active_cat=NAN)
@@ -214,13 +234,13 @@ class Comparer:
         """The slots of a service; None without a schema."""
         if self.schema is None:
             return None
-        found = self._kinds.get(service)
-        if found is None:
+        kinds = self._kinds.get(service)
+        if kinds is None:
             if service not in self.schema and self.profile.scope == "schema":
                 raise self._no_service(service)
             slots = self.schema[service].slots if service in self.schema else ()
-            found = self._kinds[service] = Kinds({self.slot(service, s.name): s.is_categorical for s in slots})
-        return found
+            kinds = self._kinds[service] = Kinds({self.slot(service, s.name): s.is_categorical for s in slots})
+        return kinds
 
     def _kind(self, slot: str, service: str, typed: Mapping[str, bool] | None, *, gold: bool) -> bool | None:
         """Whether a slot is categorical; None for a predicted slot that is to be ignored."""
