@@ -20,8 +20,7 @@ from troth.core.parts import Ints, Parts
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.responses import bleu, tamper
-from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, companions
-from troth.responses.sgsacc import PSEUDO
+from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, companions, gives_value
 from troth.stats import estimates
 from troth.stats.estimates import NO_PARTS, Cell, Estimate, Resampling
 
@@ -173,8 +172,7 @@ class ResponseScorer:
             yield f"slot:{act.service}.{act.slot}"
         if "kind" in self.by:
             yield f"kind:{act.kind}"
-            # The values of a request are what the user may choose from: nobody need say them.
-            if act.values and act.act != "REQUEST" and (act.act, act.slot) not in PSEUDO:
+            if gives_value(act):
                 yield "slots:noncategorical" if act.sought else "slots:categorical"
 
 

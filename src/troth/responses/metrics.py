@@ -13,7 +13,7 @@ from troth.core.names import listed
 from troth.core.records import Speaker
 from troth.core.registry import Registry
 from troth.responses import bleu, references
-from troth.responses.sgsacc import Augment
+from troth.responses.sgsacc import PSEUDO, Augment
 from troth.storage.explorer import ActView, AnswerView
 
 Fraction = tuple[float, float]
@@ -213,12 +213,19 @@ COVERED: dict[str, tuple[Metric, Callable[[Recipes], Any]]] = {
 }
 
 
+def gives_value(act: ActView) -> bool:
+    """Whether the act gives a slot of the schema a value; those of a request are what the user may choose from."""
+    return bool(act.values) and act.act != "REQUEST" and (act.act, act.slot) not in PSEUDO
+
+
 def _agreement(one: JudgedResponse) -> Fraction:
-    """Whether SER and SGSAcc say the same of a response, where SER looks at every act, as SGSAcc does."""
+    """Whether SER and SGSAcc say the same of a response, where SER looks for all values."""
     acts = one.answer.acts
-    if one.answer.text is None or not acts or not all(act.sought and act.entailed is not None for act in acts):
+    faithful, judged = SGSACC.compute.part(one)
+    alone = any(act.sought for act in acts) and all(act.sought for act in acts if gives_value(act))
+    if one.answer.text is None or not judged or not alone:
         return NONE
-    return float(any(act.missed for act in acts) != all(act.entailed for act in acts)), 1.0
+    return float(any(act.missed for act in acts) != bool(faithful)), 1.0
 
 
 AGREEMENT = Metric(
