@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import GOLD, Troth
+from tests.cli.conftest import GOLD, HASTY, Troth
 
 
 @pytest.fixture
@@ -169,3 +169,54 @@ def test_the_key_names_the_recipe_by_which_pairs_were_chosen(fine: Troth, run: s
     for of, name in (("validated", "SGSACC_VALIDATED|"), ("excluded", "SGSACC_VALIDATED|"), ("all", "SGSACC|")):
         fine("meta", "annotate", f"{run}/run.json", "--out", str(tmp_path / f"{of}.csv"), "--pairs", "4", "--of", of)
         assert json.loads((tmp_path / f"{of}.key.json").read_bytes())["recipe"].startswith(name)
+
+
+def test_the_study_of_whole_dialogues(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    fine("dst", GOLD, HASTY, "--resamples", "10", "--out", str(tmp_path / "dst"))
+    out = tmp_path / "s.csv"
+    arguments = ("meta", "annotate", str(tmp_path / "dst"), "--study", "fga", "--out", str(out))
+    made = fine(*arguments, "--pairs", "12")
+    assert "12 dialogues of hasty" in made.err
+    rows = sheet(out)
+    filled = []
+    for number in range(2):
+        filled.append(str(tmp_path / f"{number}.csv"))
+        with Path(filled[-1]).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(
+                {**row, "satisfied": "0" if "Matched : False" in row["dialogue"] and place % 4 > number else "1"}
+                for place, row in enumerate(rows)
+            )
+    result = fine("meta", "agree", *filled, "--key", str(tmp_path / "s.key.json"), "--resamples", "50")
+    names = [line.split()[0] for line in result.out.splitlines()]
+    assert {"satisfied", "pearson:jga", "pearson:aga", "pearson:fga@0.5", "fleiss_kappa"} <= set(names)
+    assert "2 annotators, 12 dialogues" in result.err
+    refused = troth("meta", "annotate", "a", "b", "--study", "fga", "--out", str(tmp_path / "x.csv"))
+    assert refused.code == 2
+    assert "--study fga takes one run, not 2" in refused.err
+
+
+def test_the_study_of_two_systems(fine: Troth, tmp_path: Path) -> None:
+    for name in ("greedy", "pmi"):
+        lines = [{"id": str(n), "document": f"d {n}", "response": f"{name[0]} {n}"} for n in range(12)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("greedy", "pmi")]
+    out = tmp_path / "s.csv"
+    made = fine("meta", "annotate", *files, "--study", "pmi-decode", "--out", str(out), "--json")
+    assert made.json()["responses"] == 24
+    assert "24 responses of greedy and pmi" in made.err
+    assert "fewer than 100" in made.err
+    rows = sheet(out)
+    filled = tmp_path / "a.csv"
+    with filled.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        for row in rows:
+            answer = "agree" if row["response"].startswith("p") else "neutral"
+            writer.writerow({**row, "faithfulness": answer, "relevance": "agree", "grammar": "disagree"})
+    result = fine("meta", "agree", str(filled), "--key", str(tmp_path / "s.key.json"), "--resamples", "50")
+    lines = [line.split() for line in result.out.splitlines() if line]
+    assert ["agree:faithfulness", "pmi", "100.00"] in [line[:3] for line in lines]
+    assert ["agree:faithfulness", "greedy", "0.00"] in [line[:3] for line in lines]
+    assert ["agree:faithfulness", "pmi", "−", "greedy", "+100.00"] in [line[:5] for line in lines]

@@ -124,7 +124,7 @@ def test_ratings_against_metrics(run: Path, tmp_path: Path) -> None:
         assert -1 <= score.low < (score.value or 0) < score.high <= 1
     assert (found["pearson:jga"].value or 0) > (found["pearson:aga"].value or 0)
     assert found["satisfied"].value == pytest.approx(np.mean(list(rating.values())))
-    assert found["pearson:fga@0.5"].signature.startswith("PEARSON:FGA@0.5|study:fga|annotators:3|metric:[FGA@0.5|")
+    assert found["pearson:fga@0.5"].signature.startswith("PEARSON:FGA@0.5|study:fga|annotators:3|metric:[FGA@0.5/")
     counts = [[(2 * (strict[id] == "1") + (odd[id] == "yes")), 0] for id in key.items]
     expected = stats.fleiss_kappa([[yes, 3 - yes] for yes, _ in counts])
     assert found.score("fleiss_kappa", system="people").value == pytest.approx(expected)

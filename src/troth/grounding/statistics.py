@@ -1,0 +1,54 @@
+"""The size of data with documents, as in table 6 of PMI-Faith's paper: responses, documents, and mean lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from troth.core.names import Path, labelled
+from troth.core.records import Grounded
+from troth.grounding.score import load
+
+
+class GroundedStatistics(msgspec.Struct, frozen=True):
+    """How much data there is, and how many words (by white space) documents, histories and responses have."""
+
+    data: str
+    responses: int
+    documents: int  # distinct
+    document_words: float  # mean over responses, as are the others
+    history_words: float
+    response_words: float
+
+
+def statistics(*data: Path, format: str | None = None) -> list[GroundedStatistics]:
+    """Counts of each data set, in any format of `ground`. No model is loaded and nothing is scored.
+
+    >>> from troth.demo import path
+    >>> statistics(path("documents/judged.jsonl"))[0].data
+    'judged'
+    """
+    return [grounded_statistics(name, load([path], format).items) for name, path in labelled(data, "file")]
+
+
+def grounded_statistics(name: str, items: Sequence[Grounded]) -> GroundedStatistics:
+    """Counts of responses with their documents."""
+    return GroundedStatistics(
+        name,
+        len(items),
+        len({item.document for item in items if item.document.strip()}),
+        _mean(_words(item.document) for item in items),
+        _mean(sum(map(_words, item.history)) for item in items),
+        _mean(_words(item.response) for item in items),
+    )
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _mean(counts: Iterable[int]) -> float:
+    every = list(counts)
+    return math.fsum(every) / len(every) if every else 0.0
