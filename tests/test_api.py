@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -16,7 +17,7 @@ import pytest
 from docs_build.python_api import MORE
 
 import troth
-from tests.examples import Block, blocks
+from tests.examples import DOCS, Block, blocks
 from troth import demo
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
@@ -54,7 +55,7 @@ def test_the_example_of_a_docstring(name: str) -> None:
     assert runner.failures == 0, "see the output"
 
 
-@pytest.mark.parametrize("page", ["python.md", "integrations.md"])
+@pytest.mark.parametrize("page", ["python.md", "integrations.md", "robustness.md"])
 def test_the_examples_of_a_page(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,7 +72,13 @@ def test_the_examples_of_a_page(
         if after.language == "text" and not after.before:
             assert printed.rstrip() == after.text.rstrip(), block.text
             compared += 1
-    assert compared >= (11 if page == "python.md" else 0)
+    assert compared >= {"python.md": 12, "integrations.md": 2}.get(page, 0)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_what_a_page_imports_exists(page: Path) -> None:
+    for line in re.findall(r"^ *((?:from|import) troth\b.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        exec(line, {})  # noqa: S102 (our own page)
 
 
 def test_three_lines() -> None:
