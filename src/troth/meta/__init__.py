@@ -1,7 +1,7 @@
 """Can a metric be trusted? Metrics against people's labels, against tampered responses, and under other wordings.
 
 - `evaluate`: metrics of grounded responses against people's labels, and `fit`, which learns thresholds from labels
-- `annotate`, `agreement`: a sheet for people to fill in, and how far they agree with SGSAcc and with each other
+- `annotate`, `ratings`, `agreement`: sheets for people to fill in, and what they say of metrics and systems
 - `wording`: SGSAcc on true and tampered acts, under other wordings of the schema
 - `rerank`, `templates`: whether the reranker finds the faithful response; whether templates make good references
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["agreement", "annotate", "evaluate", "rerank", "templates", "wording"]
+__all__ = ["agreement", "annotate", "evaluate", "ratings", "rerank", "templates", "wording"]
 
 
 def __getattr__(name: str) -> Any:
