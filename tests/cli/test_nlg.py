@@ -12,7 +12,6 @@ import troth as package
 from tests.cli.conftest import Troth
 from tests.responses.build import CORPUS, GOLD, NAME, SCHEMA, dialogue, responses, write
 from troth.cli import nlg as command
-from troth.core import table as tables
 from troth.core.records import Act, Service
 from troth.responses import score as runner
 from troth.responses import ser as slot_error
@@ -39,7 +38,7 @@ def test_the_table_is_laid_out_like_table_1(fine: Troth, gold: str, tmp_path: Pa
         "system", "bleu", "all", "bleu", "seen", "ser", "all", "ser", "seen",
         "sgsacc_validated", "all", "sgsacc_validated", "seen", "sgsacc", "all", "sgsacc", "seen",
     ]  # fmt: skip
-    assert first.split()[:3] == ["good", "100.00", "±0.00"]
+    assert first.split()[:3] == ["good", "100.00", "100.00"]  # BLEU of two dialogues has no interval
     assert second.split()[0] == "bad"
     domains = told.out.splitlines()[4]
     assert domains.split()[:5] == ["system", "bleu", "all", "bleu", "seen_domain"]
@@ -64,13 +63,13 @@ def test_the_table_is_laid_out_like_table_1(fine: Troth, gold: str, tmp_path: Pa
 def test_ser_alone_asks_no_model(fine: Troth, gold: str, tmp_path: Path) -> None:
     told = fine("nlg", gold, responses(tmp_path, WRONG), "--metrics", "ser", "--nli", "/none", "--resamples", "20")
     assert told.out.splitlines() == [
-        "system           ser",
-        "system  20.00 ±16.67",
+        "system                   ser",
+        "system  20.00 (0.07 … 98.89)",
         "",
-        "metric                  system",
-        "ser_applicable    50.00 ±50.00",
-        "coverage:ser       40.00 ±8.33",
-        "act_coverage:ser   28.57 ±4.17",
+        "metric                          system",
+        "ser_applicable    50.00 (0.21 … 99.79)",
+        "coverage:ser      40.00 (0.33 … 99.27)",
+        "act_coverage:ser  28.57 (0.19 … 98.82)",
     ]
     assert told.err.splitlines() == [
         "system: 2 dialogues, 5 turns, 1 empty responses",
@@ -167,10 +166,14 @@ def test_a_run_by_groups_makes_full_tables(fine: Troth, gold: str, tmp_path: Pat
     run = str(tmp_path / "run")
     fine("nlg", gold, responses(tmp_path, WRONG), "--nli", "fake", "--by", "kind,service", "--out", run)
     lines = fine("table", run).out.splitlines()
-    for kind, row in (("service", "Stays_1"), ("kind", "boolean"), ("slots", "categorical")):
+    for kind, row, known in (  # what stands in a single dialogue has no interval
+        ("service", "Stays_1", True), ("kind", "name", True), ("kind", "boolean", False),
+        ("slots", "noncategorical", True), ("slots", "categorical", False),
+    ):  # fmt: skip
         (head,) = [number for number, line in enumerate(lines) if line.split()[:2] == [kind, "n"]]
         assert "sgsacc" in lines[head].split()
-        assert any(line.split()[:1] == [row] and "±" in line for line in lines[head + 1 :])
+        (line,) = [line for line in lines[head + 1 :] if line.split()[:1] == [row]]
+        assert (" … " in line) == known
 
 
 def test_details_are_the_acts_that_a_rule_fits(fine: Troth, tmp_path: Path) -> None:
@@ -199,7 +202,7 @@ def test_systems_with_other_turns_are_no_contest(fine: Troth, gold: str, tmp_pat
     told = fine("nlg", gold, *paths, *options)
     assert (runner.DIFFERENT in told.err) == (missing == "skip")
     result = runner.nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)  # type: ignore[arg-type]
-    marked = [table.best for table in command._tables(result.scores)]
+    marked = [table.best for table in command._tables(result)]
     assert any(marked) == (missing == "part")
     out = str(tmp_path / "run")
     fine("nlg", gold, *paths, *options, "--out", out)
@@ -228,20 +231,14 @@ def test_what_cannot_be_written_is_told_before_anything_is_judged(troth: Troth, 
             assert told.err.startswith(f"troth: {tmp_path / out}: {expected}")
 
 
-def test_ties_are_marked_like_everywhere() -> None:
-    def score(system: str, value: float, low: float | None, high: float | None) -> package.Score:
-        return package.Score(system, "ser", "all", value, low, high, 5, "SER|n:5", better="lower")
-
-    found = [
-        score("a", 0.2, 0.1, 0.3),
-        score("b", 0.25, 0.2, 0.3),
-        score("c", 0.4, 0.3, 0.5),
-        score("d", 0.2, None, None),
-    ]
-    (table,) = command._tables(found)
-    assert table.best == {(0, 1), (1, 1), (3, 1)}
-    assert table.rows[0] == ("a", "20.00 ±10.00")
-    assert tables.unbeaten(found[:1]) == []
+def test_what_is_not_beaten_is_marked_in_every_table(gold: str, tmp_path: Path) -> None:
+    paths = [responses(tmp_path, GOLD, "good.jsonl"), responses(tmp_path, WRONG, "bad.jsonl")]
+    result = runner.nlg(gold, *paths, metrics=["ser"], resamples=20)
+    first, second = command._tables(result)
+    best = {(one.metric, one.system) for one in result.unbeaten()}
+    assert {("ser", first.rows[row][0]) for row, _ in first.best} == {one for one in best if one[0] == "ser"}
+    marked = {(second.rows[row][0], second.columns[column]) for row, column in second.best}
+    assert marked == {one for one in best if one[0] != "ser"} != set()
 
 
 @pytest.mark.parametrize("layout", ["csv", "lines", "ids"])
