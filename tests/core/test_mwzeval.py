@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.core.mwzeval import mwzeval_slot, mwzeval_state, mwzeval_value
+from troth.core.mwzeval import mwzeval_slot, mwzeval_value
 
 
 def test_every_value_that_the_script_changes(shared: Path) -> None:
@@ -83,9 +83,3 @@ def test_slots(slot: str, expected: str) -> None:
 )
 def test_values(slot: str, value: str, expected: str) -> None:
     assert mwzeval_value(slot, value) == expected
-
-
-def test_state() -> None:
-    state = {"train": {"leaveAt": "9:15", "people": "2"}, "hotel": {}}
-    assert mwzeval_state(state) == {"train": {"leave": "09:15", "people": "2"}, "hotel": {}}
-    assert state == {"train": {"leaveAt": "9:15", "people": "2"}, "hotel": {}}

@@ -6,23 +6,25 @@ import gc
 import io
 import os
 import sys
-from importlib import import_module
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from troth.core.errors import GoneError, UserError, near
+from troth.core.registry import imported
 from troth.core.version import __version__
 
-COMMANDS = {  # name to where it is: a module is loaded when one of its commands is called, or all are listed
+COMMANDS = {
     "dst": "troth.cli.tracking:dst",
     "explain": "troth.cli.tracking:explain",
     "check": "troth.cli.tracking:check",
-    "perturb": "troth.cli.perturb:perturb",
+    "perturb": "troth.cli:perturb",
     "robust": "troth.cli.robust:robust",
     "generate": "troth.cli.generate:generate",
     "nlg": "troth.cli.nlg:nlg",
     "ground": "troth.cli.ground:ground",
-    "meta": "troth.cli.meta:meta",
+    "meta": "troth.cli:meta",
     "compare": "troth.cli.runs:compare",
     "gate": "troth.cli.runs:gate",
     "table": "troth.cli.runs:table",
@@ -34,33 +36,60 @@ COMMANDS = {  # name to where it is: a module is loaded when one of its commands
     "completion": "troth.cli.completion:completion",
     "demo": "troth.cli.demo:demo",
 }
+PERTURB = {
+    "dialogue": "troth.cli.perturb_dialogue:dialogue",
+    "schema": "troth.cli.perturb_schema:schema",
+    "stats": "troth.cli.perturb_schema:stats",
+}
+META = {
+    "wording": "troth.cli.wording:wording",
+    "rerank": "troth.cli.trials:rerank",
+    "templates": "troth.cli.trials:templates",
+    "annotate": "troth.cli.agreement:annotate",
+    "agree": "troth.cli.agreement:agree",
+    "eval": "troth.cli.meta_eval:evaluate",
+    "fit": "troth.cli.meta_eval:fit",
+}
 
 
 class Lazy(click.Group):
-    """Commands whose modules are imported when they are called."""
+    """A group of commands that are imported when they are called, or when all are listed."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+    def __init__(self, *args: Any, paths: Mapping[str, str], **kwargs: Any) -> None:
+        """`paths`: name to import path, in the order in which help lists the commands."""
+        super().__init__(*args, **kwargs)
+        self.paths = paths
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        found: click.Command = getattr(import_module(module), name)
-        return found
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self.paths)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        command: click.Command | None = imported(self.paths[name]) if name in self.paths else None
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"no command is called '{args[0]}'. {near(args[0], COMMANDS) or ''}".strip(), ctx)
+        name = args[0] if args else ""
+        if name not in self.paths and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"no command is called '{name}'. {near(name, self.paths) or ''}".strip(), ctx)
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Lazy, paths=COMMANDS, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="troth")
 def app() -> None:
     """Measures whether a dialogue system can be trusted: state tracking, robustness, faithfulness."""
+
+
+@click.group(cls=Lazy, paths=PERTURB, no_args_is_help=True)
+def perturb() -> None:
+    """Reword dialogues or schemas, to test whether a system still gets them right."""
+
+
+@click.group(cls=Lazy, paths=META, no_args_is_help=True)
+def meta() -> None:
+    """Test metrics themselves: with tampered acts, reworded schemas and labels by people."""
 
 
 def main() -> None:

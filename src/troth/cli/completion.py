@@ -16,19 +16,19 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 def completion(shell: str | None) -> None:
-    """Print the script that makes a shell complete commands, options and names.
+    """Print the shell script that completes commands, options and names.
 
     \b
     bash:  echo 'eval "$(troth completion bash)"' >> ~/.bashrc
     zsh:   echo 'eval "$(troth completion zsh)"' >> ~/.zshrc
     fish:  troth completion fish > ~/.config/fish/completions/troth.fish
 
-    Without SHELL, the script for the shell that $SHELL names.
+    The default is the shell in $SHELL.
     """
     from troth.cli import app
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
-    found = get_completion_class(name) if name in SHELLS else None
-    if found is None:
+    script = get_completion_class(name) if name in SHELLS else None
+    if script is None:
         raise UserError(f"'{name}' is not a shell that is known here", hint="one of: " + ", ".join(SHELLS))
-    show.text(found(app, {}, "troth", "_TROTH_COMPLETE").source())
+    show.text(script(app, {}, "troth", "_TROTH_COMPLETE").source())

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError, near
-
-_TO = "Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst."
-_SIDE = "What to take from a file that holds gold and predictions."
+from troth.core.registry import imported
 
 
 @click.command(no_args_is_help=True)
 @click.argument("source", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FILE)
-@click.option("--to", metavar="NAME", type=options.WRITTEN_FORMATS, required=True, help=_TO)
+@click.option(
+    "--to",
+    metavar="NAME",
+    type=options.WRITTEN_FORMATS,
+    required=True,
+    help="Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst.",
+)
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
-@click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", help=_SIDE)
+@click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", show_default=True,
+              help="Which side to write, from a file that holds gold and predictions.")  # fmt: skip
 @options.JSON
 def convert(
     source: str, out: str, to: str, format: str | None, side: Literal["both", "gold", "pred"], json: bool
@@ -53,8 +57,7 @@ KINDS = {  # each is loaded when it is asked for: a registry, or a function that
 
 def _members(kind: str) -> dict[str, str]:
     """The names of a kind, each with one line about it."""
-    module, _, name = KINDS[kind].partition(":")
-    listing: Any = getattr(import_module(module), name)
+    listing = imported(KINDS[kind])
     return dict(listing()) if callable(listing) else {name: options.about(listing, name) for name in listing.by_name()}
 
 
@@ -62,7 +65,7 @@ def _members(kind: str) -> dict[str, str]:
 @click.argument("what", nargs=-1, metavar="[KIND]", type=options.Names(also=KINDS))
 @options.JSON
 def ls(what: tuple[str, ...], json: bool) -> None:
-    """List metrics, profiles, formats, perturbations, schema generators and backends, each with one line about it."""
+    """List metrics, profiles, formats, perturbations, schema generators and model backends."""
     kind = " ".join(what)  # a shell makes two words of "response metrics"
     if what and kind not in KINDS:
         raise UserError(f"'{kind}' is not listed", hint=near(kind, KINDS) or "one of: " + ", ".join(KINDS))

@@ -1,4 +1,4 @@
-"""`troth demo`: the four questions on bundled files, a page, and what was found in five lines."""
+"""`troth demo`: every kind of evaluation on bundled files, a page, and five lines about the results."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 from troth.cli import options, show
 
 if TYPE_CHECKING:
+    from troth.demo.lines import Results
     from troth.demo.run import Demo, Step
 
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @options.JSON
 def demo(out: str, open_it: bool, json: bool) -> None:
-    """Answers all four questions on bundled dialogues, offline and in a minute, and writes a page.
+    """Run every kind of evaluation on bundled dialogues, offline, in about a minute, and write a page.
 
-    The systems are made up, the figures are not: two trackers, two response generators and two that answer from
-    documents, each with the faults of its kind. DIR may be that of an earlier demo, which is then replaced.
+    The systems are made up: two trackers, two response generators and two that answer from documents, each with typical
+    faults. The scores are computed. An earlier demo in DIR is replaced.
     """
     from troth.demo.run import demo as run
 
@@ -34,30 +35,20 @@ def demo(out: str, open_it: bool, json: bool) -> None:
         done = run(out, step=step)
     seconds = time.monotonic() - started
     if json:
-        show.json(
-            {
-                "page": done.page,
-                "folder": done.folder,
-                "found": done.found,
-                "left_out": done.left_out,
-                "next": done.next,
-                "seconds": round(seconds, 1),
-                "scores": dict(_scores(done)),
-            }
-        )
+        fields = {name: getattr(done, name) for name in ("page", "folder", "found", "left_out", "next")}
+        show.json(fields | {"seconds": round(seconds, 1), "scores": dict(_scores(done.results))})
     else:
         _print(done, seconds)
     if open_it:
         click.launch(done.page)
 
 
-def _scores(done: Demo) -> Iterator[tuple[str, object]]:
-    found = done.results
-    yield "tracking", found.tracking.scores
-    yield "robustness", [score for one in found.robust for score in one.scores]
-    yield "wording", [score for one in found.wording for score in one.scores]
-    yield "responses", found.responses.scores
-    yield "grounding", [] if found.grounding is None else found.grounding.scores
+def _scores(results: Results) -> Iterator[tuple[str, object]]:
+    yield "tracking", results.tracking.scores
+    yield "robustness", [score for one in results.robust for score in one.scores]
+    yield "wording", [score for one in results.wording for score in one.scores]
+    yield "responses", results.responses.scores
+    yield "grounding", [] if results.grounding is None else results.grounding.scores
 
 
 def _print(done: Demo, seconds: float) -> None:

@@ -26,7 +26,7 @@ def augment(help: str) -> Callable[[F], F]:
 
 @click.group(no_args_is_help=True)
 def generate() -> None:
-    """Make responses, or choose the most faithful of several."""
+    """Generate responses, or choose the most faithful of several."""
 
 
 generate.add_command(generate_ground.ground)
@@ -37,15 +37,15 @@ generate.add_command(generate_ground.sweep)
 @options.GOLD
 @click.argument("nbest", metavar="NBEST", type=options.FILE)
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the chosen responses and the reasons.")
-@click.option("--gated", is_flag=True, help="Count an act only if its values stand in the response, too.")
-@augment("Ask again in context where the response alone fails (retry); the paper's reranker does not.")
+@click.option("--gated", is_flag=True, help="Count an act only if the response also contains its values.")
+@augment("With retry, an act that the response alone does not entail is tried again in context; the paper does not.")
 @options.SCHEMA
 @options.NLI
 @options.CACHE
 @options.FORMAT
 @options.JSON
 def rerank(gold: str, nbest: str, out: str, nli: str, cache: str | None, json: bool, **settings: Any) -> None:
-    """Of each n-best list, the response that is true to most of its acts; of equal ones the likeliest.
+    """Choose from each n-best list the response that conveys most of its acts; on a tie, the likeliest.
 
     GOLD has the system's turns with their acts, and its schema beside it; its utterances are not used. NBEST is JSONL:
     dialogue, turn, and candidates, each a text or {"text": …, "score": …}.
@@ -70,11 +70,11 @@ def rerank(gold: str, nbest: str, out: str, nli: str, cache: str | None, json: b
 @generate.command(no_args_is_help=True)
 @options.GOLD
 @TEMPLATES
-@click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, which `troth nlg` reads.")
+@click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, for `troth nlg`.")
 @options.FORMAT
 @options.JSON
 def templates(gold: str, folder: str, out: str, format: str | None, json: bool) -> None:
-    """A response for every system turn of GOLD, its acts put into words by templates."""
+    """Generate a response for every system turn of GOLD, from templates for its acts."""
     from troth.responses.templates import respond
 
     summary = respond(gold, folder, out, format=format)

@@ -11,7 +11,7 @@ from troth.cli import options, show
 from troth.core.errors import UserError
 
 METRICS = options.option(
-    "--metrics", "NAMES", "Metrics to score, with commas.", type=options.GROUNDING_METRICS, default="u_f1,bleu,rouge_l"
+    "--metrics", "NAMES", "Metrics, comma-separated.", type=options.GROUNDING_METRICS, default="u_f1,bleu,rouge_l"
 )
 FORMAT = options.option(
     "--format", "NAME", "Format of the data. Default: detected.", type=options.Names("troth.readers.grounded:FORMATS")
@@ -45,7 +45,7 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @click.command(no_args_is_help=True)
 @click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
 @METRICS
-@options.option("--calibration", "FILE", "Calibration of `troth meta fit`: adds a verdict on each response.")
+@options.option("--calibration", "FILE", "Calibration file of `troth meta fit`; adds a verdict on each response.")
 @FORMAT
 @MODELS
 @options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
@@ -53,6 +53,7 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @options.option("--rows", "FILE", "Write every response with its scores to this new JSONL file.")
 @options.option("--words", "FILE", "Write every word of every response, with its support, to this new JSONL file.")
 @options.number("--explain", 0, "Show this many responses word by word, the least supported first.")
+@click.option("--statistics", is_flag=True, help="Only count responses, documents and words; score nothing.")
 @options.OUT
 @options.JSON
 def ground(
@@ -61,19 +62,23 @@ def ground(
     rows: str | None,
     words: str | None,
     explain: int,
+    statistics: bool,
     out: str | None,
     json: bool,
     **settings: Any,
 ) -> None:
-    """Faithfulness of responses to the documents that they answer from, for one system or several.
+    """Score how faithful responses are to the documents that they answer from, for one system or several.
 
-    Each DATA is a file, a folder, or NAME=FILE: our JSONL, CSV, chat transcripts with their passages, BEGIN,
-    FaithDial, Wizard of Wikipedia, MultiDoc2Dial, Topical-Chat; or - for standard input.
+    Each DATA is a file, a folder, NAME=FILE, or - for standard input. Formats: our JSONL, CSV, chat transcripts with
+    their passages, BEGIN, FaithDial, Wizard of Wikipedia, MultiDoc2Dial, Topical-Chat.
     """
     from troth.grounding.explorer import write_rows
     from troth.grounding.score import ground as run
     from troth.storage.files import check_new
 
+    if statistics:
+        _statistics(data, settings["format"], json)
+        return
     if json and explain:
         raise UserError("--json and --explain exclude each other", hint="--words FILE has every word for programs")
     for file in filter(None, (rows, words)):
@@ -91,15 +96,33 @@ def ground(
         show.note(recipe)
 
 
+def _statistics(data: tuple[str, ...], format: str | None, json: bool) -> None:
+    """Counts of each data set, as in table 6 of PMI-Faith's paper."""
+    from troth.core.table import Table
+    from troth.grounding.statistics import statistics
+
+    counted = statistics(*data, format=format)
+    if json:
+        show.json(counted)
+        return
+    means = ("document_words", "history_words", "response_words")
+    rows = [
+        (one.data, str(one.responses), str(one.documents), *(f"{getattr(one, name):.1f}" for name in means))
+        for one in counted
+    ]
+    heads = ("data", "responses", "documents", "words per document", "per history", "per response")
+    show.table(Table(heads, tuple(rows)))
+
+
 def _word_by_word(result: Any, models: Any, file: str | None, number: int) -> None:
     """Writes all responses word by word, and shows those that their document makes least likely."""
     from troth.cli import words
     from troth.grounding.words import least_supported, word_by_word, write
 
-    found = word_by_word(result.explorer().responses, models.language_model)
+    responses = word_by_word(result.explorer().responses, models.language_model)
     if file is not None:
-        write(found, file)
+        write(responses, file)
         show.note(f"written: {file}")
     if number:
-        words.draw(least_supported(found, number))
+        words.draw(least_supported(responses, number))
         show.note(words.LEGEND)

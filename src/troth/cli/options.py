@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from troth.core.errors import UserError
+from troth.core.registry import imported
 from troth.storage.runs import foreign, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,16 +22,13 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
     name = "names"
 
-    def __init__(self, *registries: str, also: Iterable[str] = ()) -> None:
-        """`registries`: import paths, "module:attribute"."""
-        self.registries, self.also = registries, tuple(also)
+    def __init__(
+        self, *registries: str, also: Iterable[str] = (), takes: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        """`registries`: import paths, "module:attribute". `takes`: whether a member can be named here."""
+        self.registries, self.also, self.takes = registries, tuple(also), takes
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before, comma, begun = incomplete.rpartition(",")
         taken = before.split(",")
         return [
@@ -42,38 +39,20 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
     def _members(self) -> dict[str, str]:
         members: dict[str, str] = {}
-        for path in self.registries:
-            module, _, attribute = path.partition(":")
-            registry = getattr(import_module(module), attribute)
+        for registry in map(imported, self.registries):
             members |= {name: about(registry, name) for name in registry if self.takes(registry.load(name))}
         return members | dict.fromkeys(self.also, "")
 
-    def takes(self, member: Any) -> bool:  # noqa: ARG002
-        """Whether a member can be named here."""
-        return True
-
-
-class WrittenFormats(Names):
-    """Names of formats that can be written."""
-
-    def takes(self, member: Any) -> bool:
-        return bool(member.FORMAT.writes)
-
 
 class Place(click.ParamType):  # type: ignore[type-arg]
-    """A file or folder, completed by the shell; whether it can be read or written is for others to say."""
+    """A path that the shell completes as a file or folder. It is not checked here."""
 
     name = "path"
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type=self.kind)]
 
 
@@ -101,7 +80,7 @@ FILE, FOLDER = Place("file"), Place("dir")
 PROFILES = Names("troth.tracking.profiles:PROFILES")
 ALL_PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
 FORMATS = Names("troth.readers:FORMATS")
-WRITTEN_FORMATS = WrittenFormats("troth.readers:FORMATS")
+WRITTEN_FORMATS = Names("troth.readers:FORMATS", takes=lambda member: member.FORMAT.writes)
 FORMS = Names(also=("plain", "markdown", "latex", "csv"))  # of tables
 TRACKING_METRICS = Names("troth.tracking.metrics:METRICS")
 RESPONSE_METRICS = Names("troth.responses.metrics:METRICS")
@@ -112,19 +91,17 @@ BACKENDS = Names("troth.models:BACKENDS")
 GOLD = click.argument("gold", metavar="GOLD", type=FILE)
 PROFILE = option("--profile", "NAME", "Scoring recipe; `troth ls profiles` lists them.", type=PROFILES)
 SCHEMA = option("--schema", "FILE", "Schema of the services, if it is not beside gold.", type=FILE)
-TRAIN_SCHEMA = option("--train-schema", "FILE", "Training schema: adds scores for seen and unseen services.", type=FILE)
+TRAIN_SCHEMA = option("--train-schema", "FILE", "Training schema; adds scores for seen and unseen services.", type=FILE)
 FORMAT = option("--format", "NAME", "Format of gold. Default: detected.", type=FORMATS)
 PRED_FORMAT = option("--pred-format", "NAME", "Format of the predictions. Default: detected.", type=FORMATS)
 GOLD_OPTION = option("--gold", "GOLD", "Gold to score prediction files against.", type=FILE)
 JSON = click.option("--json", is_flag=True, help="Print JSON instead of tables.")
 SEED = number("--seed", 0, "Random seed of the bootstrap.")
 WORKERS = number("--workers", 0, "Worker processes (0 = one per core). Results do not depend on it.")
-NLI = option(
-    "--nli", "NAME", "Entailment model; `troth ls backends` lists the kinds.", type=BACKENDS, default="embedded"
-)
-LM = option("--lm", "NAME", "Language model; `troth ls backends` lists the kinds.", type=BACKENDS, default="embedded")
+NLI = option("--nli", "NAME", "Entailment model; see `troth ls backends`.", type=BACKENDS, default="embedded")
+LM = option("--lm", "NAME", "Language model; see `troth ls backends`.", type=BACKENDS, default="embedded")
 CACHE_FILE = click.option(
-    "--cache", metavar="FILE", type=FILE, default="", help="File of the models' answers. Default: see `troth cache`."
+    "--cache", metavar="FILE", type=FILE, default="", help="Cache of model answers; `troth cache` shows the default."
 )
 
 
@@ -132,7 +109,7 @@ def OUT(command: F) -> F:  # noqa: N802
     """`--out RUN` and `--force`, as one argument `out`: a folder in which no run is lost without being asked for."""
 
     @option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
-    @click.option("--force", is_flag=True, help="Replace a run that is in the folder already.")
+    @click.option("--force", is_flag=True, help="With --out: replace the run that is in the folder.")
     @functools.wraps(command)
     def called(*args: Any, out: str | None, force: bool, **kwargs: Any) -> Any:
         if out is not None and not force and is_run(out) and foreign(Path(out)) is None:
@@ -146,7 +123,7 @@ def CACHE(command: F) -> F:  # noqa: N802
     """`--cache FILE` and `--no-cache`, as one argument `cache`: a file, "" for the usual one, None for no file."""
 
     @CACHE_FILE
-    @click.option("--no-cache", is_flag=True, help="Neither read nor keep the models' answers.")
+    @click.option("--no-cache", is_flag=True, help="Do not cache model answers on disk.")
     @functools.wraps(command)
     def called(*args: Any, cache: str, no_cache: bool, **kwargs: Any) -> Any:
         if no_cache and cache:

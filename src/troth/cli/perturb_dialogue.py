@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.perturb import declared, settings, with_declared
+from troth.cli.declared import declared, settings, with_declared
 from troth.core.errors import UserError
 from troth.core.table import Table
 from troth.perturb.users import FAMILIES
@@ -20,13 +20,14 @@ from troth.perturb.users.run import perturb as perturbed
 @click.argument("data", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @click.option("--with", "families", metavar="NAMES", required=True, type=options.Names("troth.perturb.users:FAMILIES"),
-              help="Families in the order in which they are applied; `troth ls perturbations` lists them.")  # fmt: skip
-@click.option("--set", "chosen", metavar="FAMILY.OPTION=VALUE", multiple=True, help="For example disfluency.repairs=1.")
+              help="Families in the order to apply them, comma-separated; see `troth ls perturbations`.")  # fmt: skip
+@click.option("--set", "chosen", metavar="FAMILY.OPTION=VALUE", multiple=True,
+              help="Set an option of a family, for example disfluency.repairs=1.")  # fmt: skip
 @with_declared(FAMILIES)
-@options.option("--nli", "NAME", "Entailment model: a paraphrase and its original must entail each other.",
+@options.option("--nli", "NAME", "Entailment model; drops paraphrases that do not entail the original, or the reverse.",
                 type=options.BACKENDS)  # fmt: skip
 @options.CACHE
-@options.number("--seed", 0, "Random seed of what is drawn.")
+@options.number("--seed", 0, "Random seed of the perturbations.")
 @options.WORKERS
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
 @options.option("--to", "NAME", "Format of OUT. Default: as IN.", type=options.WRITTEN_FORMATS)
@@ -41,9 +42,9 @@ def dialogue(
     json: bool,
     **other: Any,
 ) -> None:
-    """Say the same dialogues in other words, with annotations that still fit.
+    """Perturb dialogues: other words, slips, other names; annotations are kept consistent.
 
-    OUT is a new folder with the dialogues, the schema, and perturbation.json, which says what was done.
+    OUT is a new folder with the dialogues, the schema, and perturbation.json, which records what was changed.
     """
     done = perturbed(data, out, with_=_chosen(families.split(","), chosen, given), **other)
     if json:
@@ -62,7 +63,7 @@ def _chosen(
     """Families with their options."""
     families: dict[str, dict[str, Any]] = {name.strip(): {} for name in names}
     if len(families) < len(names):
-        return names  # which is an error, and told as one
+        return names  # a family twice is an error, which `perturb` reports
     flags = declared(FAMILIES)
     for family in dict.fromkeys(family for option in given for family in flags[option]):
         own = {option: members[family] for option, members in flags.items() if family in members}
@@ -78,7 +79,7 @@ def _chosen(
 
 def _of(families: dict[str, dict[str, Any]], family: str) -> dict[str, Any]:
     if family not in families:
-        FAMILIES.load(family)  # a misspelt name is told as such
+        FAMILIES.load(family)  # an error for a misspelt name
         hint = "add it: --with " + ",".join([*families, family])
         raise UserError(f"options of '{family}', which is not applied", hint=hint)
     return families[family]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.perturb import declared, settings, with_declared
+from troth.cli.declared import declared, settings, with_declared
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.perturb.schemas.generators import GENERATORS
@@ -20,15 +20,15 @@ HOW = "--from FOLDER for published variants, or --make NAME to make some"
 @click.argument("data", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @options.option("--make", "NAME", "Where variants come from: " + ", ".join(GENERATORS)
-                + ". Default: told by the other options.",
+                + ". Default: by the other options.",
                 type=options.Names("troth.perturb.schemas.generators:GENERATORS"))  # fmt: skip
 @with_declared(GENERATORS)
-@options.number("--seed", 0, "Random seed of what is drawn.")
+@options.number("--seed", 0, "Random seed of the variants.")
 @options.option("--schema", "FILE", "Schema of the services, if it is not beside IN.", type=options.FILE)
 @options.WORKERS
 @options.JSON
 def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json: bool, **other: Any) -> None:
-    """Give services, slots and intents other names and descriptions (SGD-X), in the schema and in the dialogues.
+    """Reword a schema (SGD-X): new names and descriptions, in the schema and in the dialogues.
 
     IN is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
     (function definitions). OUT gets a folder for each variant.
@@ -52,7 +52,7 @@ def _chosen(make: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, A
         if len(able) != 1:
             raise UserError("say where variants come from", hint=HOW)
         (make,) = able
-    GENERATORS.load(make)  # a misspelt name is told as such
+    GENERATORS.load(make)  # an error for a misspelt name
     own = {option: members[make] for option, members in flags.items() if make in members}
     for option in given:
         if option not in own:
@@ -63,33 +63,32 @@ def _chosen(make: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, A
 @click.command(no_args_is_help=True)
 @click.argument("original", metavar="ORIG", type=options.FILE)
 @click.argument("variants", nargs=-1, required=True, metavar="VARIANT...", type=options.FILE)
-@options.option("--train", "FILE", "Training schema, if ORIG has no split of that name.", type=options.FILE)
+@options.option("--train", "FILE", "Training schema, if ORIG has no split `train`.", type=options.FILE)
 @options.JSON
 def stats(original: str, variants: tuple[str, ...], train: str | None, json: bool) -> None:
-    """How far variants of a schema are from it: names seen in training, distance of names, BLEU of descriptions.
+    """Measure how far reworded schemas are from the original: names seen in training, distance of names, BLEU.
 
-    ORIG and each VARIANT (or NAME=PATH) are schema files, files of tools, or folders of them, by split if there are
-    splits.
+    ORIG and each VARIANT (or NAME=PATH) are schema files, files of tools, or folders with one for each split.
     """
     from troth.perturb.schemas.table import stats as divergence
 
-    found = divergence(original, *variants, train=train)
+    summary = divergence(original, *variants, train=train)
     if json:
-        show.json(found)
+        show.json(summary)
         return
     rows = tuple(
         (
             row.variant, tables.percent(row.slots_seen), tables.percent(row.intents_seen),
             "–" if row.distance is None else f"{row.distance:.3f}", "–" if row.bleu is None else f"{row.bleu:.1f}",
         )
-        for row in found.rows
+        for row in summary.rows
     )  # fmt: skip
     columns = ("schema", "slot names seen", "intent names seen", "distance of names", "BLEU")
     show.table(tables.Table(columns, rows, labels=1))
-    unseen = f"{found.unseen_slots} slots and {found.unseen_intents} intents of unseen services"
-    looked_up = "" if found.unseen_slots is None else f"; looked up in training: {unseen}"
-    show.note(f"{found.services} services, {found.names} names{looked_up}")
-    if found.self_bleu is not None:
-        show.note(f"self-BLEU of the variants: {found.self_bleu:.1f}")
-    if found.reason:
-        show.note(f"not computed: {found.reason}")
+    unseen = f"{summary.unseen_slots} slots and {summary.unseen_intents} intents of unseen services"
+    looked_up = "" if summary.unseen_slots is None else f"; looked up in training: {unseen}"
+    show.note(f"{summary.services} services, {summary.names} names{looked_up}")
+    if summary.self_bleu is not None:
+        show.note(f"self-BLEU of the variants: {summary.self_bleu:.1f}")
+    if summary.reason:
+        show.note(f"not computed: {summary.reason}")

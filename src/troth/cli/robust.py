@@ -27,7 +27,7 @@ def _several(name: str, metavar: str, type: Any = options.FILE) -> Callable[[opt
 _NAME = options.option("--name", "NAME", "Name of the system in tables.", default="system")
 _UNIT = options.option("--unit", "NAME", "Unit of scoring: frame or turn.", type=options.Names(also=CHOICES["unit"]))
 _MISSING = options.option(
-    "--missing", "RULE", "Missing predictions score zero, or are left out (skip).",
+    "--missing", "RULE", "Missing predictions score 0 (zero), or are left out (skip).",
     type=options.Names(also=CHOICES["missing"]),
 )  # fmt: skip
 _GROUPS = options.Names(also=("service", "domain"))
@@ -46,19 +46,19 @@ def robust() -> None:
 @_UNIT
 @_MISSING
 @options.SCHEMA
-@_choice("--nohf", ("default", "code"), "NoHF by default, or as in the authors' code, which counts dontcare.")
-@_choice("--coref", ("annotated", "patterns"), "Turns that need coreference: as annotated, or by regular expressions.")
-@options.option("--slots", "NAMES", "Slots that hold named entities, with commas.")
-@options.number("--flips", 5, "Number of flipped units to show.")
+@_choice("--nohf", ("default", "code"), "With code, dontcare counts as an invented name, as in the authors' code.")
+@_choice("--coref", ("annotated", "patterns"), "Find turns with coreference by annotation, or by regular expressions.")
+@options.option("--slots", "NAMES", "Slots with named entities, comma-separated. Default: those of MultiWOZ and SGD.")
+@options.number("--flips", 5, "Number of units to show that are right in one set only.")
 @options.resamples(1000, 1)
 @options.SEED
 @options.WORKERS
 @options.OUT
 @options.JSON
 def checkdst(original: str, perturbed: tuple[str, ...], flips: int, out: str | None, json: bool, **other: Any) -> None:
-    """Consistency under perturbation, no hallucination, coreference (CheckDST).
+    """Score a tracker on perturbed dialogues (CheckDST): consistency, hallucination, coreference.
 
-    ORIG and each PATH are a file that holds gold and prediction together, or GOLD,PRED.
+    ORIG and each PATH are one file with gold and predictions, or GOLD,PRED.
     """
     from troth.robustness.checkdst import checkdst as run
     from troth.robustness.metrics import CJGA, CJGA_ALL, JGA, NOHF, table_2, under
@@ -90,17 +90,17 @@ def _place(unit: Any) -> str:
 @robust.command(no_args_is_help=True)
 @options.GOLD
 @_several("variants", "v1=PRED v2=PRED... [orig=PRED]")
-@options.option("--from", "SGDX", "Folder of the variants' schemas: maps names back.", "schemas", type=options.FOLDER)
-@options.option("--schema", "FILE", "Schema or tools of gold, if not beside it.", type=options.FILE)
+@options.option("--from", "SGDX", "Schemas of the variants, to map their names back.", "schemas", type=options.FOLDER)
+@options.option("--schema", "FILE", "Schema (or file of tools) of gold, if it is not beside gold.", type=options.FILE)
 @_NAME
 @options.PROFILE
 @_UNIT
 @_MISSING
-@options.option("--metrics", "NAMES", "Tracking metrics, with commas.", type=options.TRACKING_METRICS, default="jga")
-@options.option("--by", "NAMES", "Also score by service, domain; with commas.", type=_GROUPS, default="service")
+@options.option("--metrics", "NAMES", "Metrics, comma-separated.", type=options.TRACKING_METRICS, default="jga")
+@options.option("--by", "NAMES", "Add scores by service or domain, comma-separated.", type=_GROUPS, default="service")
 @options.TRAIN_SCHEMA
 @_choice("--ss", ("zero", "skip"), "How to count units that are wrong under every variant: as 0, or not at all.")
-@options.number("--units", 5, "Number of varying units to show.")
+@options.number("--units", 5, "Number of units to show whose score varies.")
 @options.option("--chart", "FILE", "Draw sensitivity against accuracy by service (.svg, .png, .html).")
 @options.option("--chart-variants", "FILE", "Draw the metric under each variant (.svg, .png, .html).")
 @options.resamples(1000, 1)
@@ -118,7 +118,7 @@ def sgdx(
     json: bool,
     **settings: Any,
 ) -> None:
-    """Sensitivity to the wording of the schema (SGD-X): the mean over its variants, and how much units vary."""
+    """Score a tracker under reworded schemas (SGD-X): mean score, and how much it varies with the wording."""
     from troth.report import charts
     from troth.robustness.sgdx import sgdx as run
 
@@ -166,34 +166,32 @@ def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str
 
 @robust.command(no_args_is_help=True)
 @_several("paths", "RUN...", options.FOLDER)
-@options.option(
-    "--to", "FORM", "Form of the table: plain, markdown, latex or csv.", type=options.FORMS, default="plain"
-)
+@options.option("--to", "FORM", "Table format: plain, markdown, latex or csv.", type=options.FORMS, default="plain")
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
-    """Several runs of one system or more: median ± its error, a row per system, and the slack between systems."""
+    """Summarise repeated runs: the median and its error for each system, and the average slack between systems."""
     from troth.robustness.checkpoints import medians
 
-    found = medians(paths)
+    summary = medians(paths)
     if json:
-        show.json(found.medians)
+        show.json(summary.medians)
         return
     rows: dict[str, dict[str, str]] = {}
-    columns = [column.name for column in found.columns]
-    shares = {column.name for column in found.columns if column.scale in PERCENT}
-    for one in found.medians:
+    columns = [column.name for column in summary.columns]
+    shares = {column.name for column in summary.columns if column.scale in PERCENT}
+    for one in summary.medians:
         known = [value for value in (one.median, one.error) if value is not None]
         figures = [tables.percent(value, 1) if one.metric in shares else f"{value:.3f}" for value in known]
         rows.setdefault(one.system, {})[one.metric] = " ± ".join(figures)
     best, worst = (
         frozenset((list(rows).index(one.system), 1 + columns.index(one.metric)) for one in marked)
-        for marked in (found.best, found.worst)
+        for marked in (summary.best, summary.worst)
     )
-    made = _table("system", rows, columns, best=best, worst=worst)
+    table = _table("system", rows, columns, best=best, worst=worst)
     if to == "plain":
-        show.table(made)
+        show.table(table)
     else:
-        show.text(made.write(to))
+        show.text(table.write(to))
 
 
 @robust.command(no_args_is_help=True)
@@ -202,7 +200,7 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
 @options.option("--chart", "FILE", "Draw the metrics over the checkpoints (.svg, .png, .html).")
 @options.JSON
 def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: bool) -> None:
-    """One system over its training: curves, gains, and the checkpoint with the least average slack.
+    """Compare checkpoints of one system: the best by JGA, and the one with the least average slack.
 
     RUN... are runs of `troth robust checkdst --out`, in the order of training.
     """

@@ -26,30 +26,28 @@ def _rule(name: str) -> options.Names:
 @options.GOLD
 @click.argument("pred", nargs=-1, metavar="[PRED]...", type=options.FILE)
 @options.PROFILE
-@options.option(
-    "--profiles", "NAMES", "Several recipes side by side: all, or names with commas.", type=options.ALL_PROFILES
-)
+@options.option("--profiles", "NAMES", "Several scoring recipes, comma-separated, or all.", type=options.ALL_PROFILES)
 @options.option("--match", "NAME", "How values are compared: fuzzy-indel, fuzzy-difflib or exact.", type=_rule("match"))
-@options.option("--unit", "NAME", "What is right or wrong as a whole: frame or turn.", type=_rule("unit"))
+@options.option("--unit", "NAME", "Unit that is right or wrong as a whole: frame or turn.", type=_rule("unit"))
 @options.option(
-    "--norm", "NAME", "Normaliser of slots and values: none, multiwoz, mwzeval, checkdst.", type=_rule("norm")
+    "--norm", "NAME", "Normaliser of slot names and values: none, multiwoz, mwzeval or checkdst.", type=_rule("norm")
 )
 @options.SCHEMA
 @options.TRAIN_SCHEMA
-@options.option("--lambda", "LIST", "Rates λ of FGA, with commas.  [default: 0.25,0.5,0.75,1]", "rates")
-@options.option("--forget", "T,P", "Also the rate λ at which FGA recovers to the share P after T turns.")
-@options.option("--fga", "RULE", "FGA by the authors' code (code) or by the paper (paper).", type=_rule("fga"))
+@options.option("--lambda", "LIST", "Rates λ of FGA, comma-separated.  [default: 0.25,0.5,0.75,1]", "rates")
+@options.option("--forget", "T,P", "Add FGA at the λ that forgives the share P of an error after T turns.")
+@options.option("--fga", "RULE", "FGA as in the authors' code (code), or as in the paper (paper).", type=_rule("fga"))
 @options.option(
-    "--missing", "RULE", "Missing predictions score zero, or are left out (skip) as in the public script.",
+    "--missing", "RULE", "Missing predictions score 0 (zero), or are left out as in the public script (skip).",
     type=_rule("missing"),
 )  # fmt: skip
 @click.option(
     "--unknown", type=click.Choice(["error", "ignore"]), default="error", show_default=True,
-    help="Predicted slots that the schema does not have.",
+    help="Predicted slots that are not in the schema: stop, or leave them out and count them.",
 )  # fmt: skip
 @click.option("--common", is_flag=True, help="Score only the dialogues that gold and all predictions have.")
-@options.option("--metrics", "NAMES", "Metrics to score, with commas. Default: all.", type=options.TRACKING_METRICS)
-@options.option("--by", "NAMES", "Also score by service, domain, slot, turn; with commas.", type=_GROUPS)
+@options.option("--metrics", "NAMES", "Metrics, comma-separated. Default: all.", type=options.TRACKING_METRICS)
+@options.option("--by", "NAMES", "Add scores by service, domain, slot or turn, comma-separated.", type=_GROUPS)
 @options.FORMAT
 @options.PRED_FORMAT
 @options.resamples(1000, 1)
@@ -69,10 +67,10 @@ def dst(
     json: bool,
     **settings: Any,
 ) -> None:
-    """State tracking: every metric of the field, with intervals, for one system or several.
+    """Score state tracking: every metric of the field, with intervals, for one system or several.
 
-    GOLD is a file, a folder, an archive, or - for standard input; each PRED a path, or NAME=PATH. Without PRED, GOLD
-    holds both sides.
+    GOLD is a file, a folder, an archive, or - for standard input. Each PRED is a path, or NAME=PATH. Without PRED, GOLD
+    must hold gold and predictions.
     """
     from troth.tracking.metrics import DEFAULT_RATES
     from troth.tracking.score import dst as run
@@ -100,7 +98,11 @@ def _rates(rates: str | None, forget: str | None) -> list[float]:
     """The λ that are asked for; none for the default ones."""
     from troth.tracking.metrics import DEFAULT_RATES, recovery_rate
 
-    chosen = [_rate(text) for text in rates.split(",")] if rates is not None else []
+    texts = [] if rates is None else rates.split(",")
+    chosen = [_number(text, "--lambda") for text in texts]
+    for text, rate in zip(texts, chosen, strict=True):
+        if not 0 <= rate < float("inf"):
+            raise UserError(f"--lambda {text} is not a rate", hint="0 or more; the paper uses 0.25 to 1")
     if forget is not None:
         turns, _, share = forget.partition(",")
         rate = recovery_rate(_number(turns, "--forget"), _number(share, "--forget"))
@@ -108,35 +110,27 @@ def _rates(rates: str | None, forget: str | None) -> list[float]:
     return chosen
 
 
-def _rate(text: str) -> float:
-    rate = _number(text, "--lambda")
-    if not 0 <= rate < float("inf"):
-        raise UserError(f"--lambda {text} is not a rate", hint="0 or more; the paper uses 0.25 to 1")
-    return rate
-
-
 def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UserError(
-            f"{option}: '{text}' is not a number", hint="for example --lambda 0.5 or --forget 6,0.95"
-        ) from None
+        hint = "for example --lambda 0.5 or --forget 6,0.95"
+        raise UserError(f"{option}: '{text}' is not a number", hint=hint) from None
 
 
 @click.command(no_args_is_help=True)
 @options.GOLD
 @click.argument("pred", required=False, metavar="[PRED]", type=options.FILE)
-@options.option("--from", "NAME", "Profile to start from. Default: the one that fits.", "start", type=options.PROFILES)
-@options.option("--to", "NAME", "Profile to end at. Default: trade, or mwzeval.", "end", type=options.PROFILES)
+@options.option("--from", "NAME", "First recipe. Default: that of the format.", "start", type=options.PROFILES)
+@options.option("--to", "NAME", "Second recipe. Default: trade, or mwzeval after trade.", "end", type=options.PROFILES)
 @options.option("--metric", "NAME", "Metric whose change is explained.", type=options.TRACKING_METRICS, default="jga")
-@options.number("--examples", 3, "Units to show for each rule.")
+@options.number("--examples", 3, "Number of example units to show for each rule.")
 @options.SCHEMA
 @options.FORMAT
 @options.PRED_FORMAT
 @options.JSON
 def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: Any) -> None:
-    """Why a published number differs: which rule of two recipes moves the score by how much, and which units."""
+    """Explain why two recipes give different scores: how much each rule changes the score, and on which units."""
     from troth.tracking.explain import explain as run
 
     steps = run(gold, pred, **settings)
@@ -174,10 +168,10 @@ def _step_row(step: RuleStep) -> tuple[str, ...]:
 @options.PROFILE
 @options.SCHEMA
 @options.FORMAT
-@options.number("--places", 3, "Places to show for each finding.")
+@options.number("--places", 3, "Number of places to show for each finding.")
 @options.JSON
 def check(gold: str, profile: str | None, schema: str | None, format: str | None, places: int, json: bool) -> None:
-    """Is gold fit to score against? Scores it against itself, and lists what is odd in its annotation."""
+    """Check gold before you score against it: its score against itself, and oddities of its annotation."""
     from troth.tracking.check import check as run
 
     checked = run(gold, profile=profile, schema=schema, format=format)
@@ -190,6 +184,7 @@ def check(gold: str, profile: str | None, schema: str | None, format: str | None
             show.text(f"{score.metric} below 1: {score.reason}")
     if checked.unscored:
         show.text(f"{checked.unscored} dialogues cannot be scored and take no part in this")
+    show.text(str(checked.statistics))
     show.text(f"{checked.dialogues} dialogues, {sum(f.count for f in checked.findings)} findings")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")

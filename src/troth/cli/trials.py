@@ -23,7 +23,7 @@ def trial(command: F) -> F:
     for option in (
         options.JSON,
         options.OUT,
-        options.number("--seed", 0, "Random seed of the turns that are drawn and of how their acts are changed."),
+        options.number("--seed", 0, "Random seed: which turns are drawn, and how their acts are changed."),
         options.resamples(1000, 1),
         options.FORMAT,
         options.CACHE,
@@ -38,17 +38,17 @@ def trial(command: F) -> F:
 
 @click.command(no_args_is_help=True)
 @trial
-@augment("Whether the rule `gated` asks again in context where the response alone fails.")
-@options.number("--examples", 0, "Number of lost lists to show for each rule.")
-@options.option("--lost", "FILE", "Write all lists that are lost to this new JSONL file.", type=options.FILE)
+@augment("Whether the rule `gated` tries an act again in context if the response alone does not entail it.")
+@options.number("--examples", 0, "Number of lists to show for each rule in which gold is not chosen.")
+@options.option("--lost", "FILE", "New JSONL file for the lists in which gold is not chosen.", type=options.FILE)
 def rerank(
     gold: str, turns: int, examples: int, lost: str | None, out: str | None, json: bool, **settings: Any
 ) -> None:
-    """Does the reranker choose gold among copies of it with a wrong value, a missing one, a yes for a no?
+    """Test the reranker: does it choose gold among copies with a wrong value, a missing one, or yes for no?
 
-    Gold comes last, so that a tie is lost. `entailed` is the paper's rule; `retry` also asks in context; `gated` also
-    looks for the values; `rule` only looks for them and asks no model. Copies with a wrong or missing value are made so
-    that `rule` finds them: what the model is worth shows in the first two.
+    Gold comes last, so a tie is lost. `entailed` is the paper's rule; `retry` also tries in context; `gated` also
+    requires the values; `rule` requires the values and uses no model. The copies are made so that `rule` finds every
+    wrong or missing value, so only the first two rules show what the model can do.
     """
     from troth.meta.rerank import rerank as run
     from troth.storage import files
@@ -74,9 +74,9 @@ def rerank(
 @TEMPLATES
 @options.number("--examples", 0, "Number of template sentences to show that gold does not entail.")
 def templates(gold: str, folder: str, turns: int, examples: int, out: str | None, json: bool, **settings: Any) -> None:
-    """How many gold utterances are rejected if references are made from templates, and how many if from the schema?
+    """Test references: how many gold utterances are rejected with references from templates, and from the schema?
 
-    `gold_rejected:plain` is by the utterance alone, `gold_rejected` with the retry in its context.
+    `gold_rejected:plain` judges the utterance alone, `gold_rejected` also in context.
     """
     from troth.meta.templates import template_references
 

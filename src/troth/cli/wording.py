@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @options.option(
     "--from", "SGDX", "Folder with the variants' schemas: SGDX/v1/dev/schema.json.", "folder", type=options.FOLDER
 )
-@options.option("--variants", "NAMES", "Variants of --from: v1..v5, or v1,v3.  [default: v1..v5]")
+@options.option("--variants", "NAMES", "Which variants in --from, for example v1,v3.  [default: v1..v5]")
 @options.TRAIN_SCHEMA
 def wording(
     gold: str, turns: int, folder: str | None, variants: str | None, out: str | None, json: bool, **settings: Any
 ) -> None:
-    """Does the entailment model tell true acts from tampered ones, under every wording of the schema?
+    """Test SGSAcc: does the model tell true acts from tampered ones, under every wording of the schema?
 
-    GOLD is a folder of dialogues with the system's acts, and its schema. Without --from, the original schema is judged
-    alone.
+    GOLD is a folder of dialogues with the system's acts, and its schema. Without --from, only the original schema is
+    tested.
     """
     from troth.meta.wording import wording as run
 

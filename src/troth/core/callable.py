@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from troth.core.registry import imported
 
 
 def make_callable(package: str, module: str, function: str) -> None:
@@ -14,7 +15,7 @@ def make_callable(package: str, module: str, function: str) -> None:
     class CallablePackage(ModuleType):
         @property
         def __wrapped__(self) -> Any:  # by this name `inspect.signature` and notebooks find the function
-            return getattr(import_module(f"{package}.{module}"), function)
+            return imported(f"{package}.{module}:{function}")
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return self.__wrapped__(*args, **kwargs)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TypedDict, Unpack
+
+
+class ErrorPlace(TypedDict, total=False):
+    """Where an error is, and what the user can do next; each part may be unknown."""
+
+    file: str | None
+    dialogue: str | None
+    turn: int | None
+    hint: str | None
 
 
 class UserError(Exception):
     """Bad input or wrong use. The command line prints it as one line and exits with 2."""
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        file: str | None = None,
-        dialogue: str | None = None,
-        turn: int | None = None,
-        hint: str | None = None,
-    ) -> None:
-        self.what, self.file, self.dialogue, self.turn, self.hint = what, file, dialogue, turn, hint
+    def __init__(self, what: str, **place: Unpack[ErrorPlace]) -> None:
+        self.what, self.file, self.dialogue = what, place.get("file"), place.get("dialogue")
+        self.turn, self.hint = place.get("turn"), place.get("hint")
         super().__init__(self.line())
 
     def line(self) -> str:
@@ -29,24 +32,16 @@ class UserError(Exception):
         text = ": ".join(part for part in parts if part)
         if self.hint:
             text += f" ({self.hint})"
-        # Text from files may hold line breaks and control characters; an error stays one harmless line.
-        return "".join(c if c.isprintable() else " " for c in text)
+        return one_line(text)
 
-    def at(
-        self,
-        *,
-        file: str | None = None,
-        dialogue: str | None = None,
-        turn: int | None = None,
-        hint: str | None = None,
-    ) -> UserError:
+    def at(self, **place: Unpack[ErrorPlace]) -> UserError:
         """The same error with the place (and a next step) filled in where it was not known yet."""
         return type(self)(
             self.what,
-            file=self.file or file,
-            dialogue=self.dialogue if self.dialogue is not None else dialogue,
-            turn=self.turn if self.turn is not None else turn,
-            hint=self.hint or hint,
+            file=self.file or place.get("file"),
+            dialogue=self.dialogue if self.dialogue is not None else place.get("dialogue"),
+            turn=self.turn if self.turn is not None else place.get("turn"),
+            hint=self.hint or place.get("hint"),
         )
 
 
@@ -60,5 +55,10 @@ class GoneError(Exception):
 
 def near(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or None where nothing is close."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean '{found[0]}'?" if found else None
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{matches[0]}'?" if matches else None
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control characters, which text from files may hold."""
+    return "".join(c if c.isprintable() else " " for c in text)

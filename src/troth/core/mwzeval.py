@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 
-Spellings = Mapping[str, str]  # a spelling to the form of the database
-
 
 def mwzeval_slot(slot: str) -> str:
     """A slot's name in mwzeval's form: lower case without spaces, `arrive` and `leave` in place of the longer names."""
@@ -28,26 +26,16 @@ def mwzeval_value(slot: str, value: str) -> str:
     return value if rule is None else rule(value)
 
 
-def mwzeval_state(state: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """A state, domain to slot to value, in mwzeval's form."""
-    return {
-        domain: {mwzeval_slot(slot): mwzeval_value(slot, value) for slot, value in slots.items()}
-        for domain, slots in state.items()
-    }
+@cache
+def _spellings(kind: str) -> Mapping[str, str]:
+    """A table of `mwzeval.toml`: each spelling with the form of the database."""
+    tables = tomllib.loads((files("troth.core") / "mwzeval.toml").read_text(encoding="utf-8"))
+    return {spelling: form for form, spellings in tables[kind].items() for spelling in spellings}
 
 
 def _name(value: str) -> str:
     name = value.strip().lower().replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
     return _spellings("name").get(name, name)
-
-
-def _food(value: str) -> str:
-    food = value.strip().lower()
-    return _spellings("food").get(food, food)
-
-
-def _type(value: str) -> str:
-    return _spellings("type").get(value, value)
 
 
 def _included(value: str) -> str:
@@ -107,25 +95,11 @@ _RULES: dict[str, Callable[[str], str]] = {
     "name": _name,
     "destination": _name,
     "departure": _name,
-    "food": _food,
-    "type": _type,
+    "food": lambda value: _spellings("food").get(value.strip().lower(), value.strip().lower()),
+    "type": lambda value: _spellings("type").get(value, value),
     "parking": _included,
     "internet": _included,
     "arrive": _time,
     "leave": _time,
     "time": _time,
 }
-
-
-def _spellings(kind: str) -> Spellings:
-    return _tables()[kind]
-
-
-@cache
-def _tables() -> dict[str, Spellings]:
-    """The tables of `mwzeval.toml`, read when a value is first asked for."""
-    tables = tomllib.loads((files("troth.core") / "mwzeval.toml").read_text(encoding="utf-8"))
-    return {
-        kind: {spelling: form for form, spellings in forms.items() for spelling in spellings}
-        for kind, forms in tables.items()
-    }

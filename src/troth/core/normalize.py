@@ -8,6 +8,10 @@ predictions in another can be compared only under one name. The normaliser of mw
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 MULTIWOZ_DOMAINS = frozenset(
     ("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train", "booking")
@@ -41,40 +45,19 @@ def multiwoz_slot(domain: str, slot: str) -> str:
     return _ALIASES.get(name, name) or slot.lower()
 
 
-# Slots whose values are names, by which CheckDST tells copying from remembering: those of its authors for MultiWOZ, and
-# for SGD the slots of the public schemas that hold the name of a place, a work or a person.
-MULTIWOZ_NAMED = frozenset(
-    f"{domain}.{slot}"
-    for slots, domains in (
-        (("name",), ("attraction", "hotel", "restaurant")),
-        (("departure", "destination"), ("bus", "taxi", "train")),
-    )
-    for slot in slots
-    for domain in domains
-)
-
-SGD_NAMED = frozenset(
-    (
-        "actors", "album", "artist", "attraction_name", "car_name", "cast", "city", "city_of_event", "contact_name",
-        "dentist_name", "destination", "destination_airport_name", "destination_city", "destination_station_name",
-        "directed_by", "director", "doctor_name", "event_location", "event_name", "from", "from_city", "from_location",
-        "from_station", "hotel_name", "location", "movie_name", "movie_title", "origin", "origin_airport_name",
-        "origin_city", "origin_station_name", "pickup_city", "pickup_location", "place_name", "property_name",
-        "receiver", "recipient_account_name", "recipient_name", "restaurant_name", "song_name", "starring",
-        "stylist_name", "theater_name", "therapist_name", "title", "to", "to_city", "to_location", "to_station",
-        "track", "venue", "where_to",
-    )
-)  # fmt: skip
+@cache
+def _named_entities() -> dict[str, Any]:
+    return tomllib.loads((files("troth.core") / "named_entities.toml").read_text(encoding="utf-8"))
 
 
 def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None) -> bool:
-    """Whether a slot holds a named entity: by `slots` ("slot" or "service.slot"), else by the usual lists."""
+    """Whether a slot holds a named entity: by `slots` ("slot" or "service.slot"), else by `named_entities.toml`."""
     if slots is not None:
         return slot in slots or f"{service}.{slot}" in slots
     domain = service.lower()
     if domain in MULTIWOZ_DOMAINS:
-        return f"{domain}.{multiwoz_slot(domain, slot)}" in MULTIWOZ_NAMED
-    return slot in SGD_NAMED
+        return multiwoz_slot(domain, slot) in _named_entities()["multiwoz"].get(domain, ())
+    return slot in _named_entities()["sgd"]["slots"]
 
 
 def is_empty(value: str) -> bool:

@@ -32,8 +32,8 @@ def one_of(option: str, value: str, known: Iterable[str]) -> str:
 
 def recorded(settings: Any, **more: Any) -> dict[str, Any]:
     """Options as `run.json` keeps them: text, numbers and lists; a model by its name; without the cache and `out`."""
-    kept = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in ("cache", "out")}
-    return {name: _plain(value) for name, value in (more | kept).items()}
+    names = [field.name for field in fields(settings) if field.name not in ("cache", "out")]
+    return {name: _plain(value) for name, value in (more | {name: getattr(settings, name) for name in names}).items()}
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from troth.core.errors import one_line
+
 Progress = Callable[[int, int], None]  # how much is done, and how much there is
 Display = Callable[[str, int, int], None]  # the same, of something that has a name
 
@@ -66,8 +68,3 @@ def _display() -> Iterator[Display]:
 def note(line: str) -> None:
     """Writes one line to standard error: something that the user should know and that is not the result."""
     sys.stderr.write(f"troth: {one_line(line)}\n")
-
-
-def one_line(text: str) -> str:
-    """Text without line breaks and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)

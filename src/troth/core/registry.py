@@ -50,8 +50,11 @@ class Registry:
         if member is None:
             hint = near(name, self) or "known: " + ", ".join(sorted(self))
             raise UserError(f"no {self.kind} is called '{name}'", hint=hint)
-        if not isinstance(member, str):
-            return member
-        module, _, attribute = member.partition(":")
-        loaded = import_module(module)
-        return getattr(loaded, attribute) if attribute else loaded
+        return imported(member) if isinstance(member, str) else member
+
+
+def imported(path: str) -> Any:
+    """The module of an import path, "module", or what it holds, "module:attribute"."""
+    module, _, attribute = path.partition(":")
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

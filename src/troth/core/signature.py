@@ -9,17 +9,11 @@ signatures, apart from `n` and `v`, mean equal rules.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields
-from typing import Any, Protocol
+from dataclasses import MISSING, fields
+from typing import Any
 
 from troth.core.metric import Metric
 from troth.core.version import __version__
-
-
-class Based(Protocol):
-    """A recipe that is known by name: its signature gives the name, and whatever differs from what the name means."""
-
-    def base(self) -> Any: ...
 
 
 def signature(metric: Metric | str, recipe: Any, *, n: int, group: str = "all") -> str:
@@ -56,15 +50,12 @@ def rules(recipe: Any) -> Iterator[tuple[str, Any]]:
     base = recipe.base() if hasattr(recipe, "base") else None
     for field in fields(recipe):
         value = getattr(recipe, field.name)
-        usual = _default(field) if base is None else getattr(base, field.name)
+        default = None if field.default is MISSING else field.default
+        usual = default if base is None else getattr(base, field.name)
         if value in (None, "") or field.metadata.get("silent"):
             continue
         if field.metadata.get("always") or value != usual:
             yield field.metadata.get("rule", field.name), value
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default is not MISSING else None
 
 
 def _text(value: object) -> str:

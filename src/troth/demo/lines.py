@@ -39,10 +39,10 @@ def five(results: Results) -> list[str]:
     ]
 
 
-def tracking(found: Result) -> str:
+def tracking(result: Result) -> str:
     """Who is ahead by JGA, and whether FGA, which forgives what is inherited, agrees."""
-    scores = {(s.metric, *s.system.split(":")): _value(s) for s in found.scores if s.group == "all"}
-    names = list(dict.fromkeys(name.partition(":")[0] for name in found.systems))
+    scores = {(s.metric, *s.system.split(":")): _value(s) for s in result.scores if s.group == "all"}
+    names = list(dict.fromkeys(name.partition(":")[0] for name in result.systems))
     jga, fga = ({name: scores[metric, name, PROFILE] for name in names} for metric in ("jga", "fga@0.5"))
     ahead, behind = sorted(names, key=lambda name: -jga[name])[:2]
     text = f"{ahead} has the whole state right in {_percent(jga[ahead])} of turns, {behind} in {_percent(jga[behind])}"
@@ -52,10 +52,10 @@ def tracking(found: Result) -> str:
     return f"{text}, and is ahead where inherited mistakes are forgiven, too (FGA {figures})."
 
 
-def robustness(found: Sequence[Result]) -> str:
+def robustness(results: Sequence[Result]) -> str:
     """The worst that a perturbation does to a tracker, and what it does to the others."""
-    scores = {(s.metric, s.system): _value(s) for one in found for s in one.scores if s.value is not None}
-    sets = {metric.name: metric.variant for one in found for metric in one.metrics if metric.of == "cjga"}
+    scores = {(s.metric, s.system): _value(s) for one in results for s in one.scores if s.value is not None}
+    sets = {metric.name: metric.variant for one in results for metric in one.metrics if metric.of == "cjga"}
     metric, worst = min((key for key in scores if key[0] in sets), key=lambda key: scores[key])
     label = sets[metric]
     others = [f"{name} {_percent(value)}" for (m, name), value in scores.items() if m == metric and name != worst]
@@ -67,68 +67,68 @@ def robustness(found: Sequence[Result]) -> str:
     )
 
 
-def responses(found: Result) -> str:
+def responses(result: Result) -> str:
     """Whom SER prefers, and what of the yes-or-no facts, which it cannot see, SGSAcc finds untrue."""
-    names = found.systems
-    ser = {name: _value(found.score("ser", system=name)) for name in names}
+    names = result.systems
+    ser = {name: _value(result.score("ser", system=name)) for name in names}
     best, *rest = sorted(names, key=lambda name: ser[name])
     others = ", ".join(f"{name} {_percent(ser[name])}" for name in rest)
     text = f"looking for values word for word prefers {best} ({_percent(ser[best])} of responses lack one, {others})"
-    if not any(metric.name == "sgsacc" for metric in found.metrics):
+    if not any(metric.name == "sgsacc" for metric in result.metrics):
         return f"{text}; whether yes and no are told right takes an entailment model."
-    wrong = {name: 1 - _value(found.score("sgsacc", "kind:boolean", name)) for name in names}
+    wrong = {name: 1 - _value(result.score("sgsacc", "kind:boolean", name)) for name in names}
     others = ", ".join(f"{name} {_percent(wrong[name])}" for name in rest)
     sees = "but" if wrong[best] > min(wrong[name] for name in rest) else "and"
     return f"{text}; {sees} of its yes-or-no facts SGSAcc finds {_percent(wrong[best])} untrue ({others})."
 
 
-def grounding(found: Result | None) -> str:
+def grounding(result: Result | None) -> str:
     """What follows from the document by the first metric and by people, and how well metrics tell the two apart."""
-    if found is None:
+    if result is None:
         return "no metric for it is installed here."
-    names = [metric.name for metric in found.metrics if not metric.of]
-    verdict = next((metric for metric in found.metrics if metric.of == "faithful"), None)
-    shares = [(system, _labelled(found, [system], names[0])) for system in found.systems]
+    names = [metric.name for metric in result.metrics if not metric.of]
+    verdict = next((metric for metric in result.metrics if metric.of == "faithful"), None)
+    shares = [(system, _labelled(result, [system], names[0])) for system in result.systems]
     people = " and ".join(_percent(sum(label for _, label in pairs) / len(pairs)) for _, pairs in shares)
     if verdict is not None:
-        by_metric = [(one, _value(found.score(verdict.name, system=one))) for one in found.systems]
+        by_metric = [(one, _value(result.score(verdict.name, system=one))) for one in result.systems]
         said = " and ".join(f"{_percent(share)} of {one}'s" for one, share in by_metric)
         text = f"{TITLES[names[0]]} finds {said} answers supported by their document, people {people}"
     else:
         text = f"people find {people} of {' and '.join(name for name, _ in shares)}'s answers supported"
-    areas = {name: stats.auroc(*zip(*_labelled(found, found.systems, name), strict=True)) for name in names}
+    areas = {name: stats.auroc(*zip(*_labelled(result, result.systems, name), strict=True)) for name in names}
     apart = ", ".join(f"{TITLES[name]} {area:.2f}" for name, area in areas.items() if area is not None)
     return f"{text}. Telling supported from not (AUROC): {apart}."
 
 
-def _labelled(found: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
+def _labelled(result: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
     """A metric's value and people's label for each response that has both."""
     return [
         (one.values[metric], one.label)
-        for one in found.explorer().responses
+        for one in result.explorer().responses
         if one.system in systems and metric in one.values and one.label is not None
     ]
 
 
-def recipes(found: Result) -> str:
+def recipes(result: Result) -> str:
     """How far public recipes are apart on one and the same file."""
-    name, low, high, jga = _spread(found)
+    name, low, high, jga = _spread(result)
     return (
         f"{name}'s one file has JGA {_points(jga[low])} by the recipe '{low}' and {_points(jga[high])} by '{high}'; "
         f"troth explain says which rule does it."
     )
 
 
-def explaining(found: Result) -> str:
+def explaining(result: Result) -> str:
     """The command that says so."""
-    name, low, high, _ = _spread(found)
+    name, low, high, _ = _spread(result)
     return f"troth explain {path('gold')} {path(name)} --from {low} --to {high}"
 
 
-def _spread(found: Result) -> tuple[str, str, str, dict[str, float]]:
+def _spread(result: Result) -> tuple[str, str, str, dict[str, float]]:
     """The tracker whose JGA recipes differ most, the least and the most generous recipe, and JGA by all of them."""
     by_tracker: dict[str, dict[str, float]] = {}
-    for score in found.scores:
+    for score in result.scores:
         if (score.metric, score.group) == ("jga", "all"):
             tracker, _, recipe = score.system.partition(":")
             by_tracker.setdefault(tracker, {})[recipe] = _value(score)

@@ -1,8 +1,8 @@
-"""The demo: the four questions asked of made-up systems, on the bundled files, with the embedded models, offline.
+"""The demo: all evaluations of made-up systems, on the bundled files, with the embedded models, offline.
 
-Nothing is fetched. What a lean installation or an empty cache does not allow is left out, and `Demo.left_out` says how
-to get it. The folder that is written holds the runs as the commands write them, what was made for them (perturbed
-dialogues, reworded schemas, a calibration), and the page. It appears whole or not at all.
+Metrics that this installation cannot compute are left out, and `Demo.left_out` says how to get them. The folder holds
+the runs, their inputs (perturbed dialogues, reworded schemas, a calibration) and the page. It appears whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ class Demo:
     results: Results = field(repr=False)
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
-
-
 def lacking() -> dict[str, str]:
     """Metrics that cannot be computed here, and how to get them."""
+    from troth.models import catalog
+
     absent: dict[str, str] = {}
     if not _installed("onnxruntime", "tokenizers"):
         absent |= dict.fromkeys(("sgsacc", "nli"), 'pip install "troth[nli]"')
@@ -66,7 +65,7 @@ def lacking() -> dict[str, str]:
         absent["u_f1"] = 'pip install "troth[text]"'
     if not _installed("torch", "transformers"):
         absent["pmi_faith"] = 'pip install "troth[neural]" && troth models fetch'
-    elif not _fetched():
+    elif not any(status.name == LM and status.here for status in catalog.listed()):
         absent["pmi_faith"] = "troth models fetch"
     return absent
 
@@ -75,26 +74,16 @@ def _installed(*modules: str) -> bool:
     return all(find_spec(name) is not None for name in modules)
 
 
-def _fetched() -> bool:
-    from troth.models import catalog
-
-    return any(status.name == LM and status.here for status in catalog.listed())
-
-
 def left_out(absent: Mapping[str, str]) -> list[str]:
     """One line for each command that would add something, with all that it adds."""
     titles = {"sgsacc": "SGSAcc", "nli": "entailment", "u_f1": "U-F1", "pmi_faith": "PMI-Faith"}
     ways: dict[str, list[str]] = {}
     for metric, way in absent.items():
         ways.setdefault(way, []).append(titles[metric])
-    return [f"left out: {' and '.join(names)}; to get {_it(names)}: {way}" for way, names in ways.items()]
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
-# -- what is made for the trackers -------------------------------------------------------------------------------------
+    return [
+        f"left out: {' and '.join(names)}; to get {'it' if len(names) == 1 else 'them'}: {way}"
+        for way, names in ways.items()
+    ]
 
 
 def twins(folder: Path) -> dict[str, Path]:
@@ -114,9 +103,6 @@ def wordings(folder: Path) -> list[str]:
     return [one.variant for one in vary(path("gold"), folder, with_={"compose": composed})]
 
 
-# -- the parts ---------------------------------------------------------------------------------------------------------
-
-
 def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = USUAL) -> Demo:
     """Runs everything and writes it to the folder `out`, which may be that of an earlier demo and nothing else."""
     folder, absent = os.fspath(out), lacking()
@@ -125,10 +111,10 @@ def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str
     with files.replaced_folder(folder, _foreign) as part:
         work = _Work(part, Path(os.path.abspath(folder)), absent, step, cache)
         results = work.results()
-        found = five(results)
-        mark = {"kind": "troth demo", "version": __version__, "found": found, "left_out": left_out(absent)}
+        lines = five(results)
+        mark = {"kind": "troth demo", "version": __version__, "found": lines, "left_out": left_out(absent)}
         (part / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1) + b"\n")
-    return Demo(folder, (work.target / PAGE).as_uri(), found, left_out(absent), explaining(results.tracking), results)
+    return Demo(folder, (work.target / PAGE).as_uri(), lines, left_out(absent), explaining(results.tracking), results)
 
 
 def _foreign(place: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Metrics in the manner of Hugging Face's `evaluate`: load one by name, give it lists, get a dictionary.
+"""Metrics with the interface of Hugging Face's `evaluate`: load one by name, give it lists, get a dictionary.
 
     jga = troth.load("jga")
     jga.compute(predictions=[{"hotel-area": "east"}], references=[{"hotel-area": "east"}])
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -29,6 +28,7 @@ from troth.core.names import Path, listed
 from troth.core.options import resolve
 from troth.core.parts import Parts
 from troth.core.records import Grounded, Schema
+from troth.core.registry import Registry, imported
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.grounding.graded import document_key
@@ -110,8 +110,8 @@ class Computable:
         self, *, predictions: Iterable[Any], references: Iterable[Any], **further: Iterable[Any] | None
     ) -> None:
         """Adds several at once; `further`: dialogue_ids, turn_ids, histories, each as long as the others."""
-        given = {"predictions": predictions, "references": references, **further}
-        columns = {name: list(column) for name, column in given.items() if column is not None}
+        every = {"predictions": predictions, "references": references, **further}
+        columns = {name: list(column) for name, column in every.items() if column is not None}
         for name in columns:
             if name not in Columns._fields:
                 raise UserError(f"there is no column '{name}'", hint=near(name, Columns._fields))
@@ -123,7 +123,7 @@ class Computable:
     def compute(
         self, *, predictions: Iterable[Any] | None = None, references: Iterable[Any] | None = None, **further: Any
     ) -> dict[str, Any]:
-        """Every metric of what is given here and what was added before, which is then forgotten.
+        """Scores what is given here together with what was added before, and empties the list of what was added.
 
         For each metric: `NAME` (a fraction, or None with a `NAME_reason`), `NAME_low`, `NAME_high`, `NAME_n`,
         `NAME_signature`. The bounds are None where nothing tells which turns belong to one dialogue.
@@ -135,8 +135,8 @@ class Computable:
         rows, self._rows = self._rows, []
         if not rows:
             raise UserError("nothing to score", hint="give predictions and references, or add them first")
-        found = KINDS[self.against](self.metrics, _columns(rows), self.settings)
-        return {key: value for score in found for key, value in _entries(score)}
+        scores = KINDS[self.against](self.metrics, _columns(rows), self.settings)
+        return {key: value for score in scores for key, value in _entries(score)}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
@@ -161,21 +161,23 @@ def _loaded(names: Sequence[str], against: str | None) -> tuple[str, list[Metric
     if against is not None and against not in KINDS:
         raise UserError(f"against '{against}' is not known", hint="one of: " + ", ".join(KINDS))
     known = {kind: dict(_members(kind)) for kind in ([against] if against else KINDS)}
-    found = {kind: [_find(name, kind, members) for name in names] for kind, members in known.items()}
-    for kind, metrics in found.items():
+    by_kind = {kind: [_find(name, kind, members) for name in names] for kind, members in known.items()}
+    for kind, metrics in by_kind.items():
         if all(metrics):
             return kind, [one for one in metrics if one is not None]
     for place, name in enumerate(names):
-        if not any(metrics[place] for metrics in found.values()):
+        if not any(metrics[place] for metrics in by_kind.values()):
             raise _unknown(name, against, [one for members in known.values() for one in members])
     raise UserError(f"{', '.join(names)} do not take the same references", hint="load them apart")
 
 
 def _members(kind: str) -> Iterator[tuple[str, Metric]]:
-    for path in REGISTRIES:
-        module, _, attribute = path.partition(":")
-        registry = getattr(import_module(module), attribute)
+    for registry in _registries():
         yield from ((name, one) for name in registry if (one := registry.load(name)).against == kind)
+
+
+def _registries() -> list[Registry]:
+    return [imported(path) for path in REGISTRIES]
 
 
 def _find(name: str, kind: str, members: Mapping[str, Metric]) -> Metric | None:
@@ -185,10 +187,8 @@ def _find(name: str, kind: str, members: Mapping[str, Metric]) -> Metric | None:
 
 
 def _unknown(name: str, against: str | None, known: Sequence[str]) -> UserError:
-    for path in REGISTRIES:
-        module, _, attribute = path.partition(":")
-        if name in (registry := getattr(import_module(module), attribute)) and not registry.load(name).against:
-            return UserError(f"'{name}' needs acts and a schema", hint="troth.nlg scores it from files")
+    if any(name in registry and not registry.load(name).against for registry in _registries()):
+        return UserError(f"'{name}' needs acts and a schema", hint="troth.nlg scores it from files")
     hint = near(name, known) or "known: " + ", ".join(dict.fromkeys(known))
     return UserError(f"no metric {f'against {against} ' if against else ''}is called '{name}'", hint=hint)
 
@@ -229,16 +229,16 @@ def _texts(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) 
     dialogues = _dialogues(columns)
     chosen = [place for place, gold in enumerate(golds) if gold.strip()]
     recipe = bleu.rules() | {"missing": "zero"}
-    made = []
+    scores = []
     for metric in metrics:
         line = signature(metric, recipe, n=len(chosen))
         if not chosen:
-            made.append(Score("", metric.name, "all", None, None, None, 0, line, "no gold utterance"))
+            scores.append(Score("", metric.name, "all", None, None, None, 0, line, "no gold utterance"))
             continue
         counts = bleu.counts([texts[place] for place in chosen], [golds[place] for place in chosen])
-        found = bleu.estimate(counts, [dialogues[place] for place in chosen], settings.how)
-        made.append(Score("", metric.name, "all", found.value, found.low, found.high, found.n, line))
-    return _bounded(made, known=columns.dialogue_ids is not None)
+        estimate = bleu.estimate(counts, [dialogues[place] for place in chosen], settings.how)
+        scores.append(Score("", metric.name, "all", estimate.value, estimate.low, estimate.high, estimate.n, line))
+    return _bounded(scores, known=columns.dialogue_ids is not None)
 
 
 def _values(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:

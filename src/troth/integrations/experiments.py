@@ -1,10 +1,9 @@
 """Logs scores to experiment trackers: MLflow, Weights & Biases.
 
 A score's key is `[SYSTEM/][KIND/GROUP/]METRIC`, with `_low` and `_high` for its interval: `jga`, `fga_0_5_low`,
-`service/Hotels_1/jga`. The system stands in it only where there are several: one system's figures are to be held
-against those of other runs, which takes the same keys. Both tools show what stands before a slash as a folder, so a key
-never is another one's folder (MLflow's file store would refuse it). Letters, digits and `_` are legal in both; whatever
-else is in a name becomes `_`: MLflow refuses `@`, and Weights & Biases takes a dot for a level of nesting.
+`service/Hotels_1/jga`. The system is part of it only where there are several, so that runs of one system have the same
+keys. Both tools show what stands before a slash as a folder, and MLflow's file store refuses a key that is also a
+folder. Anything but letters, digits and `_` becomes `_`: MLflow refuses `@`, Weights & Biases nests at a dot.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from troth.storage.result import open as open_run
 LONGEST = 80  # letters of a name that go into a key; MLflow takes 250 for the whole
 METRICS_AT_ONCE, TAGS_AT_ONCE = 1000, 100  # MLflow's limits for one request
 
-
 Run = str | os.PathLike[str] | Result
 
 
@@ -48,22 +46,22 @@ def to_mlflow(run: Run, *, report: str | os.PathLike[str] | None = None, step: i
     `run`: a run's folder, whose files are logged as artifacts, or a result. `report`: a page of `troth report`.
     Signatures become tags. Returns the metrics as they are logged.
     """
-    found = entries(run, report)
+    logged = entries(run, report)
     try:
         import mlflow
     except ImportError as error:
         raise UserError("mlflow is not installed", hint="pip install mlflow") from error
-    tags = {f"troth.{name}": value for name, value in found.about.items()}
-    tags |= {f"troth.signature.{key}": value for key, value in found.signatures.items()}
-    tags |= {f"troth.unscored.{key}": value for key, value in found.unscored.items()}
+    tags = {f"troth.{name}": value for name, value in logged.about.items()}
+    tags |= {f"troth.signature.{key}": value for key, value in logged.signatures.items()}
+    tags |= {f"troth.unscored.{key}": value for key, value in logged.unscored.items()}
     with nullcontext() if mlflow.active_run() else mlflow.start_run():
-        for some in _pieces(found.metrics, METRICS_AT_ONCE):
+        for some in _pieces(logged.metrics, METRICS_AT_ONCE):
             mlflow.log_metrics(some, step=step)
         for some in _pieces(tags, TAGS_AT_ONCE):
             mlflow.set_tags(some)
-        for file in found.files:
+        for file in logged.files:
             mlflow.log_artifact(str(file), artifact_path="troth")
-    return found.metrics
+    return logged.metrics
 
 
 def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: int | None = None) -> dict[str, float]:
@@ -71,7 +69,7 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
 
     As `to_mlflow`; signatures go into the run's config, under `troth`, and files into one artifact.
     """
-    found = entries(run, report)
+    logged = entries(run, report)
     try:
         import wandb
     except ImportError as error:
@@ -79,21 +77,18 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
     own = wandb.run is None
     active: Any = wandb.init(project="troth") if own else wandb.run
     try:
-        about = {**found.about, "signatures": found.signatures, "unscored": found.unscored}
+        about = {**logged.about, "signatures": logged.signatures, "unscored": logged.unscored}
         active.config.update({"troth": about}, allow_val_change=True)
-        active.log(found.metrics, step=step)
-        if found.files:
+        active.log(logged.metrics, step=step)
+        if logged.files:
             artifact = wandb.Artifact(name=f"troth-{active.id}", type="evaluation", metadata=about)
-            for file in found.files:
+            for file in logged.files:
                 artifact.add_file(str(file), name=file.name)
             active.log_artifact(artifact)
     finally:
         if own:
             active.finish()
-    return found.metrics
-
-
-# -- what is logged ----------------------------------------------------------------------------------------------------
+    return logged.metrics
 
 
 def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun:
@@ -108,40 +103,32 @@ def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun
     if len({file.name for file in files}) < len(files):
         raise UserError("the run's folder has a file of that name", file=str(report), hint="give the page another name")
     systems = result.systems
-    about = {"version": result.versions["troth"], "command": result.task, "system": ", ".join(systems)}
     keys = _keys(result.scores, named=len(systems) > 1)
     return LoggedRun(
-        metrics=dict(_metrics(keys)),
+        metrics={
+            key + ending: value
+            for key, score in keys.items()
+            for ending, value in (("", score.value), ("_low", score.low), ("_high", score.high))
+            if value is not None
+        },
         signatures={key: score.signature for key, score in keys.items() if score.group == "all"},
         unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
-        about=about,
+        about={"version": result.versions["troth"], "command": result.task, "system": ", ".join(systems)},
         files=files,
     )
 
 
-def _metrics(keys: Mapping[str, Score]) -> Iterator[tuple[str, float]]:
-    for key, score in keys.items():
-        for name, value in ((key, score.value), (f"{key}_low", score.low), (f"{key}_high", score.high)):
-            if value is not None:
-                yield name, value
-
-
 def _keys(scores: Sequence[Score], *, named: bool) -> dict[str, Score]:
-    made: dict[str, Score] = {}
+    by_key: dict[str, Score] = {}
     for score in scores:
         group = [] if score.group == "all" else score.group.split(":", 1)
         parts = [*([score.system] if named else []), *group, score.metric]
-        key = "/".join(_legal(part) for part in parts)
-        if key in made:
-            other = made[key]
-            what = " and ".join(f"'{s.metric}' of '{s.system}' ({s.group})" for s in (other, score))
+        key = "/".join(re.sub(r"\W+", "_", part)[:LONGEST] or "_" for part in parts)
+        if key in by_key:
+            what = " and ".join(f"'{s.metric}' of '{s.system}' ({s.group})" for s in (by_key[key], score))
             raise UserError(f"{what} would both be logged as '{key}'", hint="give the systems other names")
-        made[key] = score
-    return made
-
-
-def _legal(name: str) -> str:
-    return re.sub(r"\W+", "_", name)[:LONGEST] or "_"
+        by_key[key] = score
+    return by_key
 
 
 def _pieces(items: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:

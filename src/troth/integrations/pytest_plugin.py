@@ -74,18 +74,12 @@ class Checks:
     def at_least(self, run: Place, metric: str, value: float, **where: Any) -> Score:
         """Fails if a score lies below `value`. `where`: gold, profile, group, system."""
         __tracebackhide__ = True
-        score = _score(run, metric, value, **where)
-        if score.value is None or score.value < value:
-            pytest.fail(_outside(score, "below", value), pytrace=False)
-        return score
+        return _bounded(_score(run, metric, value, **where), "below", value)
 
     def at_most(self, run: Place, metric: str, value: float, **where: Any) -> Score:
         """Fails if a score lies above `value`: for metrics where lower is better, such as SER and sensitivity."""
         __tracebackhide__ = True
-        score = _score(run, metric, value, **where)
-        if score.value is None or score.value > value:
-            pytest.fail(_outside(score, "above", value), pytrace=False)
-        return score
+        return _bounded(_score(run, metric, value, **where), "above", value)
 
 
 @pytest.fixture
@@ -145,6 +139,13 @@ def _score(
         raise _failure(error.at(file=os.fspath(run))) from None
 
 
+def _bounded(score: Score, where: str, bound: float) -> Score:
+    __tracebackhide__ = True
+    if score.value is None or (score.value < bound if where == "below" else score.value > bound):
+        pytest.fail(_outside(score, where, bound), pytrace=False)
+    return score
+
+
 # -- what failures say -------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +185,5 @@ def _outside(score: Score, where: str, bound: float) -> str:
         return f"{score.system}: {name} has no value, and {wanted} was asked for: {score.reason}"
     bounds = [number(one, score.scale) for one in (score.low, score.high) if one is not None]
     interval = f" ({' … '.join(bounds)})" if bounds else ""
-    return (
-        f"{score.system}: {name} {number(score.value, score.scale)}{interval} is {where} {wanted}\n  {score.signature}"
-    )
+    value = f"{number(score.value, score.scale)}{interval}"
+    return f"{score.system}: {name} {value} is {where} {wanted}\n  {score.signature}"

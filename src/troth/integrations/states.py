@@ -1,7 +1,7 @@
 """Converts states in memory, columns as lists of dictionaries, to `Dialogue` records.
 
 A state is `{service: {slot: value}}`, or `{slot: value}` with or without the domain before the slot (`hotel-area`); a
-value is a text, or several that count as the same. A list holds a state a turn, or a list of states a dialogue, or
+value is a text, or several that count as the same. A list holds one state per turn, one list of states per dialogue, or
 records of `troth.readers`.
 """
 
@@ -80,16 +80,16 @@ def _by_dialogue(columns: Columns) -> DialogueSides:
 
 def _by_turn(columns: Columns) -> DialogueSides:
     count = len(columns.references)
-    found: dict[str, dict[int, tuple[Any, Any]]] = {}
+    dialogues: dict[str, dict[int, tuple[Any, Any]]] = {}
     numbers = columns.turn_ids
     for place, name in enumerate(_names(columns.dialogue_ids, count)):
-        turns = found.setdefault(name, {})
+        turns = dialogues.setdefault(name, {})
         number = len(turns) if numbers is None else plain.whole(numbers[place], "a turn's id")
         if number in turns:
             raise UserError("duplicate turn id", dialogue=name, turn=number, hint="remove one")
         turns[number] = (columns.references[place], columns.predictions[place])
     golds, preds = [], []
-    for name, turns in found.items():
+    for name, turns in dialogues.items():
         ordered = sorted(turns.items())
         golds.append(_dialogue(name, "references", ((number, gold) for number, (gold, _) in ordered)))
         preds.append(_dialogue(name, "predictions", ((number, pred) for number, (_, pred) in ordered)))
@@ -110,7 +110,7 @@ def _dialogue(name: str, side: str, states: Any) -> Dialogue:
         except UserError as error:
             kind = PredictionError if side == "predictions" else UserError
             raise kind(error.what, hint=error.hint).at(file=side, dialogue=name, turn=number) from error
-    return Dialogue(name, tuple(turns), plain.services(turns))
+    return plain.dialogue(name, turns)
 
 
 def _frames(state: object) -> tuple[Frame, ...]:

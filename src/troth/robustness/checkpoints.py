@@ -68,7 +68,7 @@ def medians(runs: Iterable[Result | Path]) -> MedianTable:
     values: dict[str, dict[str, list[float]]] = {}
     for score in _whole(results):
         values.setdefault(score.system, {}).setdefault(score.metric, []).append(score.value or 0.0)
-    found = [
+    every = [
         Median(system, metric, *stats.median_and_error(several), len(several))
         for system, by_metric in values.items()
         for metric, several in by_metric.items()
@@ -76,18 +76,18 @@ def medians(runs: Iterable[Result | Path]) -> MedianTable:
     shared = _shared(results, values)
     columns = table_2(shared)
     if len(values) > 1 and columns:
-        centres = {system: {m.metric: m.median for m in found if m.system == system} for system in values}
+        centres = {system: {m.metric: m.median for m in every if m.system == system} for system in values}
         slack = _slack(centres, columns)
-        found += [Median(system, SLACK.name, slack[system], None, len(results)) for system in values]
+        every += [Median(system, SLACK.name, slack[system], None, len(results)) for system in values]
         columns.append(SLACK)
     columns = columns or shared
     best, worst = set[Median](), set[Median]()
     for column in columns:
-        cells = [median for median in found if median.metric == column.name]
+        cells = [median for median in every if median.metric == column.name]
         order = sorted(cells, key=lambda cell: cell.median, reverse=column.better == "higher")
         best.update(cell for cell in cells if _overlap(cell, order[0]))
         worst.update(cell for cell in cells if _overlap(cell, order[-1]))
-    return MedianTable(found, columns, best - worst, worst - best)
+    return MedianTable(every, columns, best - worst, worst - best)
 
 
 def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:

@@ -93,22 +93,22 @@ class UserTurns:
 
     def _entities(self, pred: Turn | None, gold: Turn, said: list[str]) -> tuple[int, int]:
         """How many predicted named-entity values stand in what was said, and how many there are."""
-        found = [
+        names = [
             value
             for frame in (pred.frames if pred is not None else ())
             for slot, values in (frame.state.slot_values if frame.state is not None else {}).items()
             if normalize.is_named_entity(frame.service, slot, self.recipe.slots)
             for value in values
         ]
-        if not found:
+        if not names:
             return 0, 0
         context = " ".join(said) if gold.context is None else gold.context
         if self.recipe.nohf == "code":
-            mapped = [normalize.checkdst_value(value) or value for value in found if value != "dontcare"]
-            return sum(value in context for value in mapped), len(found)
+            mapped = [normalize.checkdst_value(value) or value for value in names if value != "dontcare"]
+            return sum(value in context for value in mapped), len(names)
         context = " ".join(context.lower().split())
-        found = [value for value in found if value != "dontcare" and not normalize.is_empty(value)]
-        return sum(" ".join(value.lower().split()) in context for value in found), len(found)
+        names = [value for value in names if value != "dontcare" and not normalize.is_empty(value)]
+        return sum(" ".join(value.lower().split()) in context for value in names), len(names)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------

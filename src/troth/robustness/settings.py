@@ -4,49 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import Path, named
 from troth.core.options import recorded
-from troth.stats.estimates import Cell, Resampling, scores
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import Cell, scores
+from troth.storage.result import Result
 from troth.tracking.profiles import Profile
+from troth.tracking.score import StateOptions, StateSettings
 
 T = TypeVar("T")
 
 
-class RobustnessOptions(TypedDict, total=False):
+class RobustnessOptions(StateOptions, total=False):
     """Keywords of `checkdst` and `sgdx`; what they mean and their defaults: `RobustnessSettings`."""
 
     name: str
     profile: str | Profile | None
-    unit: str | None
-    missing: str | None
     schema: Path | None
-    resamples: int
-    seed: int
-    workers: int
-    explorer: bool
-    out: Path | None
 
 
 @dataclass(frozen=True)
-class RobustnessSettings:
+class RobustnessSettings(StateSettings):
     name: str = "system"  # what the system is called
     profile: str | Profile | None = None  # scoring recipe; None: the task's own default
-    unit: str | None = None  # rules to change on top of the profile: "frame" or "turn",
-    missing: str | None = None  # "zero" or "skip"
     schema: Path | None = None  # None: the schema.json beside gold
-    resamples: int = 1000
-    seed: int = 0
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
-    explorer: bool = True  # keep the dialogues, for the explorer of the page
-    out: Path | None = None  # save the run to this folder
-
-    def __post_init__(self) -> None:
-        if self.out is not None:
-            check_out(self.out)
 
     @property
     def rules(self) -> dict[str, str | None]:
@@ -57,15 +40,13 @@ class RobustnessSettings:
         """The result of a task, saved where `out` says so. Its rows are the units of ratios over everything."""
         result = Result(
             task,
-            list(scores(self.name, cells, dialogues, Resampling(self.resamples, self.seed))),
+            list(scores(self.name, cells, dialogues, self.resampling)),
             list(dict.fromkeys(cell.metric for cell in cells)),
             arguments=recorded(self, **further.pop("arguments")),
             make_rows=lambda: _rows(self.name, [cell for cell in cells if cell.group == "all" and cell.n is None]),
             **further,
         )
-        if self.out is not None:
-            result.save(self.out)
-        return result
+        return self.saved(result)
 
 
 def _rows(system: str, cells: Sequence[Cell]) -> Any:
@@ -78,12 +59,12 @@ def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:
     """Sets of predictions by name, from a mapping or from `NAME=PATH` each."""
     if isinstance(sets, Mapping):
         return dict(sets)
-    found: dict[str, T | str] = {}
+    paths: dict[str, T | str] = {}
     for item in [sets] if isinstance(sets, str) else sets:
         name, path = named(item)
         if not name or not path:
             raise UserError(f"'{item}' has no name", hint="write it as NAME=PATH")
-        if name in found:
+        if name in paths:
             raise UserError(f"'{name}' is named twice", hint="name each set once")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths

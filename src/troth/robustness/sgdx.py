@@ -105,9 +105,8 @@ def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Un
     source = load(path_of(gold if settings.schema is None else settings.schema))
     systems, explored = _scored(path_of(gold), paths, settings, source)
     first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
-    cells = [
-        cell for metric in metrics for cell in _cells(metric, systems, Grouping(by, seen, source.schema), settings.ss)
-    ]
+    grouping = Grouping(by, seen, source.schema)
+    cells = [cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)]
     return settings.finished(
         "robust sgdx",
         cells,
@@ -139,11 +138,11 @@ def _scored(
         for label, path in paths.items()
     ]
     gathered = feed(Corpus(gold), predictions, workers=settings.workers)
-    systems = {label: TrackedSystem.of(settings.name, made[0]) for label, made in zip(paths, gathered, strict=True)}
+    systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(paths, gathered, strict=True)}
     return systems, [
-        ScoredDialogues(kept, systems[label].frames, f"{settings.name}:{label}")
-        for label, (_, *rest) in zip(paths, gathered, strict=True)
-        for kept in rest
+        ScoredDialogues(dialogues, systems[label].frames, f"{settings.name}:{label}")
+        for label, (_, *gatherers) in zip(paths, gathered, strict=True)
+        for dialogues in gatherers
     ]
 
 
@@ -188,11 +187,11 @@ def _varying(common: _Common) -> list[VaryingUnit]:
     spread = np.where(scored, variation(table), 0.0)
     at = np.flatnonzero(spread > 0)
     keys = next(iter(common.variants.values())).units.take(at).keys()
-    found = [
+    units = [
         VaryingUnit(dialogue, turn, service or None, dict(zip(common.variants, each, strict=True)), size)
         for (dialogue, turn, service), each, size in zip(keys, table.T[at].tolist(), spread[at].tolist(), strict=True)
     ]
-    return sorted(found, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))
+    return sorted(units, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))
 
 
 def _notes(common: _Common) -> list[str]:

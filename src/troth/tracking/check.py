@@ -1,4 +1,4 @@
-"""Is the gold fit to score against? Gold scored against itself, and what is odd in its annotation."""
+"""Checks gold before anything is scored against it: its score against itself, and oddities of its annotation."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from troth.tracking.profiles import Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import default_profile, schema_of
 from troth.tracking.scorer import Scorer
+from troth.tracking.statistics import CorpusStatistics, of_sizes
 
 ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
 
@@ -42,16 +43,13 @@ class Finding(msgspec.Struct, frozen=True):
 class Checked(msgspec.Struct, frozen=True):
     dialogues: int
     unscored: int  # dialogues that cannot be scored at all, and take no part in the ceiling
-    ceiling: list[Score]  # gold as its own prediction; anything below 1 comes with a reason
+    ceiling: list[Score]  # gold scored as its own prediction; anything below 1 comes with a reason
     findings: list[Finding]
+    statistics: CorpusStatistics
 
 
 def check(
-    gold: Path,
-    *,
-    profile: str | Profile | None = None,
-    schema: Path | None = None,
-    format: str | None = None,
+    gold: Path, *, profile: str | Profile | None = None, schema: Path | None = None, format: str | None = None
 ) -> Checked:
     """Scores gold against itself, and lists what is odd in its annotation.
 
@@ -65,8 +63,9 @@ def check(
     if readers.FORMATS.load(name).FORMAT.correctness:
         raise UserError("holds right and wrong and no states", file=path, hint="check the gold dialogues themselves")
     scorer = Scorer(find_profile(profile) if profile else default_profile(schemas, name), schemas, strict=False)
-    found: dict[str, list[FindingPlace]] = defaultdict(list)
+    places: dict[str, list[FindingPlace]] = defaultdict(list)
     seen: set[str] = set()
+    turns: list[int] = []
     for file, items in readers.batches(path, format):
         for item in items:
             dialogue = item.gold if isinstance(item, Pair) else item
@@ -74,16 +73,17 @@ def check(
             if dialogue.id in seen:
                 odd.append(("duplicate id", None, "this id came before"))
             seen.add(dialogue.id)
+            turns.append(sum(1 for _ in dialogue.user_turns()))
             for kind, turn, what in odd:
-                found[kind].append(FindingPlace(file, dialogue.id, turn, what))
+                places[kind].append(FindingPlace(file, dialogue.id, turn, what))
             try:
                 scorer.add(dialogue, dialogue)
             except UserError as error:  # what cannot be scored is a finding here, not the end
-                found["cannot be scored"].append(FindingPlace(file, dialogue.id, error.turn, error.what))
+                places["cannot be scored"].append(FindingPlace(file, dialogue.id, error.turn, error.what))
     if not seen:
         raise UserError("no dialogue in it", file=path, hint="is it the right file?")
-    findings = [Finding(kind, len(places), places) for kind, places in sorted(found.items()) if places]
-    return Checked(len(seen), len(found["cannot be scored"]), _ceiling(scorer, schemas), findings)
+    findings = [Finding(kind, len(some), some) for kind, some in sorted(places.items()) if some]
+    return Checked(len(seen), len(places["cannot be scored"]), _ceiling(scorer, schemas), findings, of_sizes(turns))
 
 
 def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
@@ -116,7 +116,7 @@ Oddity = tuple[str, int | None, str]
 
 
 def _oddities(dialogue: Dialogue, schema: Schema | None, *, complete: bool) -> Iterator[Oddity]:
-    """`complete`: every turn holds the states of all services, so that one which is not there has nothing."""
+    """`complete`: every turn holds the states of all services; a service without a frame has an empty state."""
     states: dict[str, dict[str, tuple[str, ...]]] = {}
     numbers: set[int] = set()
     before: str | None = None

@@ -53,14 +53,9 @@ class DialogueGatherer:
             said.append(Utterance(index, turn.speaker, turn.text, number, state))
         turns = {} if pred is None else dict(pred.user_turns())
         self.dialogues.append(gold.id)
-        made = _Read(
-            gold.id,
-            gold.services,
-            tuple(said),
-            {number: self._states(turn) for number, turn in turns.items()},
-            {number: turn.correct for number, turn in turns.items() if turn.correct is not None},
-        )
-        self.read.append(msgspec.json.encode(made))
+        predicted = {number: self._states(turn) for number, turn in turns.items()}
+        correct = {number: turn.correct for number, turn in turns.items() if turn.correct is not None}
+        self.read.append(msgspec.json.encode(_Read(gold.id, gold.services, tuple(said), predicted, correct)))
 
     def merge(self, other: DialogueGatherer) -> None:
         self.dialogues += other.dialogues
@@ -104,29 +99,18 @@ class _Verdicts:
         self.encoded = dict(zip(scored.gathered.dialogues, scored.gathered.read, strict=True))
         frames = scored.frames
         self.index = {name: code for code, name in enumerate(frames.dialogues)}
-        self.services = [*frames.services, ""]
-        joint, lag = frames.lags
+        services = [*frames.services, ""]
         whole = frames.profile.unit == "turn"
         units = frames.table[frames.turns] if whole else frames.table
-        self.units = _by_turn(units[:, :2], self._units(units, joint, lag, whole=whole))
-        self.frames = _by_turn(frames.table[:, :2], self._frames(frames.table)) if whole else {}
-
-    def _units(self, table: Floats, joint: Floats, lag: Floats, *, whole: bool) -> list[UnitView]:
-        numbers, codes = table[:, COLUMN["turn"]].tolist(), table[:, COLUMN["service"]].astype(np.int64).tolist()
-        return [
-            UnitView(
-                "" if whole else self.services[code],
-                score,
-                int(number - age) if score < 1.0 and np.isfinite(age) else None,
-            )
-            for number, code, score, age in zip(numbers, codes, joint.tolist(), lag.tolist(), strict=True)
+        columns = (units[:, COLUMN["turn"]], units[:, COLUMN["service"]].astype(np.int64), *frames.lags)
+        verdicts = [
+            UnitView("" if whole else services[code], joint, _blamed(number, joint, lag))
+            for number, code, joint, lag in zip(*(column.tolist() for column in columns), strict=True)
         ]
-
-    def _frames(self, table: Floats) -> list[tuple[str, float]]:
-        codes = table[:, COLUMN["service"]].astype(np.int64).tolist()
-        return [
-            (self.services[code], joint) for code, joint in zip(codes, table[:, COLUMN["joint"]].tolist(), strict=True)
-        ]
+        self.units = _by_turn(units[:, :2], verdicts)
+        codes, joints = frames.column("service").astype(np.int64).tolist(), frames.column("joint").tolist()
+        by_service = [(services[code], joint) for code, joint in zip(codes, joints, strict=True)]
+        self.frames = _by_turn(frames.table[:, :2], by_service) if whole else {}
 
     def read(self, dialogue: str) -> _Read:
         return msgspec.json.decode(self.encoded[dialogue], type=_Read)
@@ -145,15 +129,19 @@ class _Verdicts:
                 yield TurnView(said.number, None, tuple(units), {}, tuple(faults.correctness(said.number, marks)))
                 continue
             services = {service: joint for service, joint in self.frames.get(key, []) if service}
-            found = faults.turn(said.number, said.state or {}, predicted) if units else []
-            yield TurnView(said.number, predicted, tuple(units), services, tuple(found))
+            slots = faults.turn(said.number, said.state or {}, predicted) if units else []
+            yield TurnView(said.number, predicted, tuple(units), services, tuple(slots))
+
+
+def _blamed(number: float, joint: float, lag: float) -> int | None:
+    return int(number - lag) if joint < 1.0 and np.isfinite(lag) else None
 
 
 def _by_turn(keys: Floats, values: Sequence[T]) -> dict[tuple[int, int], list[T]]:
-    found: dict[tuple[int, int], list[T]] = {}
+    by_turn: dict[tuple[int, int], list[T]] = {}
     for (dialogue, number), value in zip(keys.astype(np.int64).tolist(), values, strict=True):
-        found.setdefault((dialogue, number), []).append(value)
-    return found
+        by_turn.setdefault((dialogue, number), []).append(value)
+    return by_turn
 
 
 class _Past(NamedTuple):
@@ -203,9 +191,7 @@ class _Faults:
     def _kind(self, key: tuple[str, str], gold: Values | None, pred: Values | None) -> Kind:
         if pred is None:
             return "missed"
-        had = self.had.get(key, set())
-        given_up = bool(pred) and pred[0] in had and (gold is None or pred[0] not in gold)
-        if given_up:
+        if pred and pred[0] in self.had.get(key, ()) and (gold is None or pred[0] not in gold):
             return "stale"
         return "invented" if gold is None else "wrong"
 

@@ -1,7 +1,7 @@
-"""Why two scripts disagree: the rules that differ between two profiles, changed one at a time.
+"""Explains why two scripts disagree: changes the rules that differ between two profiles one at a time.
 
-All steps are scored in one pass over the files. The steps add up: the first starts at one profile's score, the last
-ends at the other's. `alone` is what a rule does by itself, which differs where rules act on the same units.
+All steps are scored in one pass. They add up: the first starts at one profile's score, the last ends at the other's.
+`alone` is the effect of one rule by itself, which differs from its step where rules act on the same units.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ class _Values:
             self.seen[dialogue] = [one.states(dialogue) for one in self.gatherers]
         service, _, name = slot.rpartition(".")
         sides = [[side.get(turn, {}).get(service, {}).get(name, ()) for side in one] for one in self.seen[dialogue]]
-        found = [(gold, pred) for gold, pred in sides if gold or pred] or [((), ())]
+        pairs = [(gold, pred) for gold, pred in sides if gold or pred] or [((), ())]
         # A normaliser may have made the values equal: better shown as they were before it.
-        gold, pred = next(((gold, pred) for gold, pred in found if not set(gold) & set(pred)), found[0])
+        gold, pred = next(((gold, pred) for gold, pred in pairs if not set(gold) & set(pred)), pairs[0])
         return SlotFlip(slot, gold, pred)
 
 
@@ -153,7 +153,9 @@ def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scor
     """`pair`: before and after this rule on the way; `single`: at the start, and with only this rule changed."""
     before, after = pair
     flips: list[RuleFlip] | None = None
-    if not _redrawn(before, after):
+    # Where units are frames on one side and turns on the other, there is nothing to pair them by.
+    kinds = [{bool(service) for *_, service in side.units} for side in pair]
+    if True not in kinds[0] ^ kinds[1]:
         flips = [
             _flip(key, pair, values)
             for key in sorted(before.units.keys() | after.units.keys())
@@ -183,9 +185,3 @@ def _flip(key: Key, pair: tuple[_Scored, _Scored], values: _Values) -> RuleFlip:
     moved = [slot for slot in {**old, **new} if old.get(slot, 1.0) != new.get(slot, 1.0)]
     slots = [values.of(dialogue, turn, slot) for slot in moved if not service or slot.startswith(f"{service}.")]
     return RuleFlip(dialogue, turn, service or None, pair[0].units.get(key), pair[1].units.get(key), slots)
-
-
-def _redrawn(before: _Scored, after: _Scored) -> bool:
-    """Whether units of one side are frames and those of the other turns, so that there is nothing to pair them by."""
-    kinds = [{bool(service) for *_, service in side.units} for side in (before, after)]
-    return True in kinds[0] ^ kinds[1]

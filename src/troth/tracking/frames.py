@@ -88,8 +88,8 @@ class Frames:
         codes[chosen] = np.arange(len(chosen))
         table = self.table.copy()
         table[:, COLUMN["dialogue"]] = codes[table[:, COLUMN["dialogue"]].astype(np.int64)]
-        kept = table[table[:, COLUMN["dialogue"]] >= 0]
-        return replace(self, table=kept, dialogues=[self.dialogues[code] for code in chosen])
+        rest = table[table[:, COLUMN["dialogue"]] >= 0]
+        return replace(self, table=rest, dialogues=[self.dialogues[code] for code in chosen])
 
     def column(self, name: str) -> Floats:
         values: Floats = self.table[:, COLUMN[name]]

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import listed
 from troth.core.parts import Floats, Parts
 from troth.core.registry import Registry
 from troth.tracking.frames import Frames
 
-NO_SCHEMA = "schema"  # in `Metric.needs`: which slots are categorical is known from a schema only
 DEFAULT_RATES = (0.25, 0.5, 0.75, 1.0)  # the λ of the FGA paper's table 1
 
 
@@ -59,9 +58,8 @@ def _slot_accuracy(frames: Frames) -> Parts:
     if frames.profile.average == "frame":
         return frames.parts(_ratio(size - np.minimum(wrong, size), size))
     # A file of correctness says by its length how many slots there are; else the ontology does.
-    known = (
-        size[frames.turns] if frames.profile.match == "given" else np.full(len(frames.turns), frames.slots or np.nan)
-    )
+    ontology = np.full(len(frames.turns), frames.slots or np.nan)
+    known = size[frames.turns] if frames.profile.match == "given" else ontology
     # A missing prediction has infinitely much wrong: as much as there is.
     return frames.parts(_ratio(known - np.minimum(frames.fold(np.add, wrong), known), known), by_turn=True)
 
@@ -110,10 +108,8 @@ def _column(name: str) -> Callable[[Frames], Floats]:
 
 def _declare(name: str, title: str, about: str, compute: Callable[[Frames], Parts], **further: Any) -> Metric:
     """`unit`: "unit", the profile's; "average", what the profile averages over; or "frame"."""
-    unit = further.pop("unit", "unit")
-    ignores = frozenset(("fga", "average") if unit != "average" else ("fga",))
-    ignores = further.pop("ignores", ignores)
-    return Metric(name, title, about, unit=unit, ignores=ignores, against="states", compute=compute, **further)
+    ignores = frozenset({"fga"} if further.get("unit") == "average" else {"fga", "average"})
+    return Metric(name, title, about, against="states", compute=compute, **({"ignores": ignores} | further))
 
 
 def fga(rate: str | float) -> Metric:
@@ -135,15 +131,15 @@ _METRICS = (
     _declare("jga", "Joint goal accuracy", "share of units whose whole state is right", _joint("joint"),
              headline=True),
     _declare("jga_cat", "JGA, categorical slots", "JGA over slots with a closed list of values", _joint("joint_cat"),
-             needs=(NO_SCHEMA,)),
+             needs=("schema",)),
     _declare("jga_noncat", "JGA, free slots", "JGA over slots with free values", _joint("joint_noncat"),
-             needs=(NO_SCHEMA,)),
+             needs=("schema",)),
     _declare("aga", "Average goal accuracy", "share of gold's slots that are right; extra slots cost nothing",
              _average(_column("right"), _column("active")), unit="average", headline=True),
     _declare("aga_cat", "AGA, categorical slots", "AGA over slots with a closed list of values",
-             _average(_column("right_cat"), _column("active_cat")), unit="average", needs=(NO_SCHEMA,)),
+             _average(_column("right_cat"), _column("active_cat")), unit="average", needs=("schema",)),
     _declare("aga_noncat", "AGA, free slots", "AGA over slots with free values",
-             _average(_right_noncat, _active_noncat), unit="average", needs=(NO_SCHEMA,)),
+             _average(_right_noncat, _active_noncat), unit="average", needs=("schema",)),
     _declare("aga_union", "AGA, union", "AGA over the slots that gold or prediction has, so that extra slots cost",
              _average(_column("right"), _union), unit="average"),
     _declare("sa", "Slot accuracy", "share of all slots of the ontology that are right; always high", _slot_accuracy,
@@ -167,11 +163,11 @@ _METRICS = (
     _declare("requested_recall", "Requested slots, recall", "recall of the slots that the user asks about",
              _mean("requested_recall"), unit="frame", needs=("requested slots",)),
     _declare("tagging_f1", "Slot tagging, F1", "F1 of free values marked in the text, mean over frames",
-             _mean("tagging_f1"), unit="frame", needs=(NO_SCHEMA, "spans")),
+             _mean("tagging_f1"), unit="frame", needs=("schema", "spans")),
     _declare("tagging_precision", "Slot tagging, precision", "precision of free values marked in the text",
-             _mean("tagging_precision"), unit="frame", needs=(NO_SCHEMA, "spans")),
+             _mean("tagging_precision"), unit="frame", needs=("schema", "spans")),
     _declare("tagging_recall", "Slot tagging, recall", "recall of free values marked in the text",
-             _mean("tagging_recall"), unit="frame", needs=(NO_SCHEMA, "spans")),
+             _mean("tagging_recall"), unit="frame", needs=("schema", "spans")),
 )  # fmt: skip
 
 METRICS = Registry(
@@ -186,10 +182,8 @@ def metric(name: str) -> Metric:
     rate = re.fullmatch(r"fga@([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)", name)
     if rate and math.isfinite(float(rate[1])):
         return fga(rate[1])
-    if name not in METRICS:
-        raise UserError(f"no metric is called '{name}'", hint=near(name, METRICS) or "known: " + ", ".join(METRICS))
-    found: Metric = METRICS.load(name)
-    return found
+    known: Metric = METRICS.load(name)
+    return known
 
 
 def chosen(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:

@@ -13,7 +13,6 @@ from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, named, path_of, stem
 from troth.core.options import one_of, resolve
 from troth.core.records import Schema
-from troth.core.score import Score
 from troth.readers.source import first
 from troth.stats.estimates import Resampling, scores
 from troth.storage.explorer import Archive, Header
@@ -26,19 +25,55 @@ from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
+from troth.tracking.states import GoldStates
 
 ProfileLike = str | Profile
 ACTS = b'"actions"'  # what SGD's gold has and predictions do not
 
 
-class TrackingOptions(TypedDict, total=False):
+class StateOptions(TypedDict, total=False):
+    """Keywords of every task that scores predicted states; what they mean and their defaults: `StateSettings`."""
+
+    unit: str | None
+    missing: str | None
+    resamples: int
+    seed: int
+    workers: int
+    explorer: bool
+    out: Path | None
+
+
+@dataclass(frozen=True)
+class StateSettings:
+    unit: str | None = None  # rule to change on top of the profile: "frame" or "turn"
+    missing: str | None = None  # the same: "zero" or "skip"
+    resamples: int = 1000
+    seed: int = 0
+    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    explorer: bool = True  # keep the dialogues, for the explorer of the page
+    out: Path | None = None  # save the run to this folder
+
+    def __post_init__(self) -> None:
+        if self.out is not None:
+            check_out(self.out)
+
+    @property
+    def resampling(self) -> Resampling:
+        return Resampling(self.resamples, self.seed)
+
+    def saved(self, result: Result) -> Result:
+        """The result, after it was saved where `out` says so."""
+        if self.out is not None:
+            result.save(self.out)
+        return result
+
+
+class TrackingOptions(StateOptions, total=False):
     """Keywords of `dst`; what they mean and their defaults: `TrackingSettings`."""
 
     profile: ProfileLike | Sequence[ProfileLike] | None
-    unit: str | None
     match: str | None
     norm: str | None
-    missing: str | None
     fga: str | None
     metrics: str | Iterable[str] | None
     rates: Iterable[float]
@@ -49,20 +84,13 @@ class TrackingOptions(TypedDict, total=False):
     pred_format: str | None
     unknown: str
     common: bool
-    resamples: int
-    seed: int
-    workers: int
-    explorer: bool
-    out: Path | None
 
 
 @dataclass(frozen=True)
-class TrackingSettings:
+class TrackingSettings(StateSettings):
     profile: ProfileLike | Sequence[ProfileLike] | None = None  # a name, a Profile, several, or "all"; None: by format
-    unit: str | None = None  # rules to change on top of the profile
-    match: str | None = None
+    match: str | None = None  # further rules to change on top of the profile
     norm: str | None = None
-    missing: str | None = None
     fga: str | None = None
     metrics: str | Iterable[str] | None = None  # None: all
     rates: Iterable[float] = measures.DEFAULT_RATES  # λ of FGA, where `metrics` does not name it
@@ -73,11 +101,6 @@ class TrackingSettings:
     pred_format: str | None = None
     unknown: str = "error"  # predicted slots outside the schema: "error", or "ignore" and count
     common: bool = False  # score only the dialogues that gold and all systems have
-    resamples: int = 1000
-    seed: int = 0
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
-    explorer: bool = True  # keep the dialogues, for the explorer of the page
-    out: Path | None = None  # save the run to this folder
 
     @property
     def rules(self) -> dict[str, str | None]:
@@ -105,23 +128,25 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
     )
     metrics = measures.chosen(settings.metrics, settings.rates)  # a misspelt name is an error before anything is read
     one_of("unknown", settings.unknown, ("error", "ignore"))
-    if settings.out is not None:
-        check_out(settings.out)
     _check_sides(source, [path_of(pred) for pred in preds])
     jobs = [
         _Job(label, path, _profiles(settings, source, path, grouping.schema))
         for label, path in _systems(source, [path_of(pred) for pred in preds])
     ]
+    shared: dict[Profile, GoldStates] = {}
     corpus = Corpus(source, settings.format, settings.pred_format, settings.common)
-    gathered = feed(
-        corpus, [Predictions(job.path, _maker(job, settings, grouping)) for job in jobs], workers=settings.workers
-    )
-    systems = [system for job, made in zip(jobs, gathered, strict=True) for system in job.systems(made)]
+    predictions = [Predictions(job.path, _maker(job, settings, grouping, shared)) for job in jobs]
+    gathered = feed(corpus, predictions, workers=settings.workers)
+    systems = [system for job, mine in zip(jobs, gathered, strict=True) for system in job.systems(mine)]
     if settings.common:
         systems = _common(systems)
     result = Result(
         "dst",
-        _scores(systems, metrics, grouping, Resampling(settings.resamples, settings.seed)),
+        [
+            score
+            for one in systems
+            for score in scores(one.name, cells(one, metrics, grouping), one.frames.dialogues, settings.resampling)
+        ],
         metrics,
         counts={system.name: system.counts for system in systems},
         notes=_notes(jobs, gathered, systems),
@@ -129,9 +154,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,
     )
-    if settings.out is not None:
-        result.save(settings.out)
-    return result
+    return settings.saved(result)
 
 
 @dataclass(frozen=True)
@@ -157,32 +180,27 @@ def _notes(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], systems: Seq
     if len({tuple(p.name for p in job.profiles) for job in jobs}) > 1:
         named = ", ".join(f"{job.label} by {'+'.join(p.name for p in job.profiles)}" for job in jobs)
         notes.append(f"WARNING: systems are scored by different profiles and do not compare: {named}; name one profile")
-    for job, made in zip(jobs, gathered, strict=True):
-        if made[0].other_gold:
-            turns = f"{made[0].other_gold} turns"
+    for job, (scorer, *_) in zip(jobs, gathered, strict=True):
+        if scorer.other_gold:
+            turns = f"{scorer.other_gold} turns"
             notes.append(f"{job.label}: the gold in its own file differs from the gold scored against in {turns}")
     return notes + [f"{one.name}: {line}" for one in systems for line in near_misses.lines(one.near_misses)]
 
 
-def _maker(job: _Job, settings: TrackingSettings, grouping: Grouping) -> Callable[[], list[Gatherer]]:
-    """One scorer for each profile; the dialogues are kept as the first profile has them."""
+def _maker(
+    job: _Job, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates]
+) -> Callable[[], list[Gatherer]]:
+    """Makes one scorer per profile; dialogues are kept as the first profile has them."""
     by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
 
     def make() -> list[Gatherer]:
-        scorers: list[Gatherer] = [Scorer(p, grouping.schema, by_slot=by_slot, strict=strict) for p in job.profiles]
+        scorers: list[Gatherer] = [
+            Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
+            for p in job.profiles
+        ]
         return [*scorers, DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else scorers
 
     return make
-
-
-def _scores(
-    systems: Sequence[TrackedSystem], metrics: Sequence[Metric], grouping: Grouping, how: Resampling
-) -> list[Score]:
-    return [
-        score
-        for system in systems
-        for score in scores(system.name, cells(system, metrics, grouping), system.frames.dialogues, how)
-    ]
 
 
 def _rows(systems: Sequence[TrackedSystem], metrics: Sequence[Metric]) -> Any:
@@ -192,7 +210,10 @@ def _rows(systems: Sequence[TrackedSystem], metrics: Sequence[Metric]) -> Any:
 
 
 def _archive(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], grouping: Grouping) -> Archive:
-    sets = [ScoredDialogues(made[-1], made[0].frames(), job.names[0]) for job, made in zip(jobs, gathered, strict=True)]
+    sets = [
+        ScoredDialogues(dialogues, scorer.frames(), job.names[0])
+        for job, (scorer, *_, dialogues) in zip(jobs, gathered, strict=True)
+    ]
     header = Header(seen=None if grouping.seen is None else tuple(sorted(grouping.seen)))
     return Archive(header, views(sets))
 
@@ -227,14 +248,13 @@ def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
 
 def _check_sides(gold: str, preds: Sequence[str]) -> None:
     """Refuses gold and predictions that were given in the wrong order: only gold has the acts of both speakers."""
-    for pred in (named(one)[1] for one in preds):
-        if "-" in (gold, pred) or ACTS in first(gold).data:
-            return
+    paths = [named(one)[1] for one in preds]
+    if "-" in (gold, *paths) or not paths or ACTS in first(gold).data:
+        return
+    for pred in paths:
         if ACTS in first(pred).data:
-            hint = "gold comes first"
-            raise UserError(
-                "holds acts, as gold does, and gold holds none: were the two swapped?", file=pred, hint=hint
-            )
+            what = "holds acts, as gold does, and gold holds none: were the two swapped?"
+            raise UserError(what, file=pred, hint="gold comes first")
 
 
 def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:

@@ -20,7 +20,7 @@ from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
 from troth.tracking.near_misses import difference
 from troth.tracking.profiles import Profile
-from troth.tracking.states import EMPTY, Comparer, Kinds, Side, Values
+from troth.tracking.states import EMPTY, Comparer, GoldStates, Kinds, Side, Values
 
 INF = float("inf")
 LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
@@ -45,11 +45,17 @@ class Scorer:
     """Takes pairs of dialogues one at a time and writes rows; `frames` hands them over as a table."""
 
     def __init__(
-        self, profile: Profile, schema: Schema | None = None, *, by_slot: bool = False, strict: bool = True
+        self,
+        profile: Profile,
+        schema: Schema | None = None,
+        *,
+        by_slot: bool = False,
+        strict: bool = True,
+        gold: GoldStates | None = None,
     ) -> None:
         """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
         self.profile, self.schema, self.by_slot = profile, schema, by_slot
-        self.comparer = Comparer(profile, schema, strict=strict)
+        self.comparer = Comparer(profile, schema, strict=strict, gold=gold)
         self.dialogues: list[str] = []
         self.missing: list[str] = []  # dialogues without a prediction
         self.services: dict[str, int] = {}
@@ -346,12 +352,6 @@ def _renumbered(names: dict[str, int], others: Mapping[str, int]) -> Floats:
 
 def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
     """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
-    if not any(turn.number is not None for turn in dialogue.turns):
-        return dialogue.user_turns()
-    return _rising(dialogue, kind)
-
-
-def _rising(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
     last = -1
     for number, turn in dialogue.user_turns():
         if not last < number <= LAST_TURN:

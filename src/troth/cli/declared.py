@@ -1,4 +1,4 @@
-"""`troth perturb`: the same data in other words."""
+"""Options of `troth perturb`: those that families of perturbations and generators of variants declare."""
 
 from __future__ import annotations
 
@@ -19,33 +19,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Perturb(click.Group):
-    """Loads a command when it is asked for: its options are those that its families or generators declare."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return ["dialogue", "schema", "stats"]
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        from troth.cli import perturb_dialogue, perturb_schema
-
-        commands = (perturb_dialogue.dialogue, perturb_schema.schema, perturb_schema.stats)
-        return next((command for command in commands if command.name == name), None)
-
-
-@click.group(cls=Perturb, no_args_is_help=True)
-def perturb() -> None:
-    """Say the same data in other words, to see whether a system is still right."""
-
-
 def declared(registry: Registry) -> dict[str, dict[str, Flag]]:
     """The command-line options that the members of a registry declare: option to member to flag."""
     from troth.perturb.options import flags
 
-    found: dict[str, dict[str, Flag]] = {}
+    options: dict[str, dict[str, Flag]] = {}
     for name in registry:
         for flag in flags(registry.load(name)):
-            found.setdefault(flag.option, {})[name] = flag
-    return found
+            options.setdefault(flag.option, {})[name] = flag
+    return options
 
 
 def with_declared(registry: Registry) -> Callable[[F], F]:
