@@ -20,7 +20,7 @@ from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
 from troth.tracking.near_misses import difference
 from troth.tracking.profiles import Profile
-from troth.tracking.states import EMPTY, Comparer, GoldStates, Kinds, Side, Values
+from troth.tracking.states import EMPTY, Comparer, Kinds, Side, Values
 
 INF = float("inf")
 LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
@@ -45,17 +45,11 @@ class Scorer:
     """Takes pairs of dialogues one at a time and writes rows; `frames` hands them over as a table."""
 
     def __init__(
-        self,
-        profile: Profile,
-        schema: Schema | None = None,
-        *,
-        by_slot: bool = False,
-        strict: bool = True,
-        gold: GoldStates | None = None,
+        self, profile: Profile, schema: Schema | None = None, *, by_slot: bool = False, strict: bool = True
     ) -> None:
         """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
         self.profile, self.schema, self.by_slot = profile, schema, by_slot
-        self.comparer = Comparer(profile, schema, strict=strict, gold=gold)
+        self.comparer = Comparer(profile, schema, strict=strict)
         self.dialogues: list[str] = []
         self.missing: list[str] = []  # dialogues without a prediction
         self.services: dict[str, int] = {}
