@@ -34,6 +34,7 @@ from troth.stats.intervals import Bounds
 from troth.stats.paired import Change, paired
 
 Array = NDArray[np.float64]
+Part = Callable[[np.random.Generator, int], Iterator[tuple[str, ...]]]  # rows of a table, from so many test sets
 
 DIALOGUES = (5, 10, 20, 50, 200)
 SHARES = (0.7, 0.9, 0.98, 0.995)
