@@ -126,7 +126,8 @@ def test_meta_eval(fine: Troth, data: str, dev: str, tmp_path: Path) -> None:
     ]
     first = result.out.splitlines()[1:3]
     assert first[0].split() == ["metric", "Precision", "Recall", "F1", "Accuracy"]
-    assert (first[1].split()[0], first[1].count("1.000")) == ("u_f1", 4)
+    assert first[1].split()[0] == "u_f1"
+    assert first[1].count(" 1.000 (") == 4
     assert any(line.split()[:2] == ["ece", "0.000"] for line in result.out.splitlines())
     assert "metric     Min    Max  Threshold\nu_f1     0.000  1.000      1.000\n" in result.out
     assert "5 labelled responses, 3 positive; intervals over 4 documents" in result.err

@@ -115,4 +115,4 @@ def test_a_metric_of_someone_else(fine: Troth, runs: tuple[str, str]) -> None:
         if score["metric"] == "u_f1":
             score |= {"metric": "theirs", "value": -3.70149, "low": -4.0, "high": -3.0}
     path.write_text(json.dumps(kept))
-    assert "theirs         -3.701 ±0.500\n" in fine("table", runs[0], "--groups", "all").out
+    assert "theirs         -3.701 (-4.000 … -3.000)\n" in fine("table", runs[0], "--groups", "all").out
