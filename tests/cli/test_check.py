@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import GOLD, Corpus, Troth
 
 REPORT = f"""\
+22 dialogues, 177 user turns (8.05 per dialogue)
 22 dialogues, 2 findings
 2 × state shrinks
   {GOLD}/dialogues_001.json: dialogue demo_07, turn 1: Trains_1.has_wifi is gone
@@ -32,7 +33,7 @@ def test_bundled_gold(fine: Troth) -> None:
 
 def test_json(fine: Troth) -> None:
     checked = fine("check", GOLD, "--json").json()
-    assert list(checked) == ["dialogues", "unscored", "ceiling", "findings"]
+    assert list(checked) == ["dialogues", "unscored", "ceiling", "findings", "statistics"]
     assert checked["dialogues"] == 22
     assert [score["metric"] for score in checked["ceiling"]] == CEILING
     assert {score["value"] for score in checked["ceiling"]} == {1.0}
