@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.tracking.build import SCHEMA, dialogue, frames, mean, values
@@ -78,6 +78,7 @@ def test_merged_shards_equal_the_whole(drawn: list, profile: Profile, cut: int) 
 @given(drawn=CORPUS, profile=PROFILE)
 def test_perfect_predictions_score_1(drawn: list, profile: Profile) -> None:  # type: ignore[type-arg]
     golds = [gold for gold, _ in corpus(drawn)]
+    assume(profile.dontcare == "value" or "dontcare" not in repr(golds))  # mwzeval leaves it out of gold alone
     units = frames(golds, golds, profile)
     for metric in METRICS:
         assert mean(units, metric.name) in (1.0, None), metric

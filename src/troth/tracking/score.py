@@ -25,6 +25,7 @@ from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
+from troth.tracking.states import GoldStates
 
 ProfileLike = str | Profile
 ACTS = b'"actions"'  # what SGD's gold has and predictions do not
@@ -132,8 +133,9 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
         _Job(label, path, _profiles(settings, source, path, grouping.schema))
         for label, path in _systems(source, [path_of(pred) for pred in preds])
     ]
+    shared: dict[Profile, GoldStates] = {}
     corpus = Corpus(source, settings.format, settings.pred_format, settings.common)
-    predictions = [Predictions(job.path, _maker(job, settings, grouping)) for job in jobs]
+    predictions = [Predictions(job.path, _maker(job, settings, grouping, shared)) for job in jobs]
     gathered = feed(corpus, predictions, workers=settings.workers)
     systems = [system for job, mine in zip(jobs, gathered, strict=True) for system in job.systems(mine)]
     if settings.common:
@@ -185,12 +187,17 @@ def _notes(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], systems: Seq
     return notes + [f"{one.name}: {line}" for one in systems for line in near_misses.lines(one.near_misses)]
 
 
-def _maker(job: _Job, settings: TrackingSettings, grouping: Grouping) -> Callable[[], list[Gatherer]]:
+def _maker(
+    job: _Job, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates]
+) -> Callable[[], list[Gatherer]]:
     """Makes one scorer per profile; dialogues are kept as the first profile has them."""
     by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
 
     def make() -> list[Gatherer]:
-        scorers: list[Gatherer] = [Scorer(p, grouping.schema, by_slot=by_slot, strict=strict) for p in job.profiles]
+        scorers: list[Gatherer] = [
+            Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
+            for p in job.profiles
+        ]
         return [*scorers, DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else scorers
 
     return make

@@ -20,7 +20,7 @@ from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
 from troth.tracking.near_misses import difference
 from troth.tracking.profiles import Profile
-from troth.tracking.states import EMPTY, Comparer, Kinds, Side, Values
+from troth.tracking.states import EMPTY, Compared, Comparer, GoldStates, Kinds, Side, Values
 
 INF = float("inf")
 LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
@@ -45,11 +45,17 @@ class Scorer:
     """Takes pairs of dialogues one at a time and writes rows; `frames` hands them over as a table."""
 
     def __init__(
-        self, profile: Profile, schema: Schema | None = None, *, by_slot: bool = False, strict: bool = True
+        self,
+        profile: Profile,
+        schema: Schema | None = None,
+        *,
+        by_slot: bool = False,
+        strict: bool = True,
+        gold: GoldStates | None = None,
     ) -> None:
         """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
         self.profile, self.schema, self.by_slot = profile, schema, by_slot
-        self.comparer = Comparer(profile, schema, strict=strict)
+        self.comparer = Comparer(profile, schema, strict=strict, gold=gold)
         self.dialogues: list[str] = []
         self.missing: list[str] = []  # dialogues without a prediction
         self.services: dict[str, int] = {}
@@ -59,6 +65,7 @@ class Scorer:
         self.states_seen = [False, False]
         self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
+        self._last: dict[str, tuple[tuple[Values, Values], Compared]] = {}  # what a service's last frame came to
         self._counts = Counts()
         self._rows = array("d")
         self._slot_rows = array("d")
@@ -219,7 +226,12 @@ class Scorer:
     ) -> tuple[float, ...]:
         """The first part of a frame's row: everything that has to do with states."""
         dialogue, number, service = place
-        compared = self.comparer.compare(now[0], now[1], service)
+        last = self._last.get(service)
+        if last is not None and last[0] == now:  # most turns change nothing about a service
+            compared = last[1]
+        else:
+            compared = self.comparer.compare(now[0], now[1], service)
+            self._last[service] = (now, compared)
         kinds = self.comparer.kinds(service)
         if missing:
             compared = compared._replace(

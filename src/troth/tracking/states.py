@@ -17,7 +17,9 @@ DONTCARE = ("dontcare", "dont care", "do n't care", "don't care")
 
 Values = Mapping[str, tuple[str, ...]]
 MOST_VALUES = 1 << 16  # remembered per service
+MOST_TURNS = 1 << 15  # of gold, remembered for the next system
 EMPTY: Values = {}
+GoldStates = dict[int, tuple[Turn, dict[str, "Side"]]]  # by the turn's identity; the turn is held, so that it stays one
 Side = tuple[Values, Frame | None]  # a service's state as the profile has it, and the frame that it comes from
 
 
@@ -60,7 +62,11 @@ class Kinds:
 class Comparer:
     """Compares states by the rules of one profile, for the services of one schema."""
 
-    def __init__(self, profile: Profile, schema: Schema | None, *, strict: bool) -> None:
+    def __init__(
+        self, profile: Profile, schema: Schema | None, *, strict: bool, gold: GoldStates | None = None
+    ) -> None:
+        """`gold`: shared by comparers of the same profile, so that gold is normalised once for all systems."""
+        self._gold: GoldStates = {} if gold is None else gold
         if profile.scope == "schema" and schema is None:
             raise UserError(f"profile {profile.name} needs the services' schema", hint="give the schema")
         self.profile, self.schema, self.strict = profile, schema, strict
@@ -87,6 +93,18 @@ class Comparer:
         profile = self.profile
         if profile.norm == "none" and not (gold and profile.dontcare == "drop"):
             return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
+        if not gold:
+            return self._normalized_sides(turn, gold=False)
+        known = self._gold.get(id(turn))
+        if known is not None and known[0] is turn:
+            return known[1]
+        if len(self._gold) > MOST_TURNS:
+            self._gold.clear()
+        sides = self._normalized_sides(turn, gold=True)
+        self._gold[id(turn)] = (turn, sides)
+        return sides
+
+    def _normalized_sides(self, turn: Turn, *, gold: bool) -> dict[str, Side]:
         sides: dict[str, Side] = {}
         for frame in turn.frames:
             domain, names, values_of = self._spellings(frame.service, gold=gold)
