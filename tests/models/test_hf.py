@@ -95,7 +95,7 @@ def test_labels(given: dict[int, str], order: list[int] | None) -> None:
     if order is not None:
         assert labels(given, "m") == order
         return
-    with pytest.raises(UserError, match=f"no model of entailment: its labels are {given[0]}"):
+    with pytest.raises(UserError, match=f"not an entailment model: its labels are {given[0]}"):
         labels(given, "m")
 
 

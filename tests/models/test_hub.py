@@ -75,7 +75,7 @@ def test_files_that_are_not_as_they_should_be(nli_at: Path, tmp_path: Path, file
     if file == "tokenizer_config.json":
         changed = json.dumps(json.loads(text) | {"model_max_length": "x"})
     (folder / file).write_text(changed)
-    with pytest.raises(UserError, match=r"cannot be loaded|tokens, the model|no model of entailment") as error:
+    with pytest.raises(UserError, match=r"cannot be loaded|tokens, the model|not an entailment model") as error:
         HfNli(source(str(folder))).probabilities([("booked", "b")])
     assert "\n" not in str(error.value)
 
@@ -116,7 +116,7 @@ def test_no_such_name(name: str) -> None:
 
 def test_offline_without_the_model_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub(monkeypatch, tmp_path)
-    with pytest.raises(UserError, match=r"'org/model@main' cannot be had from the hub") as error:
+    with pytest.raises(UserError, match=r"'org/model@main' cannot be fetched from the hub") as error:
         source("hf:org/model@main")
     assert "\n" not in str(error.value)
 
@@ -173,7 +173,7 @@ def test_whatever_the_hub_s_library_raises_is_one_line(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     hub(monkeypatch, tmp_path)
-    with pytest.raises(UserError, match=r"'org/model@0+' cannot be had from the hub: peer closed") as error:
+    with pytest.raises(UserError, match=r"'org/model@0+' cannot be fetched from the hub: peer closed") as error:
         source(f"hf:org/model@{'0' * 40}").folder()
     assert "\n" not in str(error.value)
 

@@ -85,8 +85,8 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "too few lines": ("x\ny\n", "2 responses for 3 system turns in gold"),
     "too many lines": ("x\ny\nz\nx\n", "4 responses for 3 system turns in gold"),
     "csv without a column": ("dialogue,turn,text\na,1,x\n", "line 1: no column 'response'"),
-    "csv with a short row": ("dialogue,turn,response\na,1\n", "line 2: has not 3 cells"),
-    "csv with a long row": ("dialogue,turn,response\na,1,x,y\n", "line 2: has not 3 cells"),
+    "csv with a short row": ("dialogue,turn,response\na,1\n", "line 2: does not have 3 cells"),
+    "csv with a long row": ("dialogue,turn,response\na,1,x,y\n", "line 2: does not have 3 cells"),
     "csv with a bad turn": ("dialogue,turn,response\na,one,x\n", "line 2: 'turn' is 'one', not 0, 1, 2"),
     "csv with an open quote": ('dialogue,turn,response\na,1,"x\n', "line 2: unexpected end of data"),
 }
@@ -141,7 +141,11 @@ def test_a_turn_in_two_files_names_both(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
-    [("a,1\n", "line 4: has not 3 cells"), ("a,1,x\na,9,x\n", "line 5: gold has"), ('a,1,"x', "line 4: unexpected")],
+    [
+        ("a,1\n", "line 4: does not have 3 cells"),
+        ("a,1,x\na,9,x\n", "line 5: gold has"),
+        ('a,1,"x', "line 4: unexpected"),
+    ],
 )
 def test_blank_lines_before_a_heading_count(tmp_path: Path, rows: str, expected: str) -> None:
     with pytest.raises(UserError) as error:

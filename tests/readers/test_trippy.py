@@ -108,7 +108,7 @@ def test_tokenised(value: str, expected: str) -> None:
         ([row("nothing")], r"'guid' of entry 0 is not \[set, dialogue, turn\]"),
         ([{"slot_prediction_a-b": "none"}], "entry 0 has no 'guid'"),
         ([row("test-d-0", gold=3)], "dialogue d, turn 0: slot 'hotel-name': value 3 is a number"),
-        ([{"guid": "test-d-0", "slot_prediction_a-b": "x"}], "slot 'a-b' has not both"),
+        ([{"guid": "test-d-0", "slot_prediction_a-b": "x"}], "slot 'a-b' needs both"),
         ([{"guid": "test-d-0", "slot_prediction_a": "x", "slot_groundtruth_a": "x"}], "slot 'a' is not of the form"),
     ],
 )

@@ -8,13 +8,3 @@ __all__ = [
     "BACKENDS", "USUAL", "Backend", "Continuation", "Entailment", "Lm", "Nli", "Request", "TextPair", "forms", "lm",
     "nli",
 ]  # fmt: skip
-
-# Earlier names, while other rooms move.
-Verdict, Pair = Entailment, TextPair
-INT8, request = "+int8", Request.of
-
-
-def __getattr__(name: str) -> dict[str, str]:
-    if name == "KINDS":
-        return forms()
-    raise AttributeError(name)

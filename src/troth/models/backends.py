@@ -95,9 +95,9 @@ def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
 def of(name: str) -> Backend:
     """The backend that a name belongs to, by its scheme."""
     scheme, colon, _ = name.partition(":")
-    found: Backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
+    backend: Backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
     # `fake:x` and a folder called `hf` are no names of these schemes.
-    return found if (":" in found.form) == bool(colon) else BACKENDS.load("folder")
+    return backend if (":" in backend.form) == bool(colon) else BACKENDS.load("folder")
 
 
 def forms() -> dict[str, str]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
-from troth.core.progress import bar
-from troth.models.batches import Batch, Cutting, Planning, Room, answered, by_length
+from troth.models.batches import Batch, Cutting, Planning, Room, by_length
 from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
+from troth.models.remembered import stored
 from troth.storage.cache import Store, key
-
-K = TypeVar("K", TextPair, Request, str)
 
 ROOM = Room(items=16, units=32_000)  # of a backend that does not say what a batch has room for; in characters
 _ENTAILMENT = struct.Struct("<3d?")  # the probabilities, and whether text was cut
@@ -43,9 +41,9 @@ class CachedNli(Cutting[TextPair]):
             return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(asked, answers, strict=True)]
 
         name = self.name
-        stored = _stored(self.store, self.inner, {pair: key("nli", name, *pair) for pair in pairs}, compute)
+        keys = {pair: key("nli", name, *pair) for pair in pairs}
         answers = {}
-        for pair, value in stored.items():
+        for pair, value in stored(self.store, name, keys, compute, _plan(self.inner)).items():
             *probabilities, cut = _ENTAILMENT.unpack(value)
             answers[pair] = Entailment(*probabilities)
             if cut:
@@ -73,8 +71,8 @@ class CachedLm:
         def compute(asked: list[Request]) -> list[bytes]:
             return [_packed(answer) for answer in self.inner.logprobs(asked)]
 
-        stored = _stored(self.store, self.inner, {asked: named(asked) for asked in whole}, compute)
-        answers = {asked: _unpacked(value) for asked, value in stored.items()}
+        values = stored(self.store, name, {asked: named(asked) for asked in whole}, compute, _plan(self.inner))
+        answers = {asked: _unpacked(value) for asked, value in values.items()}
         return [answers[asked] for asked in whole]
 
     def generate(
@@ -89,36 +87,15 @@ class CachedLm:
 
         name = self.name
         keys = {prompt: key("generate", name, options, prompt) for prompt in prompts}
-        stored = _stored(self.store, self.inner, keys, compute)
-        return [stored[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
+        values = stored(self.store, name, keys, compute, _plan(self.inner))
+        return [values[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
 
 
-def _stored(
-    store: Store, inner: Nli | Lm, keys: dict[K, bytes], compute: Callable[[list[K]], list[bytes]]
-) -> dict[K, bytes]:
-    """The stored answer for each item, computed and stored first where there is none."""
-    answers = store.get(list(keys.values()))
-    missing = [item for item, digest in keys.items() if digest not in answers]
-
-    def batch(asked: list[K]) -> list[None]:
-        # Another process may have answered some since.
-        answers.update(store.get([keys[item] for item in asked]))
-        rest = [item for item in asked if keys[item] not in answers]
-        if rest:
-            rows = list(zip([keys[item] for item in rest], compute(rest), strict=True))
-            store.put(inner.name, rows)
-            answers.update(rows)
-        return [None] * len(asked)
-
-    def plan(items: Sequence[K]) -> list[Batch]:
-        return (
-            inner.plan(items) if isinstance(inner, Planning) else by_length([_characters(item) for item in items], ROOM)
-        )
-
-    if missing:
-        with bar(inner.name) as progress:
-            answered(missing, batch, plan, progress)
-    return {item: answers[digest] for item, digest in keys.items()}
+def _plan(inner: Nli | Lm) -> Callable[[Sequence[Any]], list[Batch]]:
+    """How a backend puts items into batches: as it says itself, or by their length in characters."""
+    if isinstance(inner, Planning):
+        return inner.plan
+    return lambda items: by_length([_characters(item) for item in items], ROOM)
 
 
 def _packed(answer: Continuation) -> bytes:

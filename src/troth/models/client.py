@@ -50,7 +50,7 @@ class Client:
         except httpx.InvalidURL:
             valid = False
         if not valid:
-            raise UserError(f"'{url}' is no web address", hint="such as http://localhost:8000/v1")
+            raise UserError(f"'{url}' is not a web address", hint="such as http://localhost:8000/v1")
         self.url, self.key_variable, self.timeout = url.rstrip("/"), key_variable, timeout
         self.reached = False
 

@@ -47,18 +47,16 @@ class CrossEncoder(Cutting[TextPair]):
         raise NotImplementedError
 
     def plan(self, items: Sequence[TextPair]) -> list[Batch]:
-        return self._by_length(self.encoded(items), items)
+        rows = self.encoded(items)
+        return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
 
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
         rows = self.encoded(pairs)
-        return answered(
-            pairs,
-            lambda asked: self.classified([rows[pair] for pair in asked]),
-            lambda asked: self._by_length(rows, asked),
-        )
 
-    def _by_length(self, rows: Mapping[TextPair, Row], items: Sequence[TextPair]) -> list[Batch]:
-        return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
+        def plan(items: Sequence[TextPair]) -> list[Batch]:
+            return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
+
+        return answered(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
 
 
 def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
@@ -145,8 +143,8 @@ def fitted(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[
     if len(premise) + len(hypothesis) <= room:
         return premise, hypothesis
     hypothesis = hypothesis[: room - min(len(premise), limit // 4)]
-    kept = room - len(hypothesis)
-    return premise[-kept:] if kept else [], hypothesis
+    rest = room - len(hypothesis)
+    return premise[-rest:] if rest else [], hypothesis
 
 
 def card(folder: Path = FOLDER) -> ModelCard:

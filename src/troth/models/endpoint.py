@@ -91,15 +91,15 @@ class EndpointLm:
         for way in WAYS if self._way is None else (self._way,):
             body = {"prompt": prompt, "temperature": 0.0, "add_special_tokens": asked.bos, **way}
             try:
-                found = scores(self._answer("/completions", body, TOO_LONG if known else UNABLE), prompt)
+                scored = scores(self._answer("/completions", body, TOO_LONG if known else UNABLE), prompt)
             except Refused as error:
                 if known:
                     return self._unscored(asked)
                 why = f" ({error}: {error.said})" if error.said else f" ({error})"
                 continue
-            if found is not None:
+            if scored is not None:
                 self._way = way
-                return aligned(*found, prompt, asked.continuation, self.name)
+                return aligned(*scored, prompt, asked.continuation, self.name)
         raise UserError(
             f"{self.name} gives no log-probabilities of a prompt{why}",
             hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use embedded, hf:ORG/MODEL, a folder",
@@ -157,8 +157,8 @@ def scores(answer: Any, prompt: str) -> Scores | None:
                 next(iter(place.values())) if place else {"decoded_token": "", "logprob": None} for place in listed
             ]
             return [str(one["decoded_token"]) for one in places], [_number(one["logprob"]) for one in places]
-        given = choice["logprobs"]
-        tokens, values = [str(token) for token in given["tokens"]], [_number(v) for v in given["token_logprobs"]]
+        logprobs = choice["logprobs"]
+        tokens, values = [str(token) for token in logprobs["tokens"]], [_number(v) for v in logprobs["token_logprobs"]]
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
         return None
     # What the server generated after the prompt is at the end, a token at most; its text may be empty.
@@ -172,12 +172,12 @@ def aligned(
     tokens: Sequence[str], logprobs: Sequence[float | None], prompt: str, continuation: str, name: str
 ) -> Continuation:
     """The tokens that have a part in the continuation; their texts are those parts."""
-    found = spans(tokens, prompt)
-    if found is None:
+    places = spans(tokens, prompt)
+    if places is None:
         hint = "use another backend for it"
         raise UserError(f"the tokens of {name} are not those of the text that it was given", hint=hint)
     begin = len(prompt) - len(continuation)
-    own = [(max(start, begin), end, value) for (start, end), value in zip(found, logprobs, strict=True) if end > begin]
+    own = [(max(start, begin), end, value) for (start, end), value in zip(places, logprobs, strict=True) if end > begin]
     return Continuation(tuple(prompt[start:end] for start, end, _ in own), tuple(value for _, _, value in own))
 
 
@@ -188,12 +188,12 @@ def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
     several tokens, which servers show as U+FFFD, the first token has it all and the others nothing. A first token that
     is not in the text marks its beginning, or has no text: it gets what is left. The search goes from last to first.
     """
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     at, index = len(prompt), len(tokens) - 1
     while index >= 0:
         token = tokens[index]
         if prompt.endswith(token, 0, at) and (token or index):
-            found.append((at - len(token), at))
+            places.append((at - len(token), at))
             at, index = at - len(token), index - 1
         elif BROKEN in token:
             first = index
@@ -202,14 +202,14 @@ def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
             before = prompt.rfind(tokens[first - 1], 0, at) + len(tokens[first - 1]) if first else 0
             if before > at or (first and not prompt[:before].endswith(tokens[first - 1])):
                 return None
-            found += [(at, at)] * (index - first) + [(before, at)]
+            places += [(at, at)] * (index - first) + [(before, at)]
             at, index = before, first - 1
         elif index == 0 and (not token or not at):
-            found.append((0, at))
+            places.append((0, at))
             at, index = 0, -1
         else:
             return None
-    return found[::-1] if at == 0 else None
+    return places[::-1] if at == 0 else None
 
 
 def _number(value: Any) -> float | None:

@@ -55,10 +55,10 @@ class HfNli(CrossEncoder):
         tokenizer, _, _, limit = self._model
         distinct = list(dict.fromkeys(pairs))
         clean = [(encodable(premise), encodable(hypothesis)) for premise, hypothesis in distinct]
-        found = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
+        columns = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
         rows = {}
         for index, pair in enumerate(distinct):
-            rows[pair] = {name: found[name][index] for name in found}
+            rows[pair] = {name: columns[name][index] for name in columns}
             if len(rows[pair]["input_ids"]) > limit:
                 self.shortened.add(pair)
                 rows[pair] = _shortened(tokenizer, clean[index], limit)
@@ -89,9 +89,9 @@ def labels(id2label: dict[int, str], name: str) -> list[int]:
     for start in ("entail", "neutral", "contradict"):
         places = [int(place) for place, label in id2label.items() if str(label).strip().lower().startswith(start)]
         if len(places) != 1 or len(id2label) != 3:
-            given = ", ".join(str(label) for label in id2label.values())
+            names = ", ".join(str(label) for label in id2label.values())
             hint = "its config.json must name entailment, neutral and contradiction in id2label"
-            raise UserError(f"'{name}' is no model of entailment: its labels are {given}", hint=hint)
+            raise UserError(f"'{name}' is not an entailment model: its labels are {names}", hint=hint)
         order += places
     return order
 
@@ -257,11 +257,11 @@ class HfLm:
             return [row.answer([]) for row in batch]
         ids, mask = (torch.from_numpy(one) for one in padded([row.ids for row in batch]))
         with torch.inference_mode():
-            given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+            inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
             if self._model.chooses:
-                logits = model(**given, logits_to_keep=torch.arange(first, last)).logits
+                logits = model(**inputs, logits_to_keep=torch.arange(first, last)).logits
             else:
-                logits = model(**given).logits[:, first:last]
+                logits = model(**inputs).logits[:, first:last]
             out = []
             for number, row in enumerate(batch):
                 begin = max(row.start, 1)
@@ -327,10 +327,10 @@ class HfLm:
 def fitted(pieces: Sequence[list[int]], room: int, shorten: int) -> tuple[list[int], int]:
     """The pieces concatenated within the room, and how many tokens were dropped for it."""
     over = max(0, sum(map(len, pieces)) - max(0, room))
-    kept = [list(piece) for piece in pieces]
-    if over and 0 <= shorten < len(kept):
-        kept[shorten] = kept[shorten][: max(0, len(kept[shorten]) - over)]
-    whole = [token for piece in kept for token in piece]
+    fitting = [list(piece) for piece in pieces]
+    if over and 0 <= shorten < len(fitting):
+        fitting[shorten] = fitting[shorten][: max(0, len(fitting[shorten]) - over)]
+    whole = [token for piece in fitting for token in piece]
     return whole[max(0, len(whole) - max(0, room)) :], over
 
 

@@ -73,7 +73,7 @@ def on_hub(name: str) -> ModelFiles:
     """The files of a model of the hub. What the hub's cache on this disk has is taken first, without a connection."""
     match = HUB.fullmatch(name)
     if match is None:
-        raise UserError(f"'{name}' is no model of the hub", hint="such as hf:FacebookAI/roberta-large-mnli@REVISION")
+        raise UserError(f"'{name}' is not a model of the hub", hint="such as hf:FacebookAI/roberta-large-mnli@REVISION")
     repo, revision = match["repo"], match["revision"]
     try:
         from huggingface_hub import hf_hub_download, snapshot_download
@@ -94,7 +94,8 @@ def on_hub(name: str) -> ModelFiles:
         except Exception as error:  # its own errors, those of its HTTP library, of the disk
             shown = f"{repo}@{revision}" if revision else repo
             hint = "is there a connection, and is the name right? Without one: a folder, or embedded"
-            raise UserError(f"the model '{shown}' cannot be had from the hub: {_first(error)}", hint=hint) from error
+            what = f"the model '{shown}' cannot be fetched from the hub: {_first(error)}"
+            raise UserError(what, hint=hint) from error
 
     commit = revision or ""
     if not COMMIT.fullmatch(commit):

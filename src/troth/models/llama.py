@@ -140,10 +140,10 @@ def _turn(states: Any, turns: Sequence[Any], memory: Any) -> None:
     """Rotary positions, in place: the first half of each head with the second."""
     cosine, sine = turns
     first, second = states.chunk(2, dim=-1)
-    kept = memory.flatten()[: first.numel()].view(first.shape)
-    torch.mul(first, cosine, out=kept).addcmul_(second, sine, value=-1)
+    rotated = memory.flatten()[: first.numel()].view(first.shape)
+    torch.mul(first, cosine, out=rotated).addcmul_(second, sine, value=-1)
     second.mul_(cosine).addcmul_(first, sine)
-    first.copy_(kept)
+    first.copy_(rotated)
 
 
 def _layer(layer: Any, product: type[Exact]) -> _Layer:

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-
 from troth.core.errors import UserError
 from troth.readers import source
 
@@ -33,8 +31,3 @@ def new_name(path: str, document: source.Document) -> str:
         hint = "rename it: the folder that is written has files of that name of its own"
         raise UserError("cannot be written under this name", file=document.name, hint=hint)
     return name
-
-
-def encoded(record: object, indent: int = 2) -> bytes:
-    """A JSON file."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=indent) + b"\n"

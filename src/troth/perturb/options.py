@@ -31,7 +31,7 @@ def flag(metavar: str, help: str, *, option: str | None = None) -> Any:
 
 def flags(member: type[msgspec.Struct]) -> list[Flag]:
     """The fields of a member that have a command-line option of their own."""
-    found = []
+    options = []
     defaults = {field.name: field.default for field in msgspec.structs.fields(member)}
     for field, kind in get_type_hints(member, include_extras=True).items():
         meta = next((part for part in get_args(kind) if isinstance(part, msgspec.Meta) and part.extra), None)
@@ -42,8 +42,8 @@ def flags(member: type[msgspec.Struct]) -> list[Flag]:
             shown = f"  [default: {default}]" if default not in (None, "") else ""
             option = meta.extra["option"] or f"--{field}"
             many = get_origin(plain) is tuple
-            found.append(Flag(field, option, choices or meta.extra["metavar"], f"{meta.description}{shown}", many))
-    return found
+            options.append(Flag(field, option, choices or meta.extra["metavar"], f"{meta.description}{shown}", many))
+    return options
 
 
 def chosen(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:

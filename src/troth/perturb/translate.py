@@ -153,8 +153,8 @@ def _generated(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
 
     with torch.no_grad():
         asked = tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True)
-        made = model.generate(**asked, do_sample=False)  # beams and no chance: the same batch, the same result
-    return [str(text) for text in tokenizer.batch_decode(made, skip_special_tokens=True)]
+        output = model.generate(**asked, do_sample=False)  # beams and no chance: the same batch, the same result
+    return [str(text) for text in tokenizer.batch_decode(output, skip_special_tokens=True)]
 
 
 # -- as an engine for paraphrases --------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _veil(number: int) -> str:
 
 def _veiled(request: Rewrite) -> str:
     pieces, at = [], 0
-    for number, part in enumerate(request.kept):
+    for number, part in enumerate(request.stretches):
         value = request.text[part.start : part.end]
         pieces += [request.text[at : part.start], value if value.isdecimal() else _veil(number)]  # "2 nights" agrees
         at = part.end
@@ -202,7 +202,9 @@ def _veiled(request: Rewrite) -> str:
 
 
 def _unveiled(request: Rewrite, text: str) -> str:
-    values = {_veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.kept)}
+    values = {
+        _veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.stretches)
+    }
     original = set(re.findall(r"\w+", request.text))
     # A word that no dictionary has and that was not there before is left over from the other language: its mark stays,
     # and the guard refuses it.

@@ -15,7 +15,7 @@ from troth.core.options import one_of
 from troth.core.records import Dialogue, Pair, Schema, Service
 from troth.core.registry import Registry
 from troth.readers import source
-from troth.readers.decode import LAYOUT, unique
+from troth.readers.decode import LAYOUT, unique, where
 from troth.readers.format import Format, recognise
 from troth.storage.files import check_new, new_file, new_folder
 
@@ -64,10 +64,9 @@ def batches(
         if read is None:
             reader = FORMATS.load(format or recognise(FORMATS, document))
             read = getattr(reader, "read_states", reader.read) if states_only else reader.read
-        try:
-            yield document.name, list(read(document))
-        except UserError as error:
-            raise error.at(file=document.name, hint=LAYOUT) from error
+        with where(file=document.name, hint=LAYOUT):
+            items = list(read(document))
+        yield document.name, items
 
 
 def gold(path: str, format: str | None = None) -> Iterator[Dialogue]:
@@ -120,22 +119,28 @@ def write(
     `schema`: the schema of the services, written beside the dialogues where the format is a folder. `origin`: the
     format that they were read from; without a schema, its reader may be able to add one, and what else is missing.
     """
-    writer = FORMATS.load(format)
-    if not writer.FORMAT.writes:
-        able = ", ".join(sorted(name for name in FORMATS if FORMATS.load(name).FORMAT.writes))
-        raise UserError(f"'{format}' can be read, but not written", hint=f"can be written: {able}")
+    target, writer = writable(format), FORMATS.load(format)
     check_new(out)
-    if not writer.FORMAT.folder:
+    if not target.folder:
         with new_file(out) as file:
-            writer.write(_writable(dialogues, writer.FORMAT), file)
+            writer.write(_checked(dialogues, target), file)
         return
     complete = None if origin is None or schema is not None else getattr(FORMATS.load(origin), "completed", None)
     completed = None if complete is None else complete(dialogues)
     with new_folder(out) as folder:
-        writer.write(_writable(dialogues if completed is None else completed, writer.FORMAT), folder)
+        writer.write(_checked(dialogues if completed is None else completed, target), folder)
         services = schema if completed is None else completed.schema()
         if services is not None:
             (folder / source.SCHEMA).write_bytes(services)
+
+
+def writable(name: str) -> Format:
+    """The format of this name, which must be one that can be written."""
+    format: Format = FORMATS.load(name).FORMAT
+    if not format.writes:
+        able = ", ".join(sorted(known for known in FORMATS if FORMATS.load(known).FORMAT.writes))
+        raise UserError(f"'{name}' can be read, but not written", hint=f"can be written: {able}")
+    return format
 
 
 def schema(path: str) -> Schema:
@@ -150,7 +155,7 @@ def schema_beside(path: str) -> Schema | None:
     return None if document is None else _schema(document)
 
 
-def _writable(dialogues: Iterable[Dialogue | Pair], format: Format) -> Iterator[Dialogue | Pair]:
+def _checked(dialogues: Iterable[Dialogue | Pair], format: Format) -> Iterator[Dialogue | Pair]:
     """The dialogues; what a format has no place for is an error."""
     for item in dialogues:
         if isinstance(item, Pair) and not format.pairs:

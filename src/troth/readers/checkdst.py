@@ -61,14 +61,14 @@ def parse(states: str) -> plain.PlainState:
         words = words[1:]
     if "</bs>" in words:
         words = words[: words.index("</bs>")]
-    held: plain.PlainState = {}
+    state: plain.PlainState = {}
     for piece in " ".join(words).split(","):
         match piece.split():
             case [domain, "book", slot, *value] if domain in DOMAINS and slot in BOOK:
-                plain.add(held, domain, f"book {slot}", " ".join(value))
+                plain.add(state, domain, f"book {slot}", " ".join(value))
             case [domain, slot, first, *rest] if domain in DOMAINS:
-                plain.add(held, domain, slot, " ".join((first, *rest)))
-    return held
+                plain.add(state, domain, slot, " ".join((first, *rest)))
+    return state
 
 
 def pairs(rows: Iterable[CheckdstRow]) -> Iterator[Pair]:
@@ -101,13 +101,10 @@ def _row(line: int, row: dict[str, Any]) -> CheckdstRow:
         with where(dialogue=name, turn=number):
             context, gold = plain.text_of(row, "context", default=""), plain.text_of(row, "gold")
             pred = plain.text_of(row, "pred") if "pred" in row else None
-            return CheckdstRow(line, name, number, context, gold, pred, _coref(row.get("requires_coref", "")))
-
-
-def _coref(value: object) -> bool | None:
-    if value == "" or isinstance(value, bool):
-        return None if value == "" else bool(value)
-    raise UserError(f"'requires_coref' is {plain.shown(value)}, not true, false or an empty text")
+            coref = row.get("requires_coref", "")
+            if coref != "" and not isinstance(coref, bool):
+                raise UserError(f"'requires_coref' is {plain.shown(coref)}, not true, false or an empty text")
+            return CheckdstRow(line, name, number, context, gold, pred, None if coref == "" else coref)
 
 
 def _pair(name: str, rows: list[CheckdstRow]) -> Pair:

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import msgspec
 
-from troth.core.errors import UserError
+from troth.core.errors import ErrorPlace, UserError
 from troth.readers.source import Document, empty
 
 T = TypeVar("T")
@@ -28,12 +28,12 @@ KEY_END = b'":'  # the end of a key, as nearly every program writes it; where it
 
 
 class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…):`
-    """Fills in the place of any UserError raised inside."""
+    """Fills in what a UserError raised inside does not say yet: file, dialogue, turn, hint; and the line, if given."""
 
-    __slots__ = ("dialogue", "line", "turn")
+    __slots__ = ("line", "place")
 
-    def __init__(self, *, dialogue: str | None = None, turn: int | None = None, line: int | None = None) -> None:
-        self.dialogue, self.turn, self.line = dialogue, turn, line
+    def __init__(self, *, line: int | None = None, **place: Unpack[ErrorPlace]) -> None:
+        self.line, self.place = line, place
 
     def __enter__(self) -> None:
         return None
@@ -41,7 +41,7 @@ class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         if not isinstance(error, UserError):
             return
-        placed = error.at(dialogue=self.dialogue, turn=self.turn)
+        placed = error.at(**self.place)
         if self.line is not None:
             what = f"line {self.line}: {placed.what}"
             placed = type(placed)(what, file=placed.file, dialogue=placed.dialogue, turn=placed.turn, hint=placed.hint)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from troth.core.errors import UserError
 from troth.core.records import Pair, Turn
 from troth.readers import plain
 from troth.readers.decode import where
@@ -45,16 +44,13 @@ def read(document: Document) -> Iterator[Pair]:
 def _said(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if number:
         yield Turn(speaker="SYSTEM", text=plain.text_of(row, "a_sys", default=""))
-    held = _state(plain.mapping(plain.field(row, "gt", "the turn"), "'gt'"))
+    state = _state(plain.mapping(plain.field(row, "gt", "the turn"), "'gt'"))
     said = plain.text_of(row, "a_usr", default="")
-    yield Turn(speaker="USER", text=said, frames=plain.frames(held), number=number)
+    yield Turn(speaker="USER", text=said, frames=plain.frames(state), number=number)
 
 
 def _state(slots: dict[str, Any]) -> plain.PlainState:
-    held: plain.PlainState = {}
+    state: plain.PlainState = {}
     for name, raw in slots.items():
-        domain, dash, slot = name.partition("-")
-        if not dash:
-            raise UserError(f"slot '{name}' is not of the form domain-slot")
-        plain.put(held, domain, slot, plain.value_text(raw, name))
-    return held
+        plain.put(state, *plain.domain_slot(name), plain.value_text(raw, name))
+    return state

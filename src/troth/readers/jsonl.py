@@ -144,7 +144,8 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
     before: Turn | None = None
     for turn in gold.turns:
         if turn.speaker == "USER":
-            yield _line(gold.id, number, before, turn) | _prediction(predicted.get(number))
+            pred = predicted.get(number)
+            yield _line(gold.id, number, before, turn) | ({} if pred is None else {"pred": _plain(pred)})
             number += 1
         before = turn
 
@@ -164,17 +165,8 @@ def _line(name: str, number: int, before: Turn | None, turn: Turn) -> dict[str, 
     return row if turn.coref is None else row | {"coref": turn.coref}
 
 
-def _prediction(pred: Turn | None) -> dict[str, Any]:
-    return {} if pred is None else {"pred": _plain(pred)}
-
-
 def _plain(turn: Turn) -> dict[str, dict[str, str | tuple[str, ...]]]:
     return {
-        frame.service: {
-            slot: values[0] if len(values) == 1 else values
-            for slot, values in frame.state.slot_values.items()
-            if values
-        }
-        for frame in turn.frames
-        if frame.state is not None
+        service: {slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values}
+        for service, slots in plain.states(turn).items()
     }

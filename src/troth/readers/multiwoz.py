@@ -92,7 +92,7 @@ def _said(entry: dict[str, Any], position: int) -> str:
 
 
 def _state(metadata: object) -> plain.PlainState:
-    held: plain.PlainState = {}
+    state: plain.PlainState = {}
     for domain, parts in plain.mapping(metadata, "'metadata'").items():
         metadata_of = plain.mapping(parts, f"'metadata' of '{domain}'")
         for part, prefix in (("semi", ""), ("book", "book ")):
@@ -100,8 +100,8 @@ def _state(metadata: object) -> plain.PlainState:
                 if slot == "booked":  # what the system booked, not what the user asked for
                     continue
                 for value in _alternatives(raw, f"{domain}-{slot}"):
-                    plain.add(held, domain, prefix + slot.lower(), value)
-    return held
+                    plain.add(state, domain, prefix + slot.lower(), value)
+    return state
 
 
 def _alternatives(raw: object, slot: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ import msgspec
 from troth.core.records import Dialogue, Frame, Intent, Service, SlotSchema, Span, State, Turn
 from troth.readers import sgd_views
 from troth.readers.multiwoz import BOOK, SEMI
+from troth.readers.plain import indented
 
 CATEGORICAL = frozenset(
     ("area", "day", "internet", "parking", "pricerange", "stars", "type", "book day", "book people", "book stay")
@@ -63,18 +64,14 @@ class Completed:
                 turns.append(msgspec.structs.replace(turn, frames=tuple(_frame(f, turn, before) for f in turn.frames)))
                 for frame in turn.frames:
                     before[frame.service] = frame.state.slot_values if frame.state else {}
-                    self._count(frame)
+                    slots = self._values.setdefault(frame.service, {})
+                    for slot, values in before[frame.service].items():
+                        slots.setdefault(slot, set()).update(values)
             yield sgd_views.released(msgspec.structs.replace(dialogue, turns=tuple(turns)))
-
-    def _count(self, frame: Frame) -> None:
-        slots = self._values.setdefault(frame.service, {})
-        for slot, values in (frame.state.slot_values if frame.state else {}).items():
-            slots.setdefault(slot, set()).update(values)
 
     def schema(self) -> bytes:
         """The schema of the services, as `schema.json` has it."""
-        services = [_service(domain, slots) for domain, slots in self._values.items()]
-        return msgspec.json.format(msgspec.json.encode(services), indent=2) + b"\n"
+        return indented([_service(domain, slots) for domain, slots in self._values.items()])
 
 
 def _frame(frame: Frame, turn: Turn, before: dict[str, dict[str, tuple[str, ...]]]) -> Frame:

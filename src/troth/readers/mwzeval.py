@@ -42,17 +42,9 @@ def read(document: Document) -> Iterator[Dialogue]:
 def _turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if "state" not in row and "response" not in row:
         raise UserError("has neither 'state' nor 'response'")
-    yield plain.user_turn(number, _state(row.get("state", {})))
+    yield plain.user_turn(number, plain.state(row.get("state", {}), "'state'", nones=True))
     if "response" in row:
         yield Turn(speaker="SYSTEM", text=plain.text_of(row, "response"))
-
-
-def _state(value: object) -> plain.PlainState:
-    held: plain.PlainState = {}
-    for service, slots in plain.mapping(value, "'state'").items():
-        for slot, raw in plain.mapping(slots, f"'state' of '{service}'").items():
-            held.setdefault(service, {})[slot] = (plain.value_text(raw, f"{service}-{slot}"),)
-    return held
 
 
 def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
@@ -66,13 +58,11 @@ def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:
     for turn, after in pairwise((*dialogue.turns, None)):
         if turn is None or turn.speaker != "USER":
             continue
-        row: dict[str, Any] = {
-            "state": {
-                frame.service: {slot: values[0] for slot, values in frame.state.slot_values.items() if values}
-                for frame in turn.frames
-                if frame.state is not None
-            }
+        state = {
+            service: {slot: values[0] for slot, values in slots.items() if values}
+            for service, slots in plain.states(turn).items()
         }
+        row: dict[str, Any] = {"state": state}
         if after is not None and after.speaker == "SYSTEM":
             row["response"] = after.text
         rows.append(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 
@@ -98,13 +98,26 @@ def _kind(value: object) -> str:
 # -- states and turns --------------------------------------------------------------------------------------------------
 
 
-def state(value: object, what: str) -> PlainState:
-    """`{domain: {slot: text}}` as a state, without the texts by which MultiWOZ's family says "no value"."""
-    held: PlainState = {}
+def state(value: object, what: str, *, nones: bool = False) -> PlainState:
+    """`{domain: {slot: text}}` as a state; without `nones`, what says "no value" in MultiWOZ's files is left out."""
+    values: PlainState = {}
     for service, slots in mapping(value, what).items():
         for slot, raw in mapping(slots, f"{what} of '{service}'").items():
-            put(held, service, slot, value_text(raw, f"{service}-{slot}"))
-    return held
+            (add if nones else put)(values, service, slot, value_text(raw, f"{service}-{slot}"))
+    return values
+
+
+def states(turn: Turn) -> PlainState:
+    """The values of each service that has a state in a turn."""
+    return {frame.service: frame.state.slot_values for frame in turn.frames if frame.state is not None}
+
+
+def domain_slot(name: str) -> tuple[str, str]:
+    """`hotel-area` as domain and slot."""
+    domain, dash, slot = name.partition("-")
+    if not dash:
+        raise UserError(f"slot '{name}' is not of the form domain-slot")
+    return domain, slot
 
 
 def put(state: PlainState, service: str, slot: str, value: str) -> None:
@@ -131,15 +144,11 @@ def user_turn(number: int, state: PlainState) -> Turn:
     return Turn(speaker="USER", number=number, frames=frames(state))
 
 
-def services(turns: Iterable[Turn]) -> tuple[str, ...]:
-    """The services of some turns, in the order in which they first occur."""
-    return tuple(dict.fromkeys(frame.service for turn in turns for frame in turn.frames))
-
-
 def dialogue(name: str, turns: Iterable[Turn]) -> Dialogue:
-    """A dialogue of these turns and their services."""
+    """A dialogue of these turns, with their services in the order in which they first occur."""
     turns = tuple(turns)
-    return Dialogue(id=name, turns=turns, services=services(turns))
+    services = dict.fromkeys(frame.service for turn in turns for frame in turn.frames)
+    return Dialogue(id=name, turns=turns, services=tuple(services))
 
 
 # -- dialogues ---------------------------------------------------------------------------------------------------------
@@ -171,6 +180,11 @@ def in_order(turns: Iterable[tuple[object, Any]]) -> list[Any]:
 
 
 # -- for writing -------------------------------------------------------------------------------------------------------
+
+
+def indented(value: object, indent: int = 2, order: Literal["sorted"] | None = None) -> bytes:
+    """The content of a JSON file with indentation."""
+    return msgspec.json.format(msgspec.json.encode(value, order=order), indent=indent) + b"\n"
 
 
 def write_lines(rows: Iterable[object], out: BinaryIO) -> None:

@@ -61,13 +61,11 @@ def read(
         kind = format or detect(document)
         if ids is not None and kind != "lines":
             raise UserError("names its turns itself", file=document.name, hint="ids are for one response per line")
-        try:
+        with where(file=document.name, hint=LAYOUT):
             for row in FORMATS[kind](document, turns, ids):
                 with where(line=row.line, dialogue=row.dialogue, turn=row.turn):
                     _check(row, turns, responses.get((row.dialogue, row.turn)), document.name)
                 responses[row.dialogue, row.turn] = Response(row.response, document.name, row.line)
-        except UserError as error:
-            raise error.at(file=document.name, hint=LAYOUT) from error
         if kind == "lines" and ids is None and tell is not None:
             tell(f"{document.name}: names no turns: taken in the order of gold's system turns (--ids FILE names them)")
     return responses
@@ -122,7 +120,7 @@ def _csv(document: Document, *_: object) -> Iterator[_Row]:
             continue
         with where(line=line):
             if len(row) != len(header):
-                raise UserError(f"has not {len(header)} cells", hint="is a comma not in quotes?")
+                raise UserError(f"does not have {len(header)} cells", hint="is a comma not in quotes?")
             dialogue, turn, response = (row[header.index(name)] for name in COLUMNS)
             yield _Row(line, dialogue, plain.whole(turn, "'turn'"), response)
 
@@ -153,14 +151,11 @@ def _ids(path: str) -> list[Key]:
     document = source.first(path)
     keys = []
     for line, content in enumerate(_split(source.utf8(document)), 1):
-        try:
-            with where(line=line):
-                parts = content.split()
-                if len(parts) != 2:
-                    raise UserError("is not a dialogue and a turn", hint="for example: 1_00002 3")
-                keys.append((parts[0], plain.whole(parts[1], "the turn")))
-        except UserError as error:
-            raise error.at(file=document.name) from error
+        with where(line=line, file=document.name):
+            parts = content.split()
+            if len(parts) != 2:
+                raise UserError("is not a dialogue and a turn", hint="for example: 1_00002 3")
+            keys.append((parts[0], plain.whole(parts[1], "the turn")))
     return keys
 
 

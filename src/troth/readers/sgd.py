@@ -16,6 +16,7 @@ from troth.core.errors import UserError
 from troth.core.records import Dialogue, Span, Speaker
 from troth.readers.decode import BROKEN, KEY_END, check_keys, decode
 from troth.readers.format import Format
+from troth.readers.plain import indented
 from troth.readers.source import Document
 
 FORMAT = Format(name="sgd", about="Schema-Guided Dialogue, DSTC8, SGD-X, MultiWOZ 2.2", writes=True, folder=True)
@@ -130,5 +131,4 @@ def write(dialogues: Iterable[Dialogue], out: Path) -> None:
     number = 0
     while (batch := list(islice(rest, PER_FILE))) or number == 0:
         number += 1
-        data = msgspec.json.format(msgspec.json.encode(batch), indent=2)
-        (out / f"dialogues_{number:03d}.json").write_bytes(data + b"\n")
+        (out / f"dialogues_{number:03d}.json").write_bytes(indented(batch))

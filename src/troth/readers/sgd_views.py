@@ -14,6 +14,7 @@ import msgspec
 
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
 from troth.readers.decode import BROKEN, converted, decode
+from troth.readers.plain import indented
 from troth.readers.sgd import SlotTexts, check_id, decoded, fill
 from troth.readers.source import Document
 
@@ -145,7 +146,7 @@ class _Release:
         self.dialogues[at] = after
 
     def encode(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self.dialogues, order="sorted"), indent=2) + b"\n"
+        return indented(self.dialogues, order="sorted")
 
 
 class _Patched:
@@ -162,7 +163,7 @@ class _Patched:
         _patch(self.items[at], self.dialogues[at], after)
 
     def encode(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self.raw), indent=2) + b"\n"
+        return indented(self.raw)
 
 
 def _patch(raw: dict[str, Any], old: msgspec.Struct, new: msgspec.Struct) -> None:

@@ -45,15 +45,16 @@ def _turn(number: int, row: Any, keys: tuple[str, ...]) -> Turn:
         key = next((key for key in keys if key in plain.mapping(row, "the turn")), None)
         if key is None:
             raise UserError("has no " + " or ".join(f"'{name}'" for name in keys))
-        held = row[key]
-        return plain.user_turn(number, _listed(held, key) if isinstance(held, list) else plain.state(held, f"'{key}'"))
+        state = row[key]
+        read = _listed(state, key) if isinstance(state, list) else plain.state(state, f"'{key}'")
+        return plain.user_turn(number, read)
 
 
 def _listed(items: object, key: str) -> plain.PlainState:
-    held: plain.PlainState = {}
+    state: plain.PlainState = {}
     for item in plain.sequence(items, f"'{key}'"):
         parts = plain.text(item, f"an entry of '{key}'").split("-", 2)
         if len(parts) < 3:
             raise UserError(f"'{item}' in '{key}' is not of the form domain-slot-value")
-        plain.put(held, *parts)
-    return held
+        plain.put(state, *parts)
+    return state

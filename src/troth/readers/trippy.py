@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair, Turn
@@ -62,8 +62,5 @@ def _correct(marks: list[object]) -> dict[str, bool]:
     for mark in marks:
         if mark not in (0, 1):
             raise UserError(f"{plain.shown(mark)} where 0 or 1 is expected")
-    return {slot: mark == 1 for slot, mark in zip(_names(len(marks)), marks, strict=True)}
-
-
-def _names(count: int) -> Sequence[str]:
-    return SLOTS if count == len(SLOTS) else [f"slot_{number:02d}" for number in range(count)]
+    slots = SLOTS if len(marks) == len(SLOTS) else [f"slot_{number:02d}" for number in range(len(marks))]
+    return {slot: mark == 1 for slot, mark in zip(slots, marks, strict=True)}

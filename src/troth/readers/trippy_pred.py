@@ -61,7 +61,7 @@ def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
         with where(turn=number):
             slots = {key.removeprefix(_PRED) for key in row if key.startswith(_PRED)}
             for slot in slots.symmetric_difference(key.removeprefix(_GOLD) for key in row if key.startswith(_GOLD)):
-                raise UserError(f"slot '{slot}' has not both '{_PRED}{slot}' and '{_GOLD}{slot}'")
+                raise UserError(f"slot '{slot}' needs both '{_PRED}{slot}' and '{_GOLD}{slot}'")
             gold.append(plain.user_turn(number, _state(row, _GOLD, {})))
             before = _state(row, _PRED, before)
             pred.append(plain.user_turn(number, before))
@@ -69,22 +69,20 @@ def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
 
 
 def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.PlainState:
-    held: plain.PlainState = {}
+    state: plain.PlainState = {}
     for key, raw in row.items():
         if not key.startswith(prefix):
             continue
         name = key.removeprefix(prefix)
-        domain, dash, slot = name.partition("-")
-        if not dash:
-            raise UserError(f"slot '{name}' is not of the form domain-slot")
+        domain, slot = plain.domain_slot(name)
         informed = plain.value_text(raw, name)
         value = tokenised(informed.removeprefix(_INFORMED))
         if informed.startswith(_INFORMED) and value == "none":  # nothing to take over: the slot stays as it was
             for earlier in before.get(domain, {}).get(slot, ()):
-                plain.add(held, domain, slot, earlier)
+                plain.add(state, domain, slot, earlier)
         else:
-            plain.put(held, domain, slot, value)
-    return held
+            plain.put(state, domain, slot, value)
+    return state
 
 
 def tokenised(value: str) -> str:

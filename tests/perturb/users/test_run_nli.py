@@ -9,13 +9,13 @@ import pytest
 
 from troth import demo
 from troth.core.errors import UserError
-from troth.models import Verdict
+from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.perturb.users import guard
 from troth.perturb.users.run import perturb
 
 GOLD = demo.path("gold")
-YES, NO = Verdict(0.9, 0.05, 0.05), Verdict(0.05, 0.9, 0.05)
+YES, NO = Entailment(0.9, 0.05, 0.05), Entailment(0.05, 0.9, 0.05)
 
 
 def record(folder: Path) -> dict[str, object]:

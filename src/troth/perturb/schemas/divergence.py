@@ -9,7 +9,8 @@ included; self-BLEU is the mean over all ordered pairs of variants. docs/schemas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 
 import msgspec
 from rapidfuzz.distance import Indel
@@ -56,14 +57,18 @@ def divergence(
             Renaming.between(original, variant)
         except UserError as error:
             raise UserError(f"{name}: {error.what}", hint=error.hint) from error
-    unseen = [i for i, name in enumerate(original) if name not in (train or ()) and (tested is None or name in tested)]
+    wanted = [name not in (train or ()) and (tested is None or name in tested) for name in original]
+
+    def unseen(schema: Schema) -> list[Service]:
+        return list(compress(schema.values(), wanted))
+
     schemas = {"original": original, **variants}
     bleu = _bleu({name: list(_descriptions(schema)) for name, schema in schemas.items()})
     rows = [
         DivergenceRow(
             name,
-            None if train is None else _seen(_slots(schema, unseen), _slots(train)),
-            None if train is None else _seen(_intents(schema, unseen), _intents(train)),
+            None if train is None else _seen(_slots(unseen(schema)), _slots(train.values())),
+            None if train is None else _seen(_intents(unseen(schema)), _intents(train.values())),
             None if name == "original" else distance(original, schema),
             bleu.get((name, "original")),
         )
@@ -77,23 +82,18 @@ def divergence(
         sum(among) / len(among) if among else None,
         len(original),
         sum(len(elements(service)) for service in original.values()),
-        None if train is None else len(_slots(original, unseen)),
-        None if train is None else len(_intents(original, unseen)),
+        None if train is None else len(_slots(unseen(original))),
+        None if train is None else len(_intents(unseen(original))),
         "; ".join(reasons) or None,
     )
 
 
-def _slots(schema: Schema, chosen: Sequence[int] | None = None) -> list[str]:
-    return [slot.name for service in _services(schema, chosen) for slot in service.slots]
+def _slots(services: Iterable[Service]) -> list[str]:
+    return [slot.name for service in services for slot in service.slots]
 
 
-def _intents(schema: Schema, chosen: Sequence[int] | None = None) -> list[str]:
-    return [intent.name for service in _services(schema, chosen) for intent in service.intents]
-
-
-def _services(schema: Schema, chosen: Sequence[int] | None) -> list[Service]:
-    services = list(schema.values())
-    return services if chosen is None else [services[i] for i in chosen]
+def _intents(services: Iterable[Service]) -> list[str]:
+    return [intent.name for service in services for intent in service.intents]
 
 
 def _seen(names: Sequence[str], train: Sequence[str]) -> float | None:

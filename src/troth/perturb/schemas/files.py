@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from troth.core.records import Schema
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers import source as sources
-from troth.readers.decode import decode
+from troth.readers.decode import decode, where
 
 MOST = 100  # variants in a range
 
@@ -38,31 +37,22 @@ class Variant(msgspec.Struct, frozen=True):
     renaming: Renaming
 
 
-@contextmanager
-def located(file: str) -> Iterator[None]:
-    """Fills in the file that an error is about."""
-    try:
-        yield
-    except UserError as error:
-        raise error.at(file=file) from error
-
-
 def load(path: str, schema: str | None = None) -> SchemaSource:
     """What a path holds, by its content. `schema`: the schema of the dialogues, if it is not beside them."""
     place = Path(path)
     if path != "-" and place.is_file() and place.suffix == ".json" and schema is None:
         value = decode(sources.first(path), object)
         if tools.detect(value):
-            with located(path):
+            with where(file=path):
                 return SchemaSource(path, "tools", tools.read(value).schema, value)
         if isinstance(value, list) and value and isinstance(value[0], dict) and "service_name" in value[0]:
             return SchemaSource(path, "schema", readers.schema(path), value)
-    found = sources.first(schema) if schema else sources.beside(path, sources.SCHEMA)
-    if found is None:
+    document = sources.first(schema) if schema else sources.beside(path, sources.SCHEMA)
+    if document is None:
         raise UserError("no schema.json beside the dialogues", file=path, hint="name the schema file")
     services = readers.schema(schema) if schema else readers.schema_beside(path)
     alone = place.is_dir() and not sources.files(path)
-    return SchemaSource(path, "schema" if alone else "dialogues", services or {}, decode(found, object))
+    return SchemaSource(path, "schema" if alone else "dialogues", services or {}, decode(document, object))
 
 
 def variant_names(text: str) -> list[str]:
@@ -98,7 +88,7 @@ def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[V
             hint = near(name, there) or "there are: " + ", ".join(there)
             raise UserError(f"no variant is called '{name}'", file=folder, hint=hint)
         file = matching(source.schema, candidates(str(root / name)), str(root / name))
-        with located(file):
+        with where(file=file):
             renaming = Renaming.between(source.schema, load(file).schema)
         kind = "tools.json" if source.kind == "tools" else sources.SCHEMA
         variants.append(Variant(name, {kind: Path(file).read_bytes()}, renaming))

@@ -17,10 +17,9 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Schema
 from troth.core.registry import Registry
-from troth.perturb.corpus import encoded
 from troth.perturb.options import flag
 from troth.perturb.schemas import tools
-from troth.perturb.schemas.files import SchemaSource, Variant, located, published, variant_names
+from troth.perturb.schemas.files import SchemaSource, Variant, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.perturb.schemas.variants import (
     PUBLISHED,
@@ -33,7 +32,8 @@ from troth.perturb.schemas.variants import (
 )
 from troth.perturb.translate import translator
 from troth.readers import source as sources
-from troth.readers.decode import decode
+from troth.readers.decode import decode, where
+from troth.readers.plain import indented
 
 GENERATORS = Registry(
     "schema generator",
@@ -98,7 +98,7 @@ class Compose(Generator, frozen=True, tag="compose"):
         if not self.paraphrases:
             raise UserError("nothing to compose variants from", hint="name a file of paraphrases")
         wordings = decode(sources.first(self.paraphrases), Paraphrases)
-        with located(self.paraphrases):
+        with where(file=self.paraphrases):
             return _composed(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
 
 
@@ -114,7 +114,7 @@ class Backtranslate(Generator, frozen=True, tag="backtranslate"):
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         engine = ThereAndBack([translator(name) for name in self.engines], self.count)
-        with located(source.path):
+        with where(file=source.path):
             return _composed(source, translated(source.schema, engine), len(engine.routes), self.stop)
 
 
@@ -131,7 +131,7 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
         wordings = corrupted(source.schema, count=count, seed=self.seed, rate=self.rate)
-        with located(source.path):
+        with where(file=source.path):
             return _composed(source, wordings, count, self.stop, seed=self.seed)
 
 
@@ -142,9 +142,9 @@ def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
     """
     if source.kind == "tools":
         written = tools.ToolDefinitions(source.document, source.schema).written(schema)
-        files = {"tools.json": encoded(written), "names.json": encoded(tools.names(source.schema, schema))}
+        files = {"tools.json": indented(written), "names.json": indented(tools.names(source.schema, schema))}
     else:
-        files = {sources.SCHEMA: encoded(worded(source.document, schema))}
+        files = {sources.SCHEMA: indented(worded(source.document, schema))}
     return Variant(name, files, Renaming.between(source.schema, schema))
 
 

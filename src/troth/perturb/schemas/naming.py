@@ -17,15 +17,15 @@ LONGEST = 64  # characters: what OpenAI takes for a function's name; the longest
 
 
 def prefix(name: str) -> str:
-    found = PREFIX.fullmatch(name)
-    return (found[1] if found else None) or ""
+    match = PREFIX.fullmatch(name)
+    return (match[1] if match else None) or ""
 
 
 def words(name: str) -> list[str]:
     """The words of a name without its prefix, in lower case but for acronyms."""
     parts = [part for part in re.split(r"[_\-\s]+", name[len(prefix(name)) :]) if part]
-    found = [hump for part in parts for hump in (HUMPS.findall(part) if _humped(part) else [part])]
-    return [word if len(word) > 1 and word.isupper() else word.lower() for word in found]
+    humps = [hump for part in parts for hump in (HUMPS.findall(part) if _humped(part) else [part])]
+    return [word if len(word) > 1 and word.isupper() else word.lower() for word in humps]
 
 
 def _humped(part: str) -> bool:
@@ -50,26 +50,26 @@ def styled(text: str, like: str) -> str:
         return prefix(like) + text
     ascii = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     cleaned = re.sub(r"[^A-Za-z0-9]+", " ", ascii.replace("'", "")).split()
-    found = [word for part in cleaned for word in words(part)]
-    while found and not found[0][:1].isalpha():
-        found = found[1:]
-    while found and len(_joined(found, wanted)) > LONGEST - len(prefix(like)):
-        found = found[:-1]
-    return prefix(like) + _joined(found, wanted) if found else ""
+    parts = [word for part in cleaned for word in words(part)]
+    while parts and not parts[0][:1].isalpha():
+        parts = parts[1:]
+    while parts and len(_joined(parts, wanted)) > LONGEST - len(prefix(like)):
+        parts = parts[:-1]
+    return prefix(like) + _joined(parts, wanted) if parts else ""
 
 
-def _joined(found: Sequence[str], wanted: str) -> str:
+def _joined(parts: Sequence[str], wanted: str) -> str:
     if wanted in ("snake", "kebab"):
-        return ("_" if wanted == "snake" else "-").join(found).lower()
-    humps = [word[:1].upper() + word[1:] for word in found]
+        return ("_" if wanted == "snake" else "-").join(parts).lower()
+    humps = [word[:1].upper() + word[1:] for word in parts]
     return "".join([humps[0].lower(), *humps[1:]] if wanted == "camel" else humps)
 
 
 def unique(name: str, taken: Collection[str]) -> str:
     """The name, with the first number from 2 on that makes it one of its own."""
     between = {"snake": "_", "kebab": "-"}.get(style(name), "")
-    made, number = name, 1
-    while made in taken:
+    candidate, number = name, 1
+    while candidate in taken:
         number += 1
-        made = f"{name}{between}{number}"
-    return made
+        candidate = f"{name}{between}{number}"
+    return candidate

@@ -224,16 +224,16 @@ def renamed(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
 def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
     """Services, and slots and intents of states ("Hotels_11.city"), that a dialogue names and a schema lacks."""
     known = {service.name: {item.name for item in elements(service)} for service in schema}
-    found: dict[str, None] = {}
+    unknown: dict[str, None] = {}
     for frame in (frame for turn in dialogue.turns for frame in turn.frames):
         names = known.get(frame.service)
         if names is None:
-            found[frame.service] = None
+            unknown[frame.service] = None
         elif frame.state is not None:
             used = [*frame.state.slot_values, *(frame.state.requested_slots or ())]
             used += [frame.state.active_intent] if frame.state.active_intent not in (None, "", "NONE") else []
-            found.update((f"{frame.service}.{name}", None) for name in used if name not in names)
-    return list(found)
+            unknown.update((f"{frame.service}.{name}", None) for name in used if name not in names)
+    return list(unknown)
 
 
 def _renamed(frame: Frame, names: ServiceNames) -> Frame:

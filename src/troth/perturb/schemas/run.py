@@ -21,14 +21,15 @@ from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine.processes import mapped
-from troth.perturb.corpus import RECORD, check_unique, encoded, new_name, shares
+from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rewritten
 from troth.readers import sgd
 from troth.readers import source as sources
-from troth.readers.decode import LAYOUT, decode
+from troth.readers.decode import LAYOUT, decode, where
+from troth.readers.plain import indented
 from troth.storage.files import new_folder
 
 With = str | Generator | Mapping[str, Mapping[str, Any]]
@@ -87,8 +88,8 @@ def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variatio
     >>> import tempfile
     >>> from troth import demo
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = vary(demo.path("gold"), f"{folder}/variants", with_={"corrupt": {"count": 2}}, seed=1)
-    >>> [variation.variant for variation in made]
+    ...     variations = vary(demo.path("gold"), f"{folder}/variants", with_={"corrupt": {"count": 2}}, seed=1)
+    >>> [variation.variant for variation in variations]
     ['v1', 'v2']
     """
     settings = resolve(VarySettings, options)
@@ -104,7 +105,7 @@ def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variatio
         counts = _rewrite(source.path, part, variants, settings.workers) if dialogues else DialogueCounts()
         records = [_variation(variant, source.path, generator.how(), counts) for variant in variants]
         for record in records:
-            (part / record.variant / RECORD).write_bytes(encoded(record))
+            (part / record.variant / RECORD).write_bytes(indented(record))
     return records
 
 
@@ -152,7 +153,7 @@ def _work(
         dialogues: Any = decode(document, object)
         name = new_name(path, document)
         for folder, renaming in targets:
-            (folder / name).write_bytes(encoded(_rewritten(document, dialogues, renaming)))
+            (folder / name).write_bytes(indented(_rewritten(document, dialogues, renaming)))
         listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
         turns = [turn for dialogue in listed for turn in dialogue["turns"]]
         frames = sum(len(turn.get("frames", ())) for turn in turns)
@@ -162,9 +163,8 @@ def _work(
 
 def _rewritten(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
-        return rewritten(dialogues, renaming)
-    except UserError as error:
-        raise error.at(file=document.name) from error
+        with where(file=document.name):
+            return rewritten(dialogues, renaming)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         for _ in sgd.read(document):  # tells what is wrong, and where
             pass

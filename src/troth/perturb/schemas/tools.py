@@ -147,7 +147,7 @@ class _Function:
 
     def service(self) -> Service:
         if not isinstance(self.root, dict):
-            raise self._refused("", "its parameters are no object")
+            raise self._refused("", "its parameters are not an object")
         self._walk(self.root, "", required=True)
         for path in self.demanded:
             if path not in self.slots:
@@ -163,7 +163,7 @@ class _Function:
         if isinstance(node, bool):
             return
         if not isinstance(node, dict):
-            raise self._refused(dotted, "its schema is no object")
+            raise self._refused(dotted, "its schema is not an object")
         self._mark(node, dotted)
         nested = [part for key in COMBINED for part in _inner(node.get(key))]
         branches = [part for key in COMBINED for part in _parts(node.get(key))]
@@ -206,9 +206,9 @@ class _Function:
     def _resolved(self, reference: str) -> Any:
         for key in DEFINITIONS:
             name = reference.removeprefix(f"#/{key}/")
-            found = self.root.get(key)
-            if name != reference and isinstance(found, dict) and name in found:
-                return found[name]
+            definitions = self.root.get(key)
+            if name != reference and isinstance(definitions, dict) and name in definitions:
+                return definitions[name]
         raise self._refused("", f"the reference '{reference}' leads nowhere in its parameters")
 
     def _enter(self, part: Any, dotted: str, *, required: bool) -> None:
@@ -224,9 +224,9 @@ class _Function:
     def _properties(self, node: dict[str, Any], dotted: str, *, required: bool) -> None:
         properties, needed = node.get("properties", {}), node.get("required", [])
         if not isinstance(properties, dict):
-            raise self._refused(dotted, "its properties are no object")
+            raise self._refused(dotted, "its properties are not an object")
         if not isinstance(needed, list):
-            raise self._refused(dotted, "'required' is no list")
+            raise self._refused(dotted, "'required' is not a list")
         for name, child in properties.items():
             if not name or "." in name:
                 raise self._refused(dotted, f"an argument called '{name}': dots stand between nested names")

@@ -63,20 +63,20 @@ class ThereAndBack:
 
     def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
         """Some other wordings of each text."""
-        made: dict[tuple[Translator, ...], list[str]] = {(): list(texts)}
+        texts_by_route: dict[tuple[Translator, ...], list[str]] = {(): list(texts)}
         for route in self.routes:
             for end in range(1, len(route) + 1):
-                if route[:end] not in made:
-                    made[route[:end]] = route[end - 1].there_and_back(made[route[: end - 1]])
-        return [list(wordings) for wordings in zip(*(made[route] for route in self.routes), strict=True)]
+                if route[:end] not in texts_by_route:
+                    texts_by_route[route[:end]] = route[end - 1].there_and_back(texts_by_route[route[: end - 1]])
+        return [list(wordings) for wordings in zip(*(texts_by_route[route] for route in self.routes), strict=True)]
 
 
 def translated(schema: Schema, engine: ThereAndBack) -> Paraphrases:
     """Names (as words) and descriptions through an engine, all of a schema in one batch."""
     texts = [text for service in schema.values() for text in _texts(service)]
-    given = [text for text in texts if text]
-    made = iter(engine.paraphrase(given))
-    wordings = iter([next(made) if text else [] for text in texts])
+    worded_texts = [text for text in texts if text]
+    paraphrases = iter(engine.paraphrase(worded_texts))
+    wordings = iter([next(paraphrases) if text else [] for text in texts])
     return {service.name: _wordings(service, lambda *_: tuple(next(wordings))) for service in schema.values()}
 
 
@@ -96,11 +96,11 @@ def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: fl
 
 
 def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: float) -> str:
-    made = [rng.choice(vocabulary) if rng.random() < rate else word for word in text.split()]
-    for i in range(len(made) - 1):
+    words = [rng.choice(vocabulary) if rng.random() < rate else word for word in text.split()]
+    for i in range(len(words) - 1):
         if rng.random() < rate:
-            made[i], made[i + 1] = made[i + 1], made[i]
-    return " ".join(made)
+            words[i], words[i + 1] = words[i + 1], words[i]
+    return " ".join(words)
 
 
 def _texts(service: Service) -> Iterator[str]:
@@ -144,8 +144,8 @@ def compose(
     for service in schema.values():
         order = _Order(service, paraphrases.get(service.name, ServiceWordings()), count, seed, strict, stop_words(stop))
         for index, variant in enumerate(variants):
-            made = order.variant(index)
-            variant[made.name] = made
+            service_variant = order.variant(index)
+            variant[service_variant.name] = service_variant
     return variants
 
 
@@ -170,9 +170,9 @@ class _Order:
         return names, self._described(f"{place}: descriptions", item.description, wordings.descriptions)
 
     def _described(self, place: str, original: str, texts: Sequence[str]) -> list[str]:
-        found = self._chosen(place, [" ".join(text.split()) for text in texts if text.strip()], original)
-        found.sort(key=lambda text: jaccard(original, text, self.stop))
-        return found
+        descriptions = self._chosen(place, [" ".join(text.split()) for text in texts if text.strip()], original)
+        descriptions.sort(key=lambda text: jaccard(original, text, self.stop))
+        return descriptions
 
     def _chosen(self, place: str, wordings: Sequence[str], original: str) -> list[str]:
         if not wordings:
@@ -205,15 +205,15 @@ class _Order:
 
     def _names(self, old: Sequence[str], new: Sequence[str], index: int) -> dict[str, str]:
         """Old to new, no two alike; a slot inside another (`address.city`) goes where that one goes."""
-        made: dict[str, str] = {}
+        names: dict[str, str] = {}
         for before, after in zip(old, new, strict=True):
             parent = before.rpartition(".")[0]
-            name = f"{made[parent]}.{after.rpartition('.')[2]}" if parent in made else after
-            if name in made.values() and self.strict:
+            name = f"{names[parent]}.{after.rpartition('.')[2]}" if parent in names else after
+            if name in names.values() and self.strict:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
                 raise UserError(what, hint="give other paraphrases, or draw with another seed")
-            made[before] = naming.unique(name, set(made.values()))
-        return made
+            names[before] = naming.unique(name, set(names.values()))
+        return names
 
 
 def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
@@ -229,13 +229,13 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
     """Paraphrases of what is not there would be lost: most likely a name is misspelt."""
     for name, service in paraphrases.items():
         if name not in schema:
-            raise UserError(f"paraphrases of '{name}', which is no service of the schema", hint=near(name, schema))
+            raise UserError(f"paraphrases of '{name}', which is not a service of the schema", hint=near(name, schema))
         own = schema[name]
-        for kind, given, known in (
+        for kind, paraphrased, known in (
             ("slot", service.slots, [slot.name for slot in own.slots]),
             ("intent", service.intents, [intent.name for intent in own.intents]),
         ):
-            unknown = next((element for element in given if element not in known), None)
+            unknown = next((element for element in paraphrased if element not in known), None)
             if unknown is not None:
                 raise UserError(f"paraphrases of '{unknown}', which is no {kind} of {name}", hint=near(unknown, known))
 
@@ -249,18 +249,18 @@ def worded(document: Sequence[Mapping[str, Any]], variant: Schema) -> list[dict[
 
 
 def _worded(raw: Mapping[str, Any], service: Service) -> dict[str, Any]:
-    made = {**raw, "service_name": service.name}
+    copy = {**raw, "service_name": service.name}
     if "description" in raw:
-        made["description"] = service.description
+        copy["description"] = service.description
     wording: dict[str, Sequence[SlotSchema | Intent]] = {"slots": service.slots, "intents": service.intents}
     for key, items in wording.items():
         if key not in raw:
             continue
-        made[key] = [
+        copy[key] = [
             {**old, **{field: _plain(getattr(item, field)) for field in old if field in FIELDS}}
             for old, item in zip(raw[key], items, strict=True)
         ]
-    return made
+    return copy
 
 
 def _plain(value: Any) -> Any:

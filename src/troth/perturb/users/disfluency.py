@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from random import Random
@@ -60,7 +61,7 @@ class Disfluency(Family, frozen=True):
         speaker = _Speaker(dialogue, rng, inventory, self)
         turns = list(dialogue.turns)
         changed: list[int] = []
-        refused: dict[str, int] = {}
+        refused: Counter[str] = Counter()
         for index, turn in enumerate(turns):
             if turn.speaker != "USER" or not turn.text:
                 continue
@@ -69,10 +70,10 @@ class Disfluency(Family, frozen=True):
                 turns[index] = edited(turn, edits)
                 changed.append(index)
             elif reason is not None:
-                refused[reason] = refused.get(reason, 0) + 1
+                refused[reason] += 1
             speaker.heard(turn)
         after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if changed else dialogue
-        return Twin(after, tuple(changed), refused, speaker.figures)
+        return Twin(after, tuple(changed), dict(refused), speaker.figures)
 
 
 class _Speaker:
@@ -176,18 +177,18 @@ class _Speaker:
 
     def _repairable(self, turn: Turn) -> list[_Place]:
         """Values with their places: spans or, in corpora without any, new values of the state that stand there once."""
-        found: list[_Place] = []
+        repairable: list[_Place] = []
         text = lowered(turn.text)
         for frame in turn.frames:
-            found += [((frame.service, span.slot), span.start) for span in frame.spans or ()]
+            repairable += [((frame.service, span.slot), span.start) for span in frame.spans or ()]
             if frame.spans is None and frame.state is not None:
                 for slot, values in frame.state.slot_values.items():
                     if self.before.get((frame.service, slot)) == values:
                         continue
                     stands = [place for value in values if _sayable(value) for place in places(text, lowered(value))]
                     if len(stands) == 1:
-                        found.append(((frame.service, slot), stands[0][0]))
-        return found
+                        repairable.append(((frame.service, slot), stands[0][0]))
+        return repairable
 
     def _wrong(self, key: Key) -> str | None:
         """A value of the slot that nobody could take for one of this dialogue's."""
@@ -252,28 +253,25 @@ class _Text:
             [index for index in plain if self.words[index].lower() not in small],
         )
 
-    def _allows(self, place: int) -> bool:
-        return _NO_WORD.match(self.text, place) is None and not self.shielded.touch(place, place)
-
     def insert(self, place: int, said: str) -> bool:
-        if place in self.inserted or not self._allows(place):
+        if place in self.inserted or _NO_WORD.match(self.text, place) or self.shielded.touch(place, place):
             return False
         self.inserted[place] = said if self.capitals else said.lower()
         return True
 
     def edits(self) -> list[Edit]:
         """The insertions; where one opens a sentence, the capital moves to it from a word that does not need it."""
-        made = []
+        edits = []
         text = self.text
         for place, said in self.inserted.items():
             if not self.capitals or not begins_sentence(text, place) or text[place : place + 1].isspace():
-                made.append(Edit(place, place, said))
+                edits.append(Edit(place, place, said))
                 continue
             opened = said[0].upper() + said[1:]
             token = _TOKEN.match(text, place)
             word = token[0].rstrip(",.!?;:").lower() if token else ""
             if word in self.small and not self.shielded.touch(place, place + 1) and text[place].isupper():
-                made.append(Edit(place, place + 1, opened + word[0]))
+                edits.append(Edit(place, place + 1, opened + word[0]))
             else:
-                made.append(Edit(place, place, opened))
-        return made
+                edits.append(Edit(place, place, opened))
+        return edits

@@ -87,8 +87,8 @@ def with_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
 def _said(context: str, said: Sequence[tuple[str, str]]) -> str:
     at = 0
     for old, new in said:
-        found = context.find(old, at)
-        if found >= 0:
-            context = context[:found] + new + context[found + len(old) :]
-            at = found + len(new)
+        place = context.find(old, at)
+        if place >= 0:
+            context = context[:place] + new + context[place + len(old) :]
+            at = place + len(new)
     return context

@@ -26,7 +26,7 @@ class Rewrite(NamedTuple):
     """A text to be said in other words."""
 
     text: str
-    kept: tuple[Stretch, ...]  # what must stand in the new text as it stood in the old
+    stretches: tuple[Stretch, ...]  # what must stand in the new text as it stood in the old
     seed: int
 
 

@@ -33,9 +33,9 @@ def said(clause: str) -> list[Clause]:
     tail = (" as well" if lone != plain else "") + (", if possible" if plain != polite else "")
     readings = [_same(lone), *(_asking(lone) if frame.asks else _framed(frame, lone) for frame in frames())]
     for reading in readings:
-        found = [out for out in reading if _fold(out.text) != _fold(clause)]
-        if found:
-            return [Clause(out.mood, out.text + tail) for out in found]
+        wordings = [out for out in reading if _fold(out.text) != _fold(clause)]
+        if wordings:
+            return [Clause(out.mood, out.text + tail) for out in wordings]
     return []
 
 
@@ -73,11 +73,11 @@ def _same(clause: str) -> Iterator[Clause]:
 
 @cache
 def _groups() -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
+    groups: dict[str, list[list[str]]] = {}
     for row in group("same"):
         for phrase in (*row["say"], *row.get("also", ())):
-            found.setdefault(_fold(phrase), []).append([text for text in row["say"] if _fold(text) != _fold(phrase)])
-    return found
+            groups.setdefault(_fold(phrase), []).append([text for text in row["say"] if _fold(text) != _fold(phrase)])
+    return groups
 
 
 def _framed(frame: Phrasing, clause: str) -> Iterator[Clause]:

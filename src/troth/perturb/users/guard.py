@@ -82,38 +82,39 @@ def protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
     """Stretches of the text that no engine may touch, in order: spans, values, numbers, names, words of time."""
     text = turn.text
     numbers, times = words("numbers"), words("times")
-    found = [Stretch(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
+    stretches = [Stretch(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
     for value in _values(turn, before or {}):
         if any(c.isalnum() for c in value):
-            found += [Stretch(*match.span(), VALUE) for match in _as_word(value).finditer(text)]
-    found += [Stretch(*match.span(), NUMBER) for match in (*_DIGITS.finditer(text), *_ones(text))]
+            stretches += [Stretch(*match.span(), VALUE) for match in _as_word(value).finditer(text)]
+    stretches += [Stretch(*match.span(), NUMBER) for match in (*_DIGITS.finditer(text), *_ones(text))]
     for match in _WORD.finditer(text):
         word = match.group().lower()
         if word in numbers or word in times:
-            found.append(Stretch(*match.span(), NUMBER if word in numbers else TIME))
+            stretches.append(Stretch(*match.span(), NUMBER if word in numbers else TIME))
         elif _is_name(text, match):
-            found.append(Stretch(*match.span(), NAME))
-    return _merged(found)
+            stretches.append(Stretch(*match.span(), NAME))
+    return _merged(stretches)
 
 
-def accepted(turn: Turn, kept: Sequence[Stretch], new: str) -> Turn | str:
+def accepted(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn | str:
     """The turn with its new text and its spans moved there, or the reason why not."""
     old = turn.text
-    places = _located(old, kept, new)
+    places = _located(old, stretches, new)
     if isinstance(places, str):
         return places
-    for part, at in zip(kept, places, strict=True):  # in the original's own letters; no length changes
+    moves = list(zip(stretches, places, strict=True))
+    for part, at in moves:  # in the original's own letters; no length changes
         new = new[:at] + old[part.start : part.end] + new[at + part.end - part.start :]
     if tokens(new) == tokens(old):
         return UNCHANGED
-    if any(_role_changed(_before(old, part.start), _before(new, at)) for part, at in zip(kept, places, strict=True)):
+    if any(_role_changed(_before(old, part.start), _before(new, at)) for part, at in moves):
         return ROLE
     reason = changed(old, new)
     if reason is not None:
         return reason
 
     def moved(span: Span) -> Span:
-        for part, at in zip(kept, places, strict=True):
+        for part, at in moves:
             if part.start <= span.start and span.exclusive_end <= part.end:
                 shift = at - part.start
                 return replace(span, start=span.start + shift, exclusive_end=span.exclusive_end + shift)
@@ -196,9 +197,9 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     return not begins and "\n" not in text[before:start]
 
 
-def _merged(found: Iterable[Stretch]) -> list[Stretch]:
+def _merged(stretches: Iterable[Stretch]) -> list[Stretch]:
     merged: list[Stretch] = []
-    for part in sorted(found):
+    for part in sorted(stretches):
         if merged and part.start < merged[-1].end:
             last = merged[-1]
             merged[-1] = Stretch(last.start, max(part.end, last.end), min(part.reason, last.reason, key=_RANK.index))
@@ -210,37 +211,37 @@ def _merged(found: Iterable[Stretch]) -> list[Stretch]:
 # -- finding it again --------------------------------------------------------------------------------------------------
 
 
-def _located(old: str, kept: Sequence[Stretch], new: str) -> list[int] | str:
-    """Where each kept stretch begins in the new text; the same stretch several times is taken in order."""
+def _located(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | str:
+    """Where each stretch begins in the new text; the same stretch several times is taken in order."""
     begins: dict[int, int] = {}
     taken = Claims()
     by_text: dict[str, list[int]] = {}
-    for index, part in enumerate(kept):
+    for index, part in enumerate(stretches):
         by_text.setdefault(old[part.start : part.end].lower(), []).append(index)
     for text in sorted(by_text, key=lambda text: (-len(text), text)):  # the longest first: "York" is not in "New York"
         pattern = _as_word(text)
         free = [match.start() for match in pattern.finditer(new) if not taken.touch(*match.span())]
         said = [match.start() for match in pattern.finditer(old)]
         if len(said) == len(free):  # "the first one … one seat": the second here is the second there
-            starts = {kept[index].start for index in by_text[text]}
+            starts = {stretches[index].start for index in by_text[text]}
             free = [at for at, start in zip(free, said, strict=True) if start in starts]
         for index, at in zip(by_text[text], free, strict=False):
             begins[index] = at
             taken.add(at, at + len(text))
         lost = [index for index in by_text[text] if index not in begins]
         if lost:
-            return kept[lost[0]].reason
-    return [begins[index] for index in range(len(kept))]
+            return stretches[lost[0]].reason
+    return [begins[index] for index in range(len(stretches))]
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
 def _numbers(text: str) -> Counter[str]:
-    found = Counter(re.sub(r"\s", "", match.group().lower()) for match in _DIGITS.finditer(text))
-    found.update(word for word in tokens(text) if word in words("numbers"))
-    found["one"] += sum(1 for _ in _ones(text))
-    return +found
+    numbers = Counter(re.sub(r"\s", "", match.group().lower()) for match in _DIGITS.finditer(text))
+    numbers.update(word for word in tokens(text) if word in words("numbers"))
+    numbers["one"] += sum(1 for _ in _ones(text))
+    return +numbers
 
 
 def _negations(listed: Sequence[str]) -> int:

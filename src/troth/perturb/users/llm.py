@@ -63,7 +63,7 @@ class LlmParaphraser:
         return answer
 
     def _body(self, request: Rewrite) -> bytes:
-        keep = list(dict.fromkeys(request.text[part.start : part.end] for part in request.kept))
+        keep = list(dict.fromkeys(request.text[part.start : part.end] for part in request.stretches))
         listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in keep) or "(none)"
         asked = {
             "model": self.options.model,

@@ -95,10 +95,10 @@ class Paraphrase(Family, frozen=True):
             open_ = {index: draft for index, draft in drafts.items() if index not in done}
             if not open_:
                 break
-            requests = [Rewrite(draft.turn.text, draft.kept, draft.seeds[attempt]) for draft in open_.values()]
+            requests = [Rewrite(draft.turn.text, draft.stretches, draft.seeds[attempt]) for draft in open_.values()]
             fit: dict[int, Turn] = {}
             for (index, draft), answer in zip(open_.items(), engine.rewrite(requests), strict=True):
-                new = answer if isinstance(answer, Failed) else guard.accepted(draft.turn, draft.kept, answer)
+                new = answer if isinstance(answer, Failed) else guard.accepted(draft.turn, draft.stretches, answer)
                 if isinstance(new, Turn):
                     fit[index], draft.reason = new, guard.ENTAILED  # unless it is entailed
                 else:
@@ -110,8 +110,8 @@ class Paraphrase(Family, frozen=True):
 class _Draft:
     """A turn to be said in other words, and why that has failed so far."""
 
-    def __init__(self, turn: Turn, kept: tuple[guard.Stretch, ...], seeds: Sequence[int]) -> None:
-        self.turn, self.kept, self.seeds = turn, kept, seeds
+    def __init__(self, turn: Turn, stretches: tuple[guard.Stretch, ...], seeds: Sequence[int]) -> None:
+        self.turn, self.stretches, self.seeds = turn, stretches, seeds
         self.reason = guard.UNCHANGED
 
 

@@ -43,9 +43,9 @@ def group(name: str) -> Any:
 @cache
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """A pattern with its pieces put in; line breaks in it do not count."""
-    while (found := re.search(r"\{([A-Z_]+)\}", pattern)) is not None:
-        piece = MASK if found[1] == "MASK" else group("pieces")[found[1]]
-        pattern = pattern.replace(found[0], piece)
+    while (piece := re.search(r"\{([A-Z_]+)\}", pattern)) is not None:
+        content = MASK if piece[1] == "MASK" else group("pieces")[piece[1]]
+        pattern = pattern.replace(piece[0], content)
     return re.compile(pattern.replace("\n", ""), flags)
 
 

@@ -49,13 +49,13 @@ class RuleParaphraser:
     varies = True
 
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
-        return [paraphrase(text, kept, random.Random(seed)) for text, kept, seed in requests]  # noqa: S311 (no secret)
+        return [paraphrase(text, stretches, random.Random(seed)) for text, stretches, seed in requests]  # noqa: S311 (no secret)
 
 
 @cache
 def _openers_by_word() -> dict[str, list[str]]:
     groups = group("openers")
-    return {word.lower(): found for found in reversed(groups) for word in found if not word.startswith("that ")}
+    return {word.lower(): openers for openers in reversed(groups) for word in openers if not word.startswith("that ")}
 
 
 @cache
@@ -65,11 +65,11 @@ def _opener() -> re.Pattern[str]:
     return compiled(rf"({'|'.join(known)})({{PAUSE}})", re.IGNORECASE)
 
 
-def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
-    """The text in other words; `kept` stretches stand in it unchanged. What no rule knows comes back as it was."""
+def paraphrase(text: str, stretches: Sequence[Stretch], rng: random.Random) -> str:
+    """The text in other words; the `stretches` stand in it unchanged. What no rule knows comes back as it was."""
     if re.search(MASK, text):
         return text  # its own private characters would be taken for masks
-    masked, values = _masked(text, kept)
+    masked, values = _masked(text, stretches)
     apart = bool(_APART.search(masked))
     masked = _SPLIT.sub("", re.sub(r" +(?=[.,?!;]+(?:\s|$))", "", masked)) if apart else masked
     out = []
@@ -82,11 +82,11 @@ def paraphrase(text: str, kept: Sequence[Stretch], rng: random.Random) -> str:
     return text if doubled(new) - doubled(text) else new
 
 
-def _masked(text: str, kept: Sequence[Stretch]) -> tuple[str, list[str]]:
+def _masked(text: str, stretches: Sequence[Stretch]) -> tuple[str, list[str]]:
     pieces: list[str] = []
     values: list[str] = []
     at = 0
-    for part in kept:
+    for part in stretches:
         pieces += [text[at : part.start], chr(_FIRST_MASK + len(values))]
         values.append(text[part.start : part.end])
         at = part.end
@@ -158,12 +158,12 @@ def _clauses(text: str, end: str, rng: random.Random) -> Clause:
             return _polished(_choose(questions.asked(joined), " ".join(plain), rng), text, rng)
     out, last = "", Clause(moods[-1], "")
     for part, clause, mood in zip(parts, plain, moods, strict=True):
-        found = frames.said(clause)
+        wordings = frames.said(clause)
         if end.startswith("?") and frames.mood(clause, "") == "s":  # "four stars?" is not to be answered
-            found = [said for said in found if said.mood in "qw"]
+            wordings = [said for said in wordings if said.mood in "qw"]
         if len(parts) > 1:  # a clause among others keeps its mood: the mark at the end is theirs together
-            found = [said for said in found if said.mood in (mood, "f")]
-        last = _choose(found, clause, rng) if found else Clause(mood, clause)
+            wordings = [said for said in wordings if said.mood in (mood, "f")]
+        last = _choose(wordings, clause, rng) if wordings else Clause(mood, clause)
         new = _polished(last, clause, rng)
         out += part.joint + _other(part.text, new.text, rng)
     return Clause(last.mood if len(parts) == 1 else "q" if end.startswith("?") else "f", out)
@@ -177,12 +177,12 @@ def _split(text: str) -> list[_Joined]:
     return [*parts, _Joined(joint, text[at:])]
 
 
-def _choose(found: Sequence[Clause], old: str, rng: random.Random) -> Clause:
+def _choose(wordings: Sequence[Clause], old: str, rng: random.Random) -> Clause:
     """One of those that change the more: drawn from the upper two fifths."""
     before = Counter(old.lower().split())
-    kept = [sum((before & Counter(said.text.lower().split())).values()) for said in found]
-    most = sorted(kept)[max(1, len(found) * 2 // 5 - 1) if len(found) > 1 else 0]
-    return rng.choice([said for said, same in zip(found, kept, strict=True) if same <= most])
+    shared = [sum((before & Counter(said.text.lower().split())).values()) for said in wordings]
+    most = sorted(shared)[max(1, len(wordings) * 2 // 5 - 1) if len(wordings) > 1 else 0]
+    return rng.choice([said for said, same in zip(wordings, shared, strict=True) if same <= most])
 
 
 def _polished(said: Clause, old: str, rng: random.Random) -> Clause:

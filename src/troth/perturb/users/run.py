@@ -25,12 +25,14 @@ from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
 from troth.engine.processes import mapped
-from troth.perturb.corpus import RECORD, check_unique, encoded, new_name, shares
+from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
 from troth.perturb.users.edit import with_contexts
 from troth.readers import sgd_views, source
+from troth.readers.decode import where
 from troth.readers.format import Format
+from troth.readers.plain import indented
 from troth.storage.files import new_folder
 
 CUT = "pairs_cut"  # among the figures: pairs that were longer than the entailment model reads
@@ -111,7 +113,8 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
         raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {able}")
     path, format = path_of(data), settings.format or readers.detect(path_of(data))
-    target = _writable(settings.to or format, path)
+    with where(file=path):
+        target = readers.writable(settings.to or format)
     schema = None if settings.schema is None else path_of(settings.schema)
     services = readers.schema_beside(path) if schema is None else readers.schema(schema)
     files = shares(path)
@@ -119,8 +122,8 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
         workers = settings.workers if model is None else 1
         known = merged((*mapped(partial(_inventory, path, format), files, workers), inventory((), services)))
-        kept = part if format == target.name == "sgd" else None
-        task = _Task(path, format, settings.seed, families, known, kept, model)
+        files_out = part if format == target.name == "sgd" else None
+        task = _Task(path, format, settings.seed, families, known, files_out, model)
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
@@ -129,7 +132,7 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
                 step(number, len(files))
                 yield from share.unwritten
 
-        _write(dialogues(), part, target, written=kept is not None)
+        _write(dialogues(), part, target, written=files_out is not None)
         check_unique(total.files, path)
         if not total.counts:
             raise UserError("no dialogue in it", file=path, hint="is it the right file?")
@@ -139,16 +142,8 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         effects = [total.effect(name, family, model if family.takes_nli else None) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
         done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects))
-        (part / RECORD).write_bytes(encoded(done, indent=1))
+        (part / RECORD).write_bytes(indented(done, indent=1))
     return done
-
-
-def _writable(name: str, path: str) -> Format:
-    format: Format = readers.FORMATS.load(name).FORMAT
-    if not format.writes:
-        able = ", ".join(sorted(name for name in readers.FORMATS if readers.FORMATS.load(name).FORMAT.writes))
-        raise UserError(f"'{name}' can be read, but not written", file=path, hint=f"can be written: {able}")
-    return format
 
 
 def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
@@ -158,10 +153,8 @@ def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
 
 def _words(path: str, only: list[str] | None) -> Iterator[Dialogue]:
     for document in source.documents(path, only):
-        try:
+        with where(file=document.name, hint=readers.LAYOUT):
             yield from sgd_views.words(document)
-        except UserError as error:
-            raise error.at(file=document.name, hint=readers.LAYOUT) from error
 
 
 def _dialogues(path: str, format: str, only: list[str] | None) -> Iterator[Dialogue]:
@@ -188,10 +181,8 @@ class _Task:
             share.unwritten += [self._apply(dialogue, share) for dialogue in _dialogues(self.path, self.format, only)]
             return share
         for document in source.documents(self.path, only):
-            try:
+            with where(file=document.name, hint=readers.LAYOUT):
                 whole = sgd_views.whole(document)
-            except UserError as error:
-                raise error.at(file=document.name, hint=readers.LAYOUT) from error
             for at, dialogue in enumerate(whole.dialogues):
                 after = self._apply(dialogue, share)
                 if after is not dialogue:

@@ -8,6 +8,7 @@ what is annotated.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from random import Random
 from typing import Literal
 
@@ -60,7 +61,7 @@ class Transcript(Family, frozen=True):
         low: dict[Key, set[str]] = {}  # what the user has said of each slot in lower case
         turns = []
         changed = []
-        refused: dict[str, int] = {}
+        refused: Counter[str] = Counter()
         figures: dict[str, float] = {"words": 0, "numbers": 0, "slips": 0}
         for index, turn in enumerate(dialogue.turns):
             if turn.speaker != "USER":
@@ -69,7 +70,7 @@ class Transcript(Family, frozen=True):
             edits = self._edits(turn.text, _Free(shields(turn, values)), rng, inventory.known, figures)
             new = edited(turn, edits) if edits else turn
             if turn.text.strip() and not new.text.strip():
-                refused[EMPTY] = refused.get(EMPTY, 0) + 1
+                refused[EMPTY] += 1
                 new = turn
             elif self.case == "lower":
                 new = _lower(new, low)
@@ -77,7 +78,7 @@ class Transcript(Family, frozen=True):
                 changed.append(index)
             turns.append(new)
         after = msgspec.structs.replace(dialogue, turns=tuple(turns))
-        return Twin(after, tuple(changed), refused, figures)
+        return Twin(after, tuple(changed), dict(refused), figures)
 
     def _edits(
         self, text: str, free: _Free, rng: Random, known: frozenset[str], figures: dict[str, float]

@@ -24,11 +24,11 @@ class AnnotatedValues(NamedTuple):
 
     def every(self) -> set[str]:
         """All values, in lower case."""
-        found: set[str] = set()
+        every: set[str] = set()
         for held in self:
             for _, (_, values) in held:
-                found.update(values)
-        return {lowered(value) for value in found - NO_VALUE}
+                every.update(values)
+        return {lowered(value) for value in every - NO_VALUE}
 
     def of(self, key: Key) -> set[str]:
         """The values of one slot."""
@@ -127,11 +127,11 @@ def shields(turn: Turn, values: set[str]) -> Shields:
 
     A value counts inside of words, too: whoever looks for it by plain search must find it as before.
     """
-    found = {(span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or ()}
+    stretches = {(span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or ()}
     text = lowered(turn.text)
     for value in values:
-        found.update(occurrences(text, value))
-    return Shields(found)
+        stretches.update(occurrences(text, value))
+    return Shields(stretches)
 
 
 def lost(before: Dialogue, after: Dialogue) -> list[str]:

@@ -16,7 +16,7 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.readers import source
-from troth.readers.decode import LAYOUT
+from troth.readers.decode import LAYOUT, where
 from troth.readers.format import recognise
 from troth.readers.source import Document
 
@@ -64,10 +64,9 @@ def batches(path: str, format: str | None = None) -> Iterator[GroundedDocument]:
             raise source.empty(document)
         if reader is None:
             reader = FORMATS.load(detect(document))
-        try:
-            yield GroundedDocument(document, list(_sharing(reader.read(document), texts)))
-        except UserError as error:
-            raise error.at(file=document.name, hint=LAYOUT) from error
+        with where(file=document.name, hint=LAYOUT):
+            items = list(_sharing(reader.read(document), texts))
+        yield GroundedDocument(document, items)
 
 
 def detect(document: Document) -> str:

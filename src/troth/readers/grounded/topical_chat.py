@@ -71,7 +71,9 @@ def read(document: Document) -> Iterator[Grounded]:
     conversations = unique(document, dict[str, _Conversation])
     beside = _reading_set(document)
     readings = unique(beside, dict[str, _Reading])
-    texts = _texts(source.beside(beside.name, WIKI))
+    wiki = source.beside(beside.name, WIKI)
+    sections = {} if wiki is None else unique(wiki, Wiki)
+    texts = {(kind, number): text for kind, numbers in sections.items() for text, number in numbers.items()}
     for id, conversation in conversations.items():
         if id not in readings:
             raise UserError(f"not in {beside.name}", dialogue=id, hint="do the two files belong together?")
@@ -95,11 +97,6 @@ def _reading_set(document: Document) -> Document:
         if other != place and document.name != "<stdin>" and other.is_file():
             return source.first(str(other))
     raise UserError("no reading sets beside it", hint=f"for example '{names[0].name}' in the same folder")
-
-
-def _texts(wiki: Document | None) -> dict[tuple[str, int], str]:
-    sections = unique(wiki, Wiki) if wiki is not None else {}
-    return {(kind, number): text for kind, mine in sections.items() for text, number in mine.items()}
 
 
 def _document(message: _Message, reading: _Reading, texts: dict[tuple[str, int], str]) -> str:
