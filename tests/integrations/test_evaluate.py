@@ -126,7 +126,10 @@ def test_adding() -> None:
     metric.add(prediction=wrong, reference=right, dialogue_id="x", turn_id=1)
     made = metric.compute()
     assert (made["jga"], made["jga_n"]) == (0.5, 2)
-    assert made["jga_low"] is not None
+    assert made["jga_low"] is None  # one dialogue says nothing about how much dialogues differ
+    for name in "xy":
+        metric.add(prediction=right, reference=right, dialogue_id=name, turn_id=0)
+    assert metric.compute()["jga_low"] is not None
 
 
 def test_without_a_number_there_is_a_reason() -> None:

@@ -52,7 +52,7 @@ def test_a_gate_that_does_not(pytester: pytest.Pytester, runs: tuple[str, str]) 
     result = run(pytester, f"troth.gate({runs[1]!r}, {runs[0]!r}, metric='jga', margin=0.005)")
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
-    assert "worse: jga -16.66 (-29.94 … -2.45) over 22 dialogues, margin 0.50\n" in text
+    assert "worse: jga -16.66 (-28.95 … -4.37) over 22 dialogues, margin 0.50\n" in text
     assert "  base  sturdy   66.15\n  new   hasty    49.49\n" in text
     assert "at a confidence of 95%; points, new minus base; JGA|profile:sgd|" in text
     assert f"look closer: troth compare {runs[1]} {runs[0]} --metrics jga\n" in text
@@ -149,7 +149,7 @@ def grounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         ("at_least({1!r}, 'logs', -0.9)", "bad: logs -2.900 (-3.100 … -0.800) is below -0.900"),
         ("at_most({0!r}, 'logs', -1)", "good: logs -0.900 (-3.100 … -0.800) is above -1.000"),
         ("gate({0!r}, {1!r}, metric='logs', margin=2.5)", None),
-        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "worse: logs -2.000 (-2.000 … -2.000) over 30*margin 1.000"),
+        ("gate({0!r}, {1!r}, metric='logs', margin=1)", "worse: logs -2.000 (-2.006 … -2.000) over 30*margin 1.000"),
         ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  new   bad   -2.900"),
         ("gate({0!r}, {1!r}, metric='logs', margin=1)", "  at a confidence of 95%; new minus base; LOGS"),
     ],

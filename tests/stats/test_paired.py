@@ -166,7 +166,7 @@ def test_undefined_comparison() -> None:
     assert nothing.dialogues == 0
 
 
-@pytest.mark.parametrize(("count", "metrics", "resamples"), [(4000, 8, 4000), (20_000, 2, 500), (5, 100, 10_000)])
+@pytest.mark.parametrize(("count", "metrics", "resamples"), [(4000, 8, 1000), (20_000, 2, 200), (5, 100, 10_000)])
 def test_comparing_takes_little_memory(count: int, metrics: int, resamples: int) -> None:
     # Beside two copies of the parts and the resampled differences, blocks of one size, whatever is compared.
     num_a, den = dialogues(count, metrics, seed=16)

@@ -31,7 +31,7 @@ from troth.storage.cache import Store
 
 FAITHCRITIC = faithfulness(
     "faithcritic", "FaithCritic", "1 where a classifier finds the response faithful to the document, else 0",
-    needs=("critic",), compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store),
+    needs=("critic",), compute=lambda models: Critic(HfClassifier(source(models.critic)), models.store), top=1.0,
 )  # fmt: skip
 FAITHCRITIC_SOFT = FAITHCRITIC.derive(
     "faithcritic_soft", title="FaithCritic, probability", about="probability of the faithful label, by a classifier",

@@ -27,7 +27,7 @@ PAIRS = 2048  # asked together: enough to fill batches of similar length, few en
 
 NLI = faithfulness(
     "nli", "Entailment", "entailment of the response by the document: its best window, the response's worst sentence",
-    needs=("nli",), compute=lambda models: SentenceEntailment(models.entailment_model),
+    needs=("nli",), compute=lambda models: SentenceEntailment(models.entailment_model), top=1.0,
 )  # fmt: skip
 
 

@@ -123,11 +123,20 @@ class Models:
 
 
 def faithfulness(
-    name: str, title: str, about: str, *, needs: tuple[str, ...], compute: Callable[[Models], Grader]
+    name: str,
+    title: str,
+    about: str,
+    *,
+    needs: tuple[str, ...],
+    compute: Callable[[Models], Grader],
+    top: float | None = None,
 ) -> Metric:
-    """A metric of grounded responses: the mean over responses of a number that is not a share."""
+    """A metric of grounded responses: the mean over responses of a number that is not a share.
+
+    `top`: the highest possible value, for a metric that is never below 0.
+    """
     return Metric(
-        name, title, about, scale="number", unit="response", needs=needs, against="documents", compute=compute
+        name, title, about, scale="number", unit="response", needs=needs, against="documents", top=top, compute=compute
     )
 
 

@@ -99,7 +99,7 @@ def _declared(
     def grader(_: Models) -> Overlap:
         return Overlap(metric, compare, rules | _release(*release))
 
-    metric = faithfulness(name, title, about, needs=("text",), compute=grader)
+    metric = faithfulness(name, title, about, needs=("text",), compute=grader, top=1.0)
     return metric
 
 

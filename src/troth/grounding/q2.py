@@ -48,7 +48,7 @@ Q2 = faithfulness(
     needs=("questions", "answers", "nli"), compute=lambda models: QuestionAnswering(
         HfQuestioner(source(models.questions)), HfAnswerer(source(models.answers)), models.entailment_model,
         models.store,
-    ),
+    ), top=1.0,
 )  # fmt: skip
 ROOM = Room(items=16, units=4096)
 CHUNK = 32
