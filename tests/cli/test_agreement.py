@@ -216,7 +216,7 @@ def test_the_study_of_two_systems(fine: Troth, tmp_path: Path) -> None:
             answer = "agree" if row["response"].startswith("p") else "neutral"
             writer.writerow({**row, "faithfulness": answer, "relevance": "agree", "grammar": "disagree"})
     result = fine("meta", "agree", str(filled), "--key", str(tmp_path / "s.key.json"), "--resamples", "50")
-    lines = [line.split() for line in result.out.splitlines() if line]
-    assert ["agree:faithfulness", "pmi", "100.00"] in [line[:3] for line in lines]
-    assert ["agree:faithfulness", "greedy", "0.00"] in [line[:3] for line in lines]
-    assert ["agree:faithfulness", "pmi", "−", "greedy", "+100.00"] in [line[:5] for line in lines]
+    cells = [line.split() for line in result.out.splitlines() if line]
+    assert ["agree:faithfulness", "pmi", "100.00"] in [line[:3] for line in cells]
+    assert ["agree:faithfulness", "greedy", "0.00"] in [line[:3] for line in cells]
+    assert ["agree:faithfulness", "pmi", "−", "greedy", "+100.00"] in [line[:5] for line in cells]

@@ -260,7 +260,7 @@ FILES: dict[str, Any] = {
 
 
 def profiles(chance: random.Random) -> str | list[Profile] | None:
-    chosen = chance.choice([None, "all", *PROFILES])
+    chosen: str | None = chance.choice([None, "all", *PROFILES])
     if chosen is None or chosen in ("all", "trippy"):
         return chosen
     options: dict[str, Any] = {

@@ -26,7 +26,7 @@ def rows(sheet: Path) -> list[dict[str, str]]:
 
 def fill(sheet: Path, name: str, answer: Callable[[str], Mapping[str, str]]) -> Path:
     """A copy of a sheet, filled in by an annotator who is asked with an item's id."""
-    filled = [row | answer(row["id"]) for row in rows(sheet)]
+    filled = [{**row, **answer(row["id"])} for row in rows(sheet)]
     path = sheet.with_name(name)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, filled[0].keys())

@@ -94,8 +94,8 @@ def on_hub(name: str) -> ModelFiles:
         except Exception as error:  # its own errors, those of its HTTP library, of the disk
             shown = f"{repo}@{revision}" if revision else repo
             hint = "is there a connection, and is the name right? Without one: a folder, or embedded"
-            what = f"the model '{shown}' cannot be fetched from the hub: {_first(error)}"
-            raise UserError(what, hint=hint) from error
+            line = f"the model '{shown}' cannot be fetched from the hub: {_first(error)}"
+            raise UserError(line, hint=hint) from error
 
     commit = revision or ""
     if not COMMIT.fullmatch(commit):

@@ -218,8 +218,9 @@ def _ranks_within(values: Array, group: NDArray[np.int64]) -> Array:
     _, code = np.unique(values, return_inverse=True)
     _, place, size = np.unique(group * (len(values) + 1) + code, return_inverse=True, return_counts=True)
     sizes = np.bincount(group)
-    before: Array = (np.cumsum(sizes) - sizes)[group]  # in groups that come earlier
-    return (np.cumsum(size) - (size - 1) / 2)[place] - before
+    before = (np.cumsum(sizes) - sizes)[group]  # in groups that come earlier
+    ranks: Array = (np.cumsum(size) - (size - 1) / 2)[place] - before
+    return ranks
 
 
 def interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
