@@ -82,9 +82,7 @@ def tables(found: Result) -> Iterator[str]:
     yield "\n| schema | precision | recall | valid acts | valid turns |\n|---|---|---|---|---|"
     for words in WORDINGS:
         for one in ("plain", "retry", "gated"):
-            row = [
-                cell(f"{words}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")
-            ]
+            row = [cell(f"{words}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")]
             yield f"| {words}, {one} | " + " | ".join(row) + " |"
 
 
