@@ -23,7 +23,7 @@ from troth.grounding.pmi import PMI_FAITH
 
 WEIGHTS = ((1.0, COVERAGE), (0.05, PMI_FAITH), (0.3, NLI))
 BLEND = faithfulness(
-    "blend", "Blend", "coverage, PMI-Faith and entailment together: ranks better than each of them",
+    "blend", "Blend", "coverage, PMI-Faith and entailment together, with weights chosen on BEGIN",
     needs=("text", "nli", "lm"),
     compute=lambda models: Blend(tuple((weight, metric.compute(models)) for weight, metric in WEIGHTS)),
 )  # fmt: skip
