@@ -19,50 +19,56 @@ from troth.core.version import __version__
 
 KEYS = ["system", "metric", "group", "value", "low", "high", "n", "signature"]
 NAMES = [
-    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "sa",
+    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "sa",
+    "slot_precision", "slot_recall", "slot_f1", "rsa",
     "fga@0.25", "fga@0.5", "fga@0.75", "fga@1", "turn_match", "intent_accuracy",
     "requested_f1", "requested_precision", "requested_recall",
     "tagging_f1", "tagging_precision", "tagging_recall",
 ]  # fmt: skip
 
 PLAIN = """\
-metric                      hasty       sturdy
-jga                  49.49 ±13.67  66.15 ±2.46
-jga_cat              80.43 ±13.56  80.43 ±3.95
-jga_noncat           69.05 ±12.65  85.17 ±3.68
-aga                   89.20 ±3.53  96.01 ±1.12
-aga_cat               93.31 ±5.06  94.26 ±2.63
-aga_noncat            85.64 ±5.63  96.12 ±1.81
-sa                    95.21 ±1.34  96.87 ±0.24
-fga@0.25              66.50 ±8.70  66.99 ±2.47
-fga@0.5               74.44 ±6.91  67.64 ±2.49
-fga@0.75              78.76 ±5.82  68.15 ±2.52
-fga@1                 81.39 ±5.12  68.55 ±2.61
-turn_match            87.55 ±3.50  69.95 ±3.04
-intent_accuracy       95.11 ±3.48  98.37 ±1.73
-requested_f1          96.38 ±2.38  98.01 ±1.71
-requested_precision  100.00 ±0.00  99.73 ±0.42
-requested_recall      96.20 ±2.42  98.10 ±1.75
-tagging_f1            97.01 ±1.91  97.69 ±2.02
-tagging_precision     97.74 ±1.75  98.78 ±1.51
-tagging_recall        96.92 ±1.95  97.69 ±2.02
+metric                                 hasty                 sturdy
+jga                    49.49 (34.72 … 64.34)  66.15 (57.44 … 73.88)
+jga_cat                80.43 (61.13 … 91.49)  80.43 (72.58 … 86.46)
+jga_noncat             69.05 (53.31 … 81.35)  85.17 (77.64 … 90.47)
+aga                    89.20 (82.17 … 93.68)  96.01 (90.82 … 98.32)
+aga_cat                93.31 (83.04 … 97.55)  94.26 (87.76 … 97.41)
+aga_noncat             85.64 (76.84 … 91.46)  96.12 (90.15 … 98.53)
+aga_union              88.05 (80.88 … 92.77)  92.81 (86.85 … 96.19)
+sa                     95.21 (89.67 … 97.85)  96.87 (92.13 … 98.79)
+slot_precision         96.10 (90.69 … 98.42)  92.58 (88.95 … 95.08)
+slot_recall            89.23 (83.29 … 93.23)  95.61 (92.38 … 97.50)
+slot_f1                92.54 (87.90 … 95.49)  94.07 (91.08 … 96.10)
+rsa                    88.38 (82.44 … 92.49)  92.58 (88.95 … 95.08)
+fga@0.25               66.50 (55.16 … 76.20)  66.99 (58.30 … 74.65)
+fga@0.5                74.44 (64.89 … 82.10)  67.64 (58.98 … 75.25)
+fga@0.75               78.76 (70.29 … 85.33)  68.15 (59.51 … 75.71)
+fga@1                  81.39 (73.34 … 87.42)  68.55 (59.92 … 76.07)
+turn_match             87.55 (80.32 … 92.38)  69.95 (61.37 … 77.33)
+intent_accuracy        95.11 (87.45 … 98.19)  98.37 (90.96 … 99.72)
+requested_f1           96.38 (90.24 … 98.71)  98.01 (91.69 … 99.55)
+requested_precision  100.00 (83.57 … 100.00)  99.73 (89.60 … 99.99)
+requested_recall       96.20 (89.99 … 98.61)  98.10 (91.31 … 99.61)
+tagging_f1             97.01 (91.13 … 99.03)  97.69 (91.21 … 99.42)
+tagging_precision      97.74 (91.67 … 99.41)  98.78 (91.62 … 99.83)
+tagging_recall         96.92 (91.01 … 98.99)  97.69 (91.21 … 99.42)
 """
 BY = """\
-metric         hasty
-jga     49.49 ±13.67
-aga      89.20 ±3.53
+metric                  hasty
+jga     49.49 (34.72 … 64.34)
+aga     89.20 (82.17 … 93.68)
 
-service    n           jga          aga
-Sights_1  46  50.00 ±24.11  90.64 ±5.83
-Stays_1   80  48.46 ±22.01  86.57 ±6.46
-Trains_1  58  50.50 ±23.54  91.73 ±5.79
+service    n                    jga                    aga
+Sights_1  46  50.00 (23.75 … 76.25)  90.64 (71.11 … 97.44)
+Stays_1   80  48.46 (26.03 … 71.53)  86.57 (73.76 … 93.66)
+Trains_1  58  50.50 (24.78 … 75.96)  91.73 (75.59 … 97.54)
 """
 TRADE = """\
-metric             hasty       sturdy
-jga         33.33 ±12.72  55.37 ±4.19
-aga          82.28 ±4.60  91.94 ±2.10
-sa           97.40 ±0.59  98.32 ±0.30
-turn_match   77.40 ±4.89  58.76 ±5.47
+metric                      hasty                 sturdy
+jga         33.33 (20.89 … 48.63)  55.37 (46.46 … 63.95)
+aga         82.28 (74.32 … 88.16)  91.94 (85.62 … 95.62)
+sa          97.40 (92.66 … 99.11)  98.32 (94.12 … 99.54)
+turn_match  77.40 (68.99 … 84.06)  58.76 (49.82 … 67.15)
 """
 
 
@@ -77,7 +83,8 @@ def test_table(fine: Troth) -> None:
     result = fine("dst", GOLD, HASTY, STURDY)
     assert result.out == PLAIN
     rest = f"22 dialogues; JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}"
-    assert result.err == f"hasty: {rest}\nsturdy: {rest}\n"
+    missed = "hasty: 7 wrong Trains_1.travel_day values equal gold once a leading 'the' or 'a' goes\n"
+    assert result.err == f"{missed}hasty: {rest}\nsturdy: {rest}\n"
 
 
 def test_table_by_turn_of_multiwoz_fashion(fine: Troth) -> None:
@@ -92,7 +99,7 @@ def test_table_by_group(fine: Troth) -> None:
 def test_same_twice(fine: Troth) -> None:
     command = ("dst", GOLD, HASTY, "--by", "service,domain,slot,turn", "--json")
     assert fine(*command) == fine(*command)
-    assert fine(*command).out != fine(*command, "--seed", "1").out
+    assert fine(*command) == fine(*command, "--seed", "1")  # intervals of shares need no random numbers
 
 
 def test_module(tmp_path: Path) -> None:
@@ -103,7 +110,7 @@ def test_module(tmp_path: Path) -> None:
             command, capture_output=True, cwd=tmp_path, check=True, env={**os.environ, "PYTHONIOENCODING": encoding}
         )
         text = done.stdout.decode()
-        assert (text if encoding == "utf-8" else text.replace(r"\xb1", "±")) == PLAIN
+        assert (text if encoding == "utf-8" else text.replace(r"\u2026", "…")) == PLAIN
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,7 +135,7 @@ def test_json(fine: Troth) -> None:
     assert [score["metric"] for score in scores] == NAMES * 2
     assert [score["system"] for score in scores] == ["hasty"] * len(NAMES) + ["mine"] * len(NAMES)
     for score in scores:
-        assert list(score) == KEYS
+        assert [key for key in score if key != "interval_note"] == KEYS
         assert score["group"] == "all"
         assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
         assert score["signature"].startswith(score["metric"].upper() + "|profile:sgd|unit:frame|")
@@ -138,8 +145,8 @@ def test_json(fine: Troth) -> None:
         "metric": "jga",
         "group": "all",
         "value": pytest.approx(0.4948913043478261),
-        "low": pytest.approx(0.36, abs=0.02),
-        "high": pytest.approx(0.63, abs=0.02),
+        "low": pytest.approx(0.34725, abs=1e-5),
+        "high": pytest.approx(0.64343, abs=1e-5),
         "n": 184,
         "signature": f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}",
     }
@@ -156,7 +163,7 @@ def test_no_value_has_a_reason(fine: Troth, corpus: Corpus) -> None:
         assert (score["low"], score["high"], score["n"]) == (None, None, 0)
         assert score["reason"].endswith("; give the schema")
     assert "not scored: sa: the number of slots is not known; give the schema\n" in result.err
-    assert "sa " not in fine("dst", str(corpus.gold), str(corpus.pred)).out
+    assert "\nsa " not in fine("dst", str(corpus.gold), str(corpus.pred)).out
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
@@ -205,7 +212,10 @@ def test_rates(fine: Troth) -> None:
 def test_forget(fine: Troth) -> None:
     """Forgotten to 95 % after six turns: λ = 0.4993."""
     found = values(fine("dst", GOLD, HASTY, "--forget", "6,0.95", "--json"))
-    assert [name for name in found if name.startswith("fga")] == [*NAMES[7:11], "fga@0.49928871225899835"]
+    assert [name for name in found if name.startswith("fga")] == [
+        *(name for name in NAMES if name.startswith("fga")),
+        "fga@0.49928871225899835",
+    ]
     assert found["fga@0.25"] < found["fga@0.49928871225899835"] < found["fga@0.5"]
     assert found["fga@0.49928871225899835"] == pytest.approx(found["fga@0.5"], abs=1e-3)
 

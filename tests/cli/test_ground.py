@@ -43,17 +43,17 @@ def dev(tmp_path: Path) -> str:
 def test_the_table(fine: Troth, data: str) -> None:
     result = fine("ground", data, "--metrics", "u_f1,rouge_l", "--resamples", "1000")
     assert result.out == (
-        "metric           data\n"
-        "u_f1     0.625 ±0.375\n"
-        "rouge_l  0.625 ±0.375\n"
+        "metric                    data\n"
+        "u_f1     0.625 (0.116 … 0.955)\n"
+        "rouge_l  0.625 (0.116 … 0.955)\n"
         "\n"
-        "source  n          u_f1       rouge_l\n"
-        "x       2  0.750 ±0.250  0.750 ±0.250\n"
-        "y       2  0.500 ±0.500  0.500 ±0.500\n"
+        "source  n                   u_f1                rouge_l\n"
+        "x       2  0.750 (0.007 … 0.999)  0.750 (0.007 … 0.999)\n"
+        "y       2  0.500 (0.002 … 0.998)  0.500 (0.002 … 0.998)\n"
         "\n"
-        "label  n          u_f1       rouge_l\n"
-        "0      2  0.250 ±0.250  0.250 ±0.250\n"
-        "1      2  1.000 ±0.000  1.000 ±0.000\n"
+        "label  n                   u_f1                rouge_l\n"
+        "0      2  0.250 (0.001 … 0.993)  0.250 (0.001 … 0.993)\n"
+        "1      2  1.000 (0.012 … 1.000)  1.000 (0.012 … 1.000)\n"
     )
     assert "data: u_f1: 1 of 5 not scored: the document is empty\n" in result.err
     assert "data: 5 responses; intervals over 4 documents\n" in result.err
@@ -62,7 +62,9 @@ def test_the_table(fine: Troth, data: str) -> None:
 
 def test_json(fine: Troth, data: str) -> None:
     (first, *_) = fine("ground", data, "--metrics", "u_f1", "--json").json()
-    assert set(first) == {"system", "metric", "group", "value", "low", "high", "n", "signature", "scale"}
+    keys = {"system", "metric", "group", "value", "low", "high", "n", "signature", "scale", "interval_note"}
+    assert set(first) == keys
+    assert first["interval_note"] == "only 2 of 4 documents are below 100%"
     assert (first["system"], first["metric"], first["group"], first["value"], first["n"]) == (
         "data",
         "u_f1",
@@ -100,7 +102,7 @@ def test_fit_and_judge(fine: Troth, troth: Troth, data: str, tmp_path: Path) -> 
     assert result.out == "metric    min    max  threshold  F1 on it  n\nu_f1    0.000  1.000      1.000     1.000  4\n"
     assert "data.jsonl (5 rows)" in result.err
     judged = fine("ground", data, "--metrics", "u_f1", "--calibration", out).out
-    assert "faithful:u_f1  50.00" in judged
+    assert "faithful:u_f1   50.00 (6.53 … 93.47)" in judged
     again = troth("meta", "fit", data, "--metrics", "u_f1", "--out", out)
     assert (again.code, "exists already" in again.err) == (2, True)
     Path(out).write_text(Path(out).read_text().replace("spacy-en", "spacy-de"))

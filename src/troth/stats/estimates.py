@@ -76,8 +76,13 @@ def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Re
         yield Score(
             system, metric.name, cell.group, one.value, one.low, one.high, n,
             signature(metric, cell.recipe or {}, n=n, group=cell.group),
-            cell.reason if one.value is None else None, metric.scale, metric.better, one.note,
+            cell.reason if one.value is None else None, metric.scale, metric.better, _of(metric, one.note),
         )  # fmt: skip
+
+
+def _of(metric: Metric, note: str | None) -> str | None:
+    """The note in the words of a metric whose dialogues are documents."""
+    return note.replace("dialogue", "document") if note and metric.against == "documents" else note
 
 
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:
