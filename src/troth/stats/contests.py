@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
-from troth.stats.paired import EXACT, Pair, holm, of_all_swaps
+from troth.stats.paired import EXACT, PairedSums, holm, of_all_swaps
 from troth.stats.resampling import SWAPS, TIE, Array, divide, on_grid, words
 
 LEVEL = 0.05
@@ -150,4 +150,4 @@ def _exactly(p: Array, num: Array, den: Array) -> None:
         differ = ((num[i + 1 :] != num[i]) | (den[i + 1 :] != den[i])).sum(axis=1)
         for j, m in np.argwhere(differ <= EXACT):
             sides = (side[k, :, [m]].T for k in (i, i + 1 + j) for side in (num, den))
-            p[i, i + 1 + j, m] = of_all_swaps(Pair(*sides)) if differ[j, m] else 1.0
+            p[i, i + 1 + j, m] = of_all_swaps(PairedSums(*sides)) if differ[j, m] else 1.0

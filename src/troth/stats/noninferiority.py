@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from troth.core.errors import UserError
 from troth.stats import quantiles
-from troth.stats.paired import Change, Pair, paired, worst_case
+from troth.stats.paired import Change, PairedSums, paired, worst_case
 from troth.stats.resampling import TIE, ratio
 
 Verdict = Literal["worse", "not worse", "undecided"]
@@ -120,7 +120,7 @@ def _needed(change: Change, margin: float, confidence: float) -> int | None:
     return math.ceil(needed) if needed <= MOST else None
 
 
-def _checked(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> Pair:
+def _checked(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> PairedSums:
     """As `paired`, for one metric; refuses whatever would let a gate pass on nothing."""
     sides = [np.asarray(side, dtype=np.float64) for side in (num_base, den_base, num_new, den_new)]
     if not all(np.isfinite(side).all() for side in sides):

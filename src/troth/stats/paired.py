@@ -39,7 +39,7 @@ class Comparison:
     note: str | None = None  # what these dialogues cannot show
 
 
-class Pair(NamedTuple):
+class PairedSums(NamedTuple):
     """Numerators and denominators of two systems, (D, M) each, a row for each dialogue."""
 
     num_a: Array
@@ -47,11 +47,11 @@ class Pair(NamedTuple):
     num_b: Array
     den_b: Array
 
-    def metric(self, column: int) -> Pair:
+    def metric(self, column: int) -> PairedSums:
         """The sums of one metric, (D,) each, over the dialogues in which either system has a unit."""
         mine = [side[:, column] for side in self]
         scored = (mine[1] != 0) | (mine[3] != 0)
-        return Pair(*(side[scored] for side in mine))
+        return PairedSums(*(side[scored] for side in mine))
 
 
 def compare(
@@ -114,8 +114,8 @@ class Change:
     span: float  # the largest possible change of a dialogue: 1 for shares, else as far as dialogues lie apart
 
     @classmethod
-    def of(cls, pair: Pair) -> Change:
-        """The change in one metric (`Pair.metric`)."""
+    def of(cls, pair: PairedSums) -> Change:
+        """The change in one metric (`PairedSums.metric`)."""
         count = len(pair.num_a)
         num_a, den_a, num_b, den_b = (float(side.sum()) for side in pair)
         a, b = num_a / den_a, num_b / den_b
@@ -139,7 +139,7 @@ class Change:
         return self.deviation / math.sqrt(self.dialogues)
 
 
-def _span(pair: Pair) -> float:
+def _span(pair: PairedSums) -> float:
     if is_share(pair.num_a, pair.den_a) and is_share(pair.num_b, pair.den_b):
         return 1.0
     values = np.concatenate([divide(pair.num_a, pair.den_a), divide(pair.num_b, pair.den_b)])
@@ -186,13 +186,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def paired(num_a: ArrayLike, den_a: ArrayLike, num_b: ArrayLike, den_b: ArrayLike) -> Pair:
+def paired(num_a: ArrayLike, den_a: ArrayLike, num_b: ArrayLike, den_b: ArrayLike) -> PairedSums:
     """The sums of both systems, rounded so that all further sums are exact."""
     a, b = columns(num_a, den_a), columns(num_b, den_b)
     if a[0].shape != b[0].shape:
         raise ValueError(f"both systems must have the same dialogues and metrics, not {a[0].shape} and {b[0].shape}")
     (num_one, num_two), (den_one, den_two) = on_grid(a[0], b[0]), on_grid(a[1], b[1])
-    return Pair(num_one, den_one, num_two, den_two)
+    return PairedSums(num_one, den_one, num_two, den_two)
 
 
 def difference_of(num_a: Array, den_a: Array, num_b: Array, den_b: Array) -> Array:
@@ -200,19 +200,19 @@ def difference_of(num_a: Array, den_a: Array, num_b: Array, den_b: Array) -> Arr
     return divide(num_b, den_b) - divide(num_a, den_a)
 
 
-def _randomization(pair: Pair, *, resamples: int, seed: int) -> Array:
+def _randomization(pair: PairedSums, *, resamples: int, seed: int) -> Array:
     """The p-value of each metric: the share of swaps of A and B that give a difference at least as large."""
     differ = ((pair.num_a != pair.num_b) | (pair.den_a != pair.den_b)).sum(axis=0)
     few = differ <= EXACT
     p = np.empty(len(few))
-    p[few] = [of_all_swaps(Pair(*(side[:, [column]] for side in pair))) for column in np.flatnonzero(few)]
+    p[few] = [of_all_swaps(PairedSums(*(side[:, [column]] for side in pair))) for column in np.flatnonzero(few)]
     if not few.all():
-        rest = pair if not few.any() else Pair(*(side[:, ~few] for side in pair))
+        rest = pair if not few.any() else PairedSums(*(side[:, ~few] for side in pair))
         p[~few] = _of_random_swaps(rest, resamples=resamples, seed=seed)
     return p
 
 
-def of_all_swaps(pair: Pair) -> float:
+def of_all_swaps(pair: PairedSums) -> float:
     """Of one metric, over all choices of dialogues to swap; the ones that are equal need not be."""
     differ = ((pair.num_a != pair.num_b) | (pair.den_a != pair.den_b))[:, 0]
     count = int(differ.sum())
@@ -222,7 +222,7 @@ def of_all_swaps(pair: Pair) -> float:
     return float((apart >= swaps.seen[0]).sum() / (~np.isnan(apart)).sum()) if len(pair.num_a) else math.nan
 
 
-def _of_random_swaps(pair: Pair, *, resamples: int, seed: int) -> Array:
+def _of_random_swaps(pair: PairedSums, *, resamples: int, seed: int) -> Array:
     """Of each metric, with each dialogue swapped or not at random. Swaps are counted in blocks; none is kept."""
     count, metrics = pair.num_a.shape
     swaps = _Swaps(pair)
@@ -238,7 +238,7 @@ def _of_random_swaps(pair: Pair, *, resamples: int, seed: int) -> Array:
 class _Swaps:
     """Differences of two systems after their results are swapped in some dialogues, without regard to sign."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: PairedSums) -> None:
         self._totals = [side.sum(axis=0) for side in pair]
         self._num, self._den = pair.num_b - pair.num_a, pair.den_b - pair.den_a
         self.seen = np.abs(difference_of(*self._totals)) - TIE
