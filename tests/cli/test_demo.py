@@ -7,6 +7,7 @@ import re
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -221,7 +222,8 @@ def test_what_is_lacking(
     monkeypatch: pytest.MonkeyPatch, installed: set[str], fetched: bool, expected: dict[str, str]
 ) -> None:
     monkeypatch.setattr(demo, "find_spec", lambda name: sys if name in installed else None)
-    monkeypatch.setattr(demo, "_fetched", lambda: fetched)
+    listed = [SimpleNamespace(name=demo.LM, here=fetched)]
+    monkeypatch.setattr("troth.models.catalog.listed", lambda: listed)
     assert demo.lacking() == expected
 
 

@@ -88,11 +88,11 @@ def test_nothing_can_be_scored(tmp_path: Path) -> None:
 
 
 def test_documents_are_drawn_whole(tmp_path: Path) -> None:
-    """A hundred responses from one document are one thing to draw: there is nothing to be unsure of but its share."""
+    """A hundred responses from one document are one thing to draw, and one says nothing of how documents vary."""
     one = [{"id": str(n), "document": "red wine", "response": ("red", "beer")[n % 2]} for n in range(100)]
     score = ground(write(tmp_path / "one.jsonl", one), metrics=["u_f1"])["u_f1"]
     assert score.value is not None
-    assert [score.low, score.high] == pytest.approx([score.value, score.value])
+    assert (score.low, score.high) == (None, None)
     many = [row | {"document": f"red wine{n}"} for n, row in enumerate(one)]
     score = ground(write(tmp_path / "many.jsonl", many), metrics=["u_f1"])["u_f1"]
     assert score.low is not None
