@@ -1,0 +1,215 @@
+"""Tools of an assistant: function definitions in every layout in which they are passed around.
+
+Taken are OpenAI's (`{"type": "function", "function": {…}}`, and flat as the Responses API has them), Anthropic's
+(`input_schema`), MCP's (`inputSchema`, also in its JSON-RPC envelope), Gemini's (`functionDeclarations`), Bedrock's
+(`toolSpec`), functions alone (BFCL), one per line or in a list; and the operations of an OpenAPI document. Tools that
+are no functions (web search, code execution) are passed over.
+
+`definitions` says where in a document each function stands, so that a copy can be written back; `read` gives `Tool`
+records. This is the only place that knows these layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.trajectories import Tool
+from troth.readers import plain, source
+from troth.readers.decode import BROKEN, lines, unique, where
+
+Path = tuple[str | int, ...]
+
+LISTS = ("tools", "functions", "functionDeclarations", "function_declarations")
+WRAPPERS = ("result", "toolConfig", "tool_config", "request", "body")  # JSON-RPC, Bedrock, logged requests
+INNER = ("function", "toolSpec", "tool_spec")
+PARAMETERS: tuple[tuple[str, ...], ...] = (
+    ("parameters",), ("input_schema",), ("inputSchema", "json"), ("inputSchema",),
+    ("parametersJsonSchema",), ("parameters_json_schema",),
+)  # fmt: skip
+METHODS = ("get", "put", "post", "delete", "patch", "options", "head")
+READING = ("get", "head", "options")
+LAYOUTS = "a list of tools as OpenAI, Anthropic, MCP, Gemini or Bedrock take it, or an OpenAPI document"
+
+
+class Definition(NamedTuple):
+    """Where a function stands in a document: the keys that lead to it, the function, the keys to its parameters."""
+
+    path: Path
+    function: dict[str, Any]
+    parameters: tuple[str, ...]  # (): nothing is said of its parameters
+
+    @property
+    def schema(self) -> Any:
+        """The JSON Schema of the arguments, {} where there is none."""
+        schema: Any = self.function
+        for key in self.parameters:
+            schema = schema[key]
+        return schema if self.parameters and schema is not None else {}
+
+
+def load(path: str) -> list[Tool]:
+    """The tools of a file."""
+    document = source.first(path)
+    with where(file=document.name):
+        return read(_decoded(document))
+
+
+def read(document: Any) -> list[Tool]:
+    """The tools of a decoded document."""
+    tools = _operations(document) if is_openapi(document) else [_tool(one) for one in definitions(document)]
+    if not tools:
+        raise UserError("no function is defined in it", hint=LAYOUTS)
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name in seen:
+            raise UserError(f"function '{tool.name}' is defined twice", hint="remove one")
+        seen.add(tool.name)
+    return tools
+
+
+def definitions(document: Any) -> list[Definition]:
+    """Every function that a document defines, with its place; operations of OpenAPI documents are not among them."""
+    return list(_definitions(document, ()))
+
+
+def is_openapi(document: Any) -> bool:
+    """Whether a document is an OpenAPI (or Swagger) description."""
+    return isinstance(document, dict) and isinstance(document.get("paths"), dict)
+
+
+def replaced(document: Any, path: Path, value: Any) -> Any:
+    """A copy of a document with another value at a path; what does not lie on the path is shared."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    copy = list(document) if isinstance(document, list) else dict(document)
+    copy[step] = replaced(document[step], rest, value)  # type: ignore[index]
+    return copy
+
+
+def _decoded(document: source.Document) -> Any:
+    if document.starts(b"{"):
+        try:  # several lines, each an object: BFCL's documents of functions
+            msgspec.json.decode(document.data, type=msgspec.Raw)
+        except BROKEN:
+            return [row for _, row in lines(document)]
+    return unique(document, object)
+
+
+def _definitions(node: Any, path: Path) -> Iterator[Definition]:
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from _definitions(item, (*path, index))
+    if not isinstance(node, dict):
+        return
+    inside = next((key for key in (*LISTS, *WRAPPERS) if isinstance(node.get(key), list | dict)), None)
+    if inside in LISTS and isinstance(node[inside], list):
+        yield from _definitions(node[inside], (*path, inside))
+        return
+    inner = next((key for key in INNER if isinstance(node.get(key), dict)), None)
+    if inner is not None:
+        yield _definition(node[inner], (*path, inner))
+    elif _is_function(node):
+        yield _definition(node, path)
+    elif inside in WRAPPERS:
+        yield from _definitions(node[inside], (*path, inside))
+
+
+def _is_function(node: dict[str, Any]) -> bool:
+    return isinstance(node.get("name"), str) and node.get("type", "function") in ("function", "custom", None)
+
+
+def _definition(function: dict[str, Any], path: Path) -> Definition:
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise UserError(f"{_shown(path)}: a function without a name", hint='"name" must be text')
+    keys = next((keys for keys in PARAMETERS if _at(function, keys) is not None), ())
+    return Definition(path, function, keys)
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _tool(one: Definition) -> Tool:
+    place = f"function '{one.function['name']}'"
+    parameters = plain.mapping(one.schema, f"{place}: 'parameters'")
+    description = one.function.get("description") or one.function.get("title") or ""
+    return Tool(one.function["name"], str(description), parameters, _writes(one.function.get("annotations")))
+
+
+def _writes(annotations: Any) -> bool | None:
+    """What MCP's annotations say of a tool: `readOnlyHint`."""
+    hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
+    return None if not isinstance(hint, bool) else not hint
+
+
+def _shown(path: Path) -> str:
+    return "tool " + ".".join(map(str, path)) if path else "the tool"
+
+
+# -- OpenAPI -----------------------------------------------------------------------------------------------------------
+
+
+def _operations(document: dict[str, Any]) -> list[Tool]:
+    """Each operation as a tool: its parameters and the fields of its body are the arguments.
+
+    Definitions go along under their own keys, so that references such as `#/components/schemas/Pet` still lead to them.
+    """
+    shared = {key: document[key] for key in ("components", "definitions") if isinstance(document.get(key), dict)}
+    tools: list[Tool] = []
+    for path, operations in document["paths"].items():
+        common = plain.mapping(operations, f"path '{path}'").get("parameters", [])
+        for method in METHODS:
+            if not isinstance(operations.get(method), dict):
+                continue
+            operation = operations[method]
+            name = operation.get("operationId") or f"{method}_{path.strip('/')}".replace("/", "_")
+            about = operation.get("description") or operation.get("summary") or ""
+            schema = _arguments(document, [*common, *operation.get("parameters", [])], operation.get("requestBody"))
+            tools.append(Tool(str(name), str(about), {**schema, **shared}, method not in READING))
+    return tools
+
+
+def _arguments(document: Any, parameters: list[Any], body: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for item in (_resolved(document, parameter) for parameter in parameters):
+        name = item.get("name")
+        if not isinstance(name, str):
+            continue
+        if item.get("in") == "body":  # Swagger 2
+            body = {"content": {"application/json": {"schema": item.get("schema")}}, "required": item.get("required")}
+            continue
+        schema = item.get("schema") or {key: item[key] for key in ("type", "enum", "items", "format") if key in item}
+        properties[name] = {**schema, **({"description": item["description"]} if "description" in item else {})}
+        required += [name] if item.get("required") else []
+    fields = _resolved(document, _body(_resolved(document, body)))
+    properties |= fields.get("properties", {})
+    required += fields.get("required", [])
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _body(body: dict[str, Any]) -> Any:
+    content = body.get("content")
+    if not isinstance(content, dict) or not content:
+        return {}
+    kind = content.get("application/json") or next(iter(content.values()))
+    return kind.get("schema") if isinstance(kind, dict) else {}
+
+
+def _resolved(document: Any, node: Any, depth: int = 8) -> dict[str, Any]:
+    """An object, or what its reference leads to within the document."""
+    reference = node.get("$ref") if isinstance(node, dict) else None
+    if isinstance(reference, str) and reference.startswith("#/") and depth:
+        target = document
+        for key in reference[2:].split("/"):
+            target = target.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        return _resolved(document, target, depth - 1)
+    return node if isinstance(node, dict) else {}
