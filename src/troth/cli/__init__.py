@@ -1,9 +1,8 @@
-"""The command line: parse, call, print. Exit codes: 0 fine, 1 a gate not passed, 2 wrong use or bad input."""
+"""The command line: parse, call, print. Exit codes: 0 fine, 1 a gate not passed, 2 anything that went wrong."""
 
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from troth.cli import streams
 from troth.core.errors import GoneError, UserError, near
 from troth.core.registry import imported
 from troth.core.version import __version__
@@ -93,32 +93,47 @@ def meta() -> None:
 
 
 def main() -> None:
-    """Runs a command. What the user can mend is reported in one line on standard error, with exit code 2."""
+    """Runs a command. What goes wrong is reported in one line on standard error, with exit code 2."""
     # Records hold no cycles, so counting references frees them; the collector would only walk them.
     gc.disable()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # not every console has a λ
     try:
+        streams.prepare()
         code = app.main(prog_name="troth", standalone_mode=False)
         sys.stdout.flush()
-        sys.exit(code or 0)
     except UserError as error:
-        _fail(str(error))
+        code = _failed(str(error))
     except click.exceptions.NoArgsIsHelpError as help:
         sys.stderr.write(help.format_message() + "\n")
-        sys.exit(2)
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "troth"
-        _fail(str(UserError(error.format_message(), hint=f"see {command} --help")))
+        code = 2
+    except click.ClickException as error:
+        command = getattr(getattr(error, "ctx", None), "command_path", "troth")
+        code = _failed(str(UserError(error.format_message(), hint=f"see {command} --help")))
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("troth: interrupted\n")
-        sys.exit(130)
-    except (GoneError, BrokenPipeError):
-        # Not an error, but Python must not try to flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        code = _failed("interrupted", 130)
+    except GoneError:  # whoever read our output has seen enough (`| head`): no error
+        code = 141
+    except MemoryError:
+        code = _failed("out of memory (fewer workers take less)")
+    except SystemExit as end:  # click's, where a pipe other than standard output is closed, or completion failed
+        code = 2 if end.code else 0
+    except BaseException as error:  # noqa: BLE001 (a panic of a library in Rust is no Exception)
+        code = _crashed(error)
+    streams.finish()
+    sys.exit(code or 0)
 
 
-def _fail(line: str) -> None:
+def _failed(line: str, code: int = 2) -> int:
     sys.stderr.write(f"troth: {line}\n")
-    sys.exit(2)
+    return code
+
+
+def _crashed(error: BaseException) -> int:
+    """Reports a mistake of ours. Exit code 1 would be a gate's verdict, so it is 2."""
+    import traceback
+
+    if os.environ.get("TROTH_DEBUG"):
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    what = f"internal error: {type(error).__name__}: {error}"
+    where = f" at {os.path.basename(place[0].filename)}:{place[0].lineno}" if place else ""
+    return _failed(str(UserError(f"{what}{where}", hint="TROTH_DEBUG=1 shows the traceback; please report it")))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from troth.core.errors import GoneError
 from troth.core.table import Table, one_line
 from troth.storage.result import Result, written
 
@@ -41,22 +39,11 @@ def tables(made: Iterable[Table]) -> None:
 
 def json(value: Any) -> None:
     """One JSON value; NaN cannot come here, since numbers that do not exist are None with a reason."""
-    with _reader():
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
 def text(line: str) -> None:
-    with _reader():
-        sys.stdout.write(printable(line) + "\n")
-
-
-@contextmanager
-def _reader() -> Iterator[None]:
-    """click takes a broken pipe for a failure and exits with 1, which is a gate's verdict."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise GoneError from error
+    sys.stdout.write(printable(line) + "\n")
 
 
 def note(line: str) -> None:

@@ -1,0 +1,69 @@
+"""Standard output and standard error, with their errors turned into what a command line can exit with."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any, TextIO
+
+from troth.core.errors import GoneError, UserError
+
+
+class _Output(io.FileIO):
+    """Standard output. click would exit with 1, a gate's verdict, where its reader has gone."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError as error:
+            raise GoneError from error
+        except OSError as error:
+            raise UserError(f"cannot be written: {error.strerror}", file="<stdout>", hint="is there room?") from error
+
+
+class _Messages(io.FileIO):
+    """Standard error. What cannot be said there does not stop the work."""
+
+    def write(self, data: Any, /) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def prepare() -> None:
+    """Puts streams in place whose errors are ours; closed ones are opened, so that no file gets their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stderr = _wrapped(sys.stderr, _Messages) if sys.stderr is not None else open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        raise UserError("is closed", file="<stdout>", hint="send it to a file, or to /dev/null")
+    sys.stdout = _wrapped(sys.stdout, _Output)
+
+
+def finish() -> None:
+    """Writes what is left for standard output. What cannot be written is dropped, or Python would try again."""
+    try:
+        sys.stdout.flush()
+    except (GoneError, UserError):  # reported already
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _wrapped(stream: TextIO, kind: type[io.FileIO]) -> TextIO:
+    try:
+        number = stream.fileno()
+    except OSError:  # not a file: somebody in this process reads what is written
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        return stream
+    stream.flush()
+    raw = kind(number, "wb", closefd=False)
+    lines = raw.isatty() or kind is _Messages
+    # Not every console has a λ.
+    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, "backslashreplace", line_buffering=lines)
