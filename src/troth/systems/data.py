@@ -1,0 +1,258 @@
+"""Dialogues as a tracker sees them: one `TrackerTurn` per user turn, with the schema, what was said and the states.
+
+A `TrackerCorpus` holds dialogues of any format that troth reads. Few-shot training takes some of them (`shots`);
+training on other wordings of the schema gives every dialogue once more under each variant (SGD-X, §4.2), renamed when
+its turns are asked for and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+import msgspec
+
+from troth import readers
+from troth.core.errors import UserError
+from troth.core.names import Path, listed, path_of
+from troth.core.randomness import generator
+from troth.core.records import Act, Dialogue, Intent, Schema, Service, SlotSchema, State, Turn
+from troth.perturb.options import configured
+from troth.perturb.schemas.files import SchemaSource, Variant, load
+from troth.perturb.schemas.generators import GENERATORS, Generator
+from troth.perturb.schemas.renaming import Renaming, renamed
+from troth.readers import source
+
+ServiceStates = Mapping[str, State]  # by service
+Shots = str | float | Iterable[str] | None
+BACK_TRANSLATIONS = 3  # of the paper
+AUGMENT: dict[str, Callable[[str | None, int], tuple[str, dict[str, Any]]]] = {  # to a generator and its options
+    "backtranslate": lambda _, __: ("backtranslate", {"count": BACK_TRANSLATIONS}),
+    "oracle": lambda schemas, _: ("published", {"folder": schemas}),
+    "corrupt": lambda _, seed: ("corrupt", {"seed": seed}),
+}
+
+
+class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
+    """A user turn: what a tracker knows when it comes, and the states that it should give."""
+
+    dialogue: str
+    number: int  # of the user turn, from 0
+    services: tuple[Service, ...]  # whose states are asked for
+    past: tuple[Turn, ...]  # all turns before it, oldest first
+    turn: Turn
+    before: ServiceStates  # after the user turn before: gold in training, the tracker's own when it runs
+
+    @property
+    def user(self) -> str:
+        return self.turn.text
+
+    @property
+    def system(self) -> str:
+        """What the system said just before; empty at the beginning."""
+        return self._answer.text if self._answer is not None else ""
+
+    @property
+    def history(self) -> list[tuple[str, str]]:
+        """Speaker ("USER" or "SYSTEM") and text of everything said before this turn, oldest first."""
+        return [(turn.speaker, turn.text) for turn in self.past]
+
+    @property
+    def acts(self) -> dict[str, tuple[Act, ...]]:
+        """The acts of what the system said just before, by service; empty where the data has none."""
+        return {} if self._answer is None else {frame.service: frame.acts for frame in self._answer.frames}
+
+    @property
+    def gold(self) -> dict[str, State]:
+        """The states after this turn, by service; a service without an annotation has an empty one."""
+        states = {frame.service: frame.state for frame in self.turn.frames if frame.state is not None}
+        return {service.name: states.get(service.name, State()) for service in self.services}
+
+    @property
+    def _answer(self) -> Turn | None:
+        return self.past[-1] if self.past and self.past[-1].speaker == "SYSTEM" else None
+
+
+class Wording(msgspec.Struct, frozen=True):
+    """A variant of the schema, and what it calls what the original has."""
+
+    name: str
+    schema: Schema
+    renaming: Renaming
+
+
+@dataclass(frozen=True)
+class TrackerCorpus:
+    """Dialogues with their schema, under its own words and, for training, under those of variants."""
+
+    path: str
+    dialogues: Sequence[Dialogue]
+    schema: Schema
+    complete: bool  # every turn holds the states of all services (MultiWOZ), not only of those it is about (SGD)
+    wordings: tuple[Wording, ...] = ()
+
+    @classmethod
+    def read(cls, data: Path, *, schema: Path | None = None, format: str | None = None) -> TrackerCorpus:
+        """The dialogues of a file or folder. A format without a schema gets one from what its dialogues hold."""
+        path = path_of(data)
+        name = format or readers.detect(path)
+        dialogues = list(readers.gold(path, name))
+        if not dialogues:
+            raise UserError("no dialogue in it", file=path, hint="is it the right file?")
+        services = readers.schema_beside(path) if schema is None else readers.schema(path_of(schema))
+        complete = getattr(readers.FORMATS.load(name), "completed", None)
+        if services is None and complete is not None:
+            whole = complete(dialogues)
+            dialogues = list(whole)
+            services = _services(whole.schema())
+        return cls(path, dialogues, services or _inferred(dialogues), complete=name != "sgd")
+
+    def some(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
+        """Some of the dialogues, for few-shot training.
+
+        `shots` is a share of the dialogues (0.05, or "5%"), a number of dialogues with a single service for each domain
+        (50, as in CheckDST), a file of dialogue ids, one per line, or a list of ids.
+        """
+        if shots is None:
+            return self
+        ids = _chosen(shots, self.dialogues, seed)
+        return replace(self, dialogues=[dialogue for dialogue in self.dialogues if dialogue.id in ids])
+
+    def first(self, count: int | None, seed: int = 0) -> TrackerCorpus:
+        """So many dialogues, drawn; all of them for None."""
+        if count is None or count >= len(self.dialogues):
+            return self
+        return replace(self, dialogues=_drawn(self.dialogues, count, seed))
+
+    def augmented(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
+        """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
+
+        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them. A file of paraphrases in place
+        of a name: variants composed of them.
+        """
+        if augment is None:
+            return self
+        generator = _generator(augment, None if schemas is None else path_of(schemas), seed)
+        return replace(self, wordings=tuple(_wording(one) for one in generator.vary(self._source)))
+
+    @property
+    def _source(self) -> SchemaSource:
+        if readers.schema_beside(self.path) == self.schema:
+            return load(self.path)
+        return SchemaSource(self.path, "schema", self.schema, msgspec.to_builtins(list(self.schema.values())))
+
+    def turns(self) -> Iterator[TrackerTurn]:
+        """Every user turn, with gold states before it; with variants, a dialogue under each of its wordings in turn."""
+        for dialogue in self.dialogues:
+            yield from turns_of(dialogue, self.schema, complete=self.complete)
+            for wording in self.wordings:
+                other = renamed(dialogue, wording.renaming)
+                yield from turns_of(other, wording.schema, complete=self.complete)
+
+
+def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[TrackerTurn]:
+    """The user turns of a dialogue. `complete`: all services of the schema are asked for, not only those annotated."""
+    numbers = iter([number for number, _ in dialogue.user_turns()])
+    before: dict[str, State] = {}
+    for place, turn in enumerate(dialogue.turns):
+        if turn.speaker != "USER":
+            continue
+        names = schema if complete else dict.fromkeys(frame.service for frame in turn.frames)
+        unknown = next((name for name in names if name not in schema), None)
+        number = next(numbers)
+        if unknown is not None:
+            what = f"service '{unknown}' is not in the schema"
+            raise UserError(what, dialogue=dialogue.id, turn=number, hint="name the schema that belongs to the data")
+        services = tuple(schema[name] for name in names)
+        one = TrackerTurn(dialogue.id, number, services, dialogue.turns[:place], turn, dict(before))
+        yield one
+        before |= one.gold
+
+
+# -- few-shot ----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(shots: str | float | Iterable[str], dialogues: Sequence[Dialogue], seed: int) -> set[str]:
+    if isinstance(shots, str) and File(shots).is_file():
+        ids = set(File(shots).read_text(encoding="utf-8").split())
+    elif isinstance(shots, str | float | int):
+        return {dialogue.id for dialogue in _counted(shots, dialogues, seed)}
+    else:
+        ids = set(listed(shots))
+    known = {dialogue.id for dialogue in dialogues}
+    if not ids & known:
+        where = shots if isinstance(shots, str) else None
+        raise UserError("none of these dialogues is in the data", file=where, hint="is it the right list?")
+    return ids
+
+
+def _counted(shots: str | float, dialogues: Sequence[Dialogue], seed: int) -> Sequence[Dialogue]:
+    text = str(shots).strip()
+    try:
+        size = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        size = -1.0
+    if 0 < size <= 1:
+        return _drawn(dialogues, max(1, round(size * len(dialogues))), seed)
+    if size < 2 or size != int(size):
+        hint = "a share such as 0.05 or 5%, a number of dialogues for each domain, or a file of dialogue ids"
+        raise UserError(f"shots cannot be '{shots}'", hint=hint)
+    domains: dict[str, list[Dialogue]] = {}
+    for dialogue in dialogues:
+        if len(dialogue.services) == 1:
+            domains.setdefault(dialogue.services[0].partition("_")[0], []).append(dialogue)
+    return [one for _, mine in sorted(domains.items()) for one in _drawn(mine, int(size), seed)]
+
+
+def _drawn(dialogues: Sequence[Dialogue], count: int, seed: int) -> list[Dialogue]:
+    """The first by a number that depends on seed and id alone: a larger draw holds the smaller one."""
+    order = sorted(dialogues, key=lambda dialogue: generator(seed, "shots", dialogue.id).random())
+    ids = {dialogue.id for dialogue in order[:count]}
+    return [dialogue for dialogue in dialogues if dialogue.id in ids]
+
+
+# -- schemas -----------------------------------------------------------------------------------------------------------
+
+
+def _generator(augment: str, schemas: str | None, seed: int) -> Generator:
+    if augment not in AUGMENT:
+        if not File(augment).is_file():
+            hint = "one of: " + ", ".join(AUGMENT) + ", or a file of paraphrases"
+            raise UserError(f"augment cannot be '{augment}'", hint=hint)
+        made: Generator = configured(GENERATORS, "compose", {"paraphrases": augment, "seed": seed})
+        return made
+    if augment == "oracle" and schemas is None:
+        raise UserError("augment 'oracle' needs the schemas of the variants", hint="for example schemas=sgd/sgd_x")
+    name, options = AUGMENT[augment](schemas, seed)
+    chosen: Generator = configured(GENERATORS, name, options)
+    return chosen
+
+
+def _wording(variant: Variant) -> Wording:
+    return Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
+
+
+def _services(document: bytes) -> Schema:
+    return {service.name: service for service in msgspec.json.decode(document, type=list[Service])}
+
+
+def _inferred(dialogues: Sequence[Dialogue]) -> Schema:
+    """The services, slots and intents that the states of some dialogues name, without descriptions."""
+    slots: dict[str, dict[str, None]] = {}
+    intents: dict[str, dict[str, None]] = {}
+    for frame in (frame for dialogue in dialogues for turn in dialogue.turns for frame in turn.frames):
+        mine = slots.setdefault(frame.service, {})
+        if frame.state is not None:
+            mine.update(dict.fromkeys(frame.state.slot_values))
+            if frame.state.active_intent not in (None, "NONE"):
+                intents.setdefault(frame.service, {})[frame.state.active_intent or ""] = None
+    return {
+        name: Service(
+            name,
+            slots=tuple(SlotSchema(slot) for slot in sorted(mine)),
+            intents=tuple(Intent(intent) for intent in sorted(intents.get(name, {}))),
+        )
+        for name, mine in sorted(slots.items())
+    }
