@@ -9,9 +9,10 @@ import pytest
 from tests.tracking.build import SCHEMA, States, Values, dialogue, frames, mean, values
 from troth.core.errors import PredictionError, UserError
 from troth.core.records import Dialogue, Frame, Span, State, Turn
+from troth.tracking.annotations import f1
 from troth.tracking.metrics import recovery_rate
 from troth.tracking.profiles import PROFILES
-from troth.tracking.scorer import Scorer, f1
+from troth.tracking.scorer import Scorer
 
 SGD, EXACT, NEMO, TRADE, MWZEVAL, CHECKDST = (
     PROFILES[name] for name in ("sgd", "sgd-exact", "nemo", "trade", "mwzeval", "checkdst")

@@ -66,6 +66,7 @@ def completed(dialogues: Iterable[Dialogue]) -> Completed:
 
 def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
     coref = False
+    frames = plain.FrameMaker(_slots)
     for position in range(0, len(log), 2):
         with where(turn=position // 2):
             user = plain.mapping(log[position], f"log[{position}]")
@@ -78,10 +79,11 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
             system = plain.mapping(log[position + 1], f"log[{position + 1}]")
             # A state keeps what it has taken over: later turns need the coreference as well, as CheckDST counts them.
             coref = coref or "coreference" in user
+            metadata = plain.mapping(plain.field(system, "metadata", f"log[{position + 1}]"), "'metadata'")
             yield Turn(
                 speaker="USER",
                 text=_said(user, position),
-                frames=plain.frames(_state(plain.field(system, "metadata", f"log[{position + 1}]"))),
+                frames=frames(metadata),
                 coref=coref if annotated else None,
             )
             yield Turn(speaker="SYSTEM", text=_said(system, position + 1))
@@ -91,17 +93,16 @@ def _said(entry: dict[str, Any], position: int) -> str:
     return plain.text(plain.field(entry, "text", f"log[{position}]"), f"'text' of log[{position}]")
 
 
-def _state(metadata: object) -> plain.PlainState:
+def _slots(domain: str, raw: object) -> plain.PlainSlots:
     state: plain.PlainState = {}
-    for domain, parts in plain.mapping(metadata, "'metadata'").items():
-        metadata_of = plain.mapping(parts, f"'metadata' of '{domain}'")
-        for part, prefix in (("semi", ""), ("book", "book ")):
-            for slot, raw in plain.mapping(metadata_of.get(part, {}), f"'{part}' of '{domain}'").items():
-                if slot == "booked":  # what the system booked, not what the user asked for
-                    continue
-                for value in _alternatives(raw, f"{domain}-{slot}"):
-                    plain.add(state, domain, prefix + slot.lower(), value)
-    return state
+    parts = plain.mapping(raw, f"'metadata' of '{domain}'")
+    for part, prefix in (("semi", ""), ("book", "book ")):
+        for slot, value in plain.mapping(parts.get(part, {}), f"'{part}' of '{domain}'").items():
+            if slot == "booked":  # what the system booked, not what the user asked for
+                continue
+            for alternative in _alternatives(value, f"{domain}-{slot}"):
+                plain.add(state, domain, prefix + slot.lower(), alternative)
+    return state.get(domain, {})
 
 
 def _alternatives(raw: object, slot: str) -> Iterator[str]:

@@ -32,19 +32,25 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Dialogue]:
     for name, raw in plain.dialogues(document):
         turns: list[Turn] = []
+        frames = plain.FrameMaker(_slots)
         with where(dialogue=name):
             for number, item in enumerate(plain.sequence(raw, "the dialogue")):
                 with where(turn=number):
-                    turns.extend(_turns(number, plain.mapping(item, "the turn")))
+                    turns.extend(_turns(number, plain.mapping(item, "the turn"), frames))
         yield plain.dialogue(name, turns)
 
 
-def _turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
+def _turns(number: int, row: dict[str, Any], frames: plain.FrameMaker) -> Iterator[Turn]:
     if "state" not in row and "response" not in row:
         raise UserError("has neither 'state' nor 'response'")
-    yield plain.user_turn(number, plain.state(row.get("state", {}), "'state'", nones=True))
+    yield Turn(speaker="USER", number=number, frames=frames(plain.mapping(row.get("state", {}), "'state'")))
     if "response" in row:
         yield Turn(speaker="SYSTEM", text=plain.text_of(row, "response"))
+
+
+def _slots(service: str, raw: object) -> plain.PlainSlots:
+    slots = plain.mapping(raw, f"'state' of '{service}'")
+    return {slot: (plain.value_text(value, f"{service}-{slot}"),) for slot, value in slots.items()}
 
 
 def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:

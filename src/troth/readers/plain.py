@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Literal
 
 import msgspec
@@ -13,7 +13,8 @@ from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import members
 from troth.readers.source import Document
 
-PlainState = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
+PlainSlots = dict[str, tuple[str, ...]]  # slot to values
+PlainState = dict[str, PlainSlots]  # by service
 
 KEEP_ONE = "keep one of the two"
 
@@ -98,12 +99,37 @@ def _kind(value: object) -> str:
 # -- states and turns --------------------------------------------------------------------------------------------------
 
 
-def state(value: object, what: str, *, nones: bool = False) -> PlainState:
-    """`{domain: {slot: text}}` as a state; without `nones`, what says "no value" in MultiWOZ's files is left out."""
+class FrameMaker:
+    """Makes the frames of one dialogue's turns. A service whose raw state has not changed keeps its frame.
+
+    Most services stay the same from turn to turn, and whoever scores them knows an unchanged frame by its identity.
+    """
+
+    def __init__(self, parse: Callable[[str, Any], PlainSlots]) -> None:
+        """`parse`: from a service and its raw state to values by slot."""
+        self._parse = parse
+        self._last: dict[str, tuple[Any, Frame | None]] = {}
+
+    def __call__(self, raw: Mapping[str, Any]) -> tuple[Frame, ...]:
+        """A frame for each service that has a value."""
+        made = []
+        for service, value in raw.items():
+            known = self._last.get(service)
+            if known is None or known[0] != value:
+                slots = self._parse(service, value)
+                frame = Frame(service=service, state=State(slot_values=slots)) if slots else None
+                known = self._last[service] = (value, frame)
+            if known[1] is not None:
+                made.append(known[1])
+        return tuple(made)
+
+
+def state(value: object, what: str) -> PlainState:
+    """`{domain: {slot: text}}` as a state, without what says "no value" in MultiWOZ's files."""
     values: PlainState = {}
     for service, slots in mapping(value, what).items():
         for slot, raw in mapping(slots, f"{what} of '{service}'").items():
-            (add if nones else put)(values, service, slot, value_text(raw, f"{service}-{slot}"))
+            put(values, service, slot, value_text(raw, f"{service}-{slot}"))
     return values
 
 

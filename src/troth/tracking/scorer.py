@@ -10,23 +10,24 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from troth.core import normalize
 from troth.core.errors import PredictionError, UserError
 from troth.core.parts import Floats
-from troth.core.records import Dialogue, Frame, Schema, Span, State, Turn
+from troth.core.records import Dialogue, Frame, Schema, Turn
+from troth.tracking.annotations import ALL_KINDS, KINDS, Annotations
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
 from troth.tracking.near_misses import difference
 from troth.tracking.profiles import Profile
-from troth.tracking.states import EMPTY, Compared, Comparer, GoldStates, Kinds, Side, Values
+from troth.tracking.states import EMPTY, Compared, Comparer, GoldStates, Side, Values
 
 INF = float("inf")
 LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
 NOTHING: Side = (EMPTY, None)
 ALL_RIGHT = (1.0,) * 8  # locally right, intent, requested slots, spans
-UNSCORED = (NAN,) * 7  # intent, requested slots and spans of a frame that has none to score
 
 
 @dataclass
@@ -39,6 +40,16 @@ class Counts:
     missing_frames: int = 0
     ignored_slots: int = 0
     ignored_frames: int = 0
+
+
+class _Last(NamedTuple):
+    """What a service's last frame came to, since most turns change nothing about a service."""
+
+    was: tuple[Values, Values]
+    now: tuple[Values, Values]
+    compared: Compared
+    local: bool
+    near_misses: list[tuple[str, str]]
 
 
 class Scorer:
@@ -65,11 +76,11 @@ class Scorer:
         self.states_seen = [False, False]
         self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
-        self._last: dict[str, tuple[tuple[Values, Values], Compared]] = {}  # what a service's last frame came to
+        self._last: dict[str, _Last] = {}  # by service
         self._counts = Counts()
         self._rows = array("d")
         self._slot_rows = array("d")
-        self._spans_seen = self._intents_seen = self._requests_seen = False
+        self._annotations = Annotations(self.comparer)
 
     def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
         """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
@@ -133,9 +144,7 @@ class Scorer:
         self.near_misses += other.near_misses
         self.states_seen = [mine or theirs for mine, theirs in zip(self.states_seen, other.states_seen, strict=True)]
         self.other_gold += other.other_gold
-        self._spans_seen |= other._spans_seen
-        self._intents_seen |= other._intents_seen
-        self._requests_seen |= other._requests_seen
+        self._annotations.seen |= other._annotations.seen
         self.comparer.ignored_slots += other.comparer.ignored_slots
         for name, count in vars(other._counts).items():
             setattr(self._counts, name, getattr(self._counts, name) + count)
@@ -170,7 +179,7 @@ class Scorer:
         if whole:
             # A service that neither side has anything of is not there, whether or not the file has a frame for it.
             every = dict.fromkeys((*golds, *preds))
-            services = [s for s in every if _annotated(golds.get(s, NOTHING)) or preds.get(s, NOTHING)[0]]
+            services = [s for s in every if (s in preds and preds[s][0]) or _annotated(golds.get(s, NOTHING))]
         for service in services:
             missing = pred is None or (not whole and service not in preds)
             if missing and pred is not None:
@@ -185,7 +194,7 @@ class Scorer:
                 self._rows.extend(row)
                 continue
             states = self._states((dialogue, number, service), was, now, missing)
-            self._rows.extend((*states, *self._annotations(gold, mine[1], theirs[1], missing)))
+            self._rows.extend((*states, *self._annotations.score(gold, mine[1], theirs[1], missing=missing)))
         if whole and not services and not (pred is None and skip):
             # A turn in which nothing is asked for on either side is right, and counts.
             right = float(pred is not None)
@@ -211,7 +220,7 @@ class Scorer:
             if kind is None:
                 return None
             cat += kind
-        self._spans_seen = self._intents_seen = self._requests_seen = True
+        self._annotations.seen |= ALL_KINDS
         code = self.services.setdefault(frame.service, len(self.services))
         joints = (1.0, kinds.cat_part, kinds.noncat_part)
         counts = (count, count, cat, cat, count, count)
@@ -227,12 +236,11 @@ class Scorer:
         """The first part of a frame's row: everything that has to do with states."""
         dialogue, number, service = place
         last = self._last.get(service)
-        if last is not None and last[0] == now:  # most turns change nothing about a service
-            compared = last[1]
-        else:
-            compared = self.comparer.compare(now[0], now[1], service)
-            self._last[service] = (now, compared)
-        kinds = self.comparer.kinds(service)
+        if last is None or last.now != now or last.was != was:
+            last = self._last[service] = self._frame(service, was, now, last)
+        compared, kinds = last.compared, self.comparer.kinds(service)
+        if last.near_misses:
+            self.near_misses.update(last.near_misses)
         if missing:
             compared = compared._replace(
                 joint=0.0,
@@ -245,61 +253,24 @@ class Scorer:
                 wrong=INF,
                 scores=dict.fromkeys(now[0], 0.0),
             )
-        local = not missing and (compared.joint == 1.0 or self.comparer.local(was, now, compared.scores))
         code = self.services.setdefault(service, len(self.services))
-        for slot, score in () if missing else compared.scores.items():
-            if score < 1.0 and slot in now[0] and now[1].get(slot):
-                written = difference(now[0][slot], now[1][slot][0])
-                if written is not None:
-                    self.near_misses[f"{service}.{slot}", written] += 1
         if self.by_slot:
             for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
                 name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
                 self._slot_rows.extend(SlotRow(dialogue, number, code, name, score, slot in now[0]))
-        return (dialogue, number, code, *compared[:10], kinds.size if kinds else 0, local)
+        return (dialogue, number, code, *compared[:10], kinds.size if kinds else 0, last.local and not missing)
 
-    # -- intents, requested slots, spans -----------------------------------------------------------------------------
-
-    def _annotations(self, turn: Turn, gold: Frame | None, pred: Frame | None, missing: bool) -> tuple[float, ...]:
-        """The second part of a frame's row: the rest of the DSTC8 set."""
-        if gold is None or gold.state is None:
-            return UNSCORED
-        guess = None if pred is None else pred.state
-        intent = self._intent(gold.state, guess)
-        return (intent, *self._requested(gold.state, guess), *self._tagging(turn, gold, pred, missing))
-
-    def _intent(self, gold: State, pred: State | None) -> float:
-        if gold.active_intent is None:
-            return NAN
-        if pred is None or pred.active_intent is None:
-            return 0.0
-        self._intents_seen = True
-        return float(self.comparer.equal(gold.active_intent, pred.active_intent))
-
-    def _requested(self, gold: State, pred: State | None) -> tuple[float, float, float]:
-        if gold.requested_slots is None:
-            return (NAN, NAN, NAN)
-        if pred is None or pred.requested_slots is None:
-            return (0.0, 0.0, 0.0)
-        self._requests_seen = True
-        # Both empty: 1.0 and averaged in, as in the public script, whose docstring says that it skips them.
-        return f1(gold.requested_slots, pred.requested_slots)
-
-    def _tagging(self, turn: Turn, gold: Frame, pred: Frame | None, missing: bool) -> tuple[float, float, float]:
-        kinds = None if gold.spans is None else self.comparer.kinds(gold.service)
-        if gold.spans is None or kinds is None:
-            return (NAN, NAN, NAN)
-        if pred is None or pred.spans is None:
-            return (0.0, 0.0, 0.0) if missing else (NAN, NAN, NAN)
-        self._spans_seen = True
-        if gold.spans == pred.spans:
-            return (1.0, 1.0, 1.0)
-        text = turn.text
-        tags = [
-            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if _tagged(s, kinds))
-            for spans in (gold.spans, pred.spans)
-        ]
-        return f1(*tags)
+    def _frame(self, service: str, was: tuple[Values, Values], now: tuple[Values, Values], last: _Last | None) -> _Last:
+        """Both states of a service compared, with what the last frame came to where they have not changed."""
+        if last is not None and last.now == now:
+            compared, near_misses = last.compared, last.near_misses
+        else:
+            compared = self.comparer.compare(now[0], now[1], service)
+            differing = [s for s, score in compared.scores.items() if score < 1.0 and s in now[0] and now[1].get(s)]
+            named = ((f"{service}.{slot}", difference(now[0][slot], now[1][slot][0])) for slot in differing)
+            near_misses = [(slot, written) for slot, written in named if written is not None]
+        local = compared.joint == 1.0 or self.comparer.local(was, now, compared.scores)
+        return _Last(was, now, compared, local, near_misses)
 
     # -- correctness files -------------------------------------------------------------------------------------------
 
@@ -331,13 +302,9 @@ class Scorer:
     def frames(self) -> Frames:
         """The table of frames; what no prediction carries is NaN throughout, not 0."""
         rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(COLUMN)).copy()
-        for seen, names in (
-            (self._intents_seen, ("intent",)),
-            (self._requests_seen, ("requested_f1", "requested_precision", "requested_recall")),
-            (self._spans_seen, ("tagging_f1", "tagging_precision", "tagging_recall")),
-        ):
-            if not seen:
-                rows[:, [COLUMN[name] for name in names]] = np.nan
+        for kind, columns in KINDS.items():
+            if kind not in self._annotations.seen:
+                rows[:, [COLUMN[name] for name in columns]] = np.nan
         return Frames(rows, self.profile, self._ontology(), self.dialogues, list(self.services))
 
     def slot_table(self) -> Floats:
@@ -374,25 +341,9 @@ def _annotated(side: Side) -> bool:
     return bool(values) or (state is not None and (state.active_intent, state.requested_slots) != (None, None))
 
 
-def _tagged(span: Span, kinds: Kinds) -> bool:
-    """Spans of non-categorical slots that stand in the text count."""
-    return kinds.categorical.get(span.slot) is False and span.start >= 0
-
-
 def _correctness(turn: Turn | None, dialogue: str, number: int) -> Mapping[str, bool]:
     if turn is not None and turn.correct is not None:
         return turn.correct
     what = "correctness is missing" if turn is None else "has values and not correctness"
     hint = "is the file whole?" if turn is None else "the profile trade scores values"
     raise PredictionError(what, dialogue=dialogue, turn=number, hint=hint)
-
-
-def f1(gold: tuple[object, ...], pred: tuple[object, ...]) -> tuple[float, float, float]:
-    """F1, precision, recall of two multisets; an empty side has precision or recall 1, as in the public script."""
-    if gold == pred:
-        return (1.0, 1.0, 1.0)
-    common = (Counter(gold) & Counter(pred)).total()
-    precision = common / len(pred) if pred else 1.0
-    recall = common / len(gold) if gold else 1.0
-    both = precision + recall
-    return (2.0 * precision * recall / both if both else 0.0, precision, recall)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from troth.core import normalize
@@ -39,12 +40,14 @@ class Compared(NamedTuple):
     scores: Mapping[str, float]  # of every slot that one side has; empty if the states are the same
 
 
-class _Spellings(NamedTuple):
+@dataclass(slots=True)
+class _Spellings:
     """Names and values of a service, as files have them, to the profile's form."""
 
     domain: str
-    names: dict[str, str]
-    values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]]
+    names: dict[str, str] = field(default_factory=dict)
+    values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
+    last: Side = (EMPTY, None)  # what was made of the last frame: readers repeat the frame of an unchanged service
 
 
 class Kinds:
@@ -107,23 +110,30 @@ class Comparer:
     def _normalized_sides(self, turn: Turn, *, gold: bool) -> dict[str, Side]:
         sides: dict[str, Side] = {}
         for frame in turn.frames:
-            domain, names, values_of = self._spellings(frame.service, gold=gold)
-            state: dict[str, tuple[str, ...]] = {}
-            for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
-                name = names.get(slot) or names.setdefault(slot, self.slot(domain, slot))
-                kept = values_of.get((name, values))
-                if kept is None:
-                    kept = values_of[name, values] = self._normalized(name, values, gold=gold)
-                if kept:
-                    state[name] = kept
-            sides[domain] = ({**sides[domain][0], **state} if domain in sides else state, frame)
+            known = self._spellings(frame.service, gold=gold)
+            if known.last[1] is not frame:
+                known.last = (self._state(frame, known, gold=gold), frame)
+            earlier = sides.get(known.domain)
+            sides[known.domain] = known.last if earlier is None else ({**earlier[0], **known.last[0]}, frame)
         return sides
+
+    def _state(self, frame: Frame, known: _Spellings, *, gold: bool) -> Values:
+        state: dict[str, tuple[str, ...]] = {}
+        names, values_of = known.names, known.values
+        for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
+            name = names.get(slot) or names.setdefault(slot, self.slot(known.domain, slot))
+            kept = values_of.get((name, values))
+            if kept is None:
+                kept = values_of[name, values] = self._normalized(name, values, gold=gold)
+            if kept:
+                state[name] = kept
+        return state
 
     def _spellings(self, service: str, *, gold: bool) -> _Spellings:
         """What was worked out before of a service's names and values: states repeat from turn to turn."""
         known = self._known.get((service, gold))
         if known is None:
-            known = self._known[service, gold] = _Spellings(self.service(service), {}, {})
+            known = self._known[service, gold] = _Spellings(self.service(service))
         elif len(known.values) > MOST_VALUES:
             known.values.clear()
         return known

@@ -1,0 +1,170 @@
+"""Messages in the layouts of OpenAI (chat and Responses items), Anthropic, τ-bench and τ²-bench.
+
+What a message holds besides text, calls and results (images, reasoning, annotations) is passed over: the assistant's
+words and deeds are what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.trajectories import Call, Message, Role, Usage
+from troth.readers import plain
+from troth.readers.decode import BROKEN, where
+
+ROLES: dict[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
+    "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "context": "tool",
+}  # fmt: skip
+TEXTS = ("text", "input_text", "output_text", "refusal")
+# Items of the Responses API that are neither words nor calls of functions.
+PASSED = ("reasoning", "item_reference", "web_search_call", "file_search_call", "computer_call", "image_generation_call",
+          "code_interpreter_call", "mcp_list_tools")  # fmt: skip
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value looks like a message or an item of the Responses API."""
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get("role"), str) or value.get("type") in ("function_call", "function_call_output", *PASSED)
+
+
+def messages(values: Iterable[Any]) -> tuple[Message, ...]:
+    """All messages, in order; errors name the message's position."""
+    read: list[Message] = []
+    for number, value in enumerate(values):
+        with where(turn=number):
+            read += _message(plain.mapping(value, f"message {number}"))
+    return tuple(read)
+
+
+def _message(value: dict[str, Any]) -> Iterator[Message]:
+    kind = value.get("type")
+    if kind in PASSED:
+        return
+    if kind in ("function_call", "mcp_call", "custom_tool_call"):
+        id = value.get("call_id") or value.get("id") or ""
+        yield Message("assistant", calls=(call(value.get("name"), _arguments(value), id),))
+        if kind == "mcp_call" and value.get("output") is not None:
+            yield Message("tool", text_of(value["output"]), call_id=str(id), error=value.get("error") is not None)
+        return
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        yield Message("tool", text_of(value.get("output")), call_id=str(value.get("call_id") or ""))
+        return
+    role = _role(value)
+    if role == "tool":
+        yield from _results(value)
+        return
+    content = value.get("content")
+    parts = content if isinstance(content, list) else []
+    results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
+    for part in results:  # Anthropic: results stand in a user's message, before what the user says
+        error = part.get("is_error") is True
+        yield Message("tool", text_of(part.get("content")), call_id=str(part.get("tool_use_id") or ""), error=error)
+    said, calls = text_of(content), tuple(_calls(value, parts)) if role == "assistant" else ()
+    if said or calls or not results:
+        yield Message(role, said, calls, usage=usage(value))
+
+
+def _role(value: dict[str, Any]) -> Role:
+    name = plain.text_of(value, "role", "the message")
+    role = ROLES.get(name)
+    if role is None:
+        raise UserError(f"role '{name[:40]}' is not known", hint="known: " + ", ".join(ROLES))
+    return role
+
+
+def _results(value: dict[str, Any]) -> Iterator[Message]:
+    several = value.get("tool_messages")
+    if isinstance(several, list):  # τ²-bench: results of parallel calls in one message
+        for one in several:
+            yield from _results(plain.mapping(one, "a result"))
+        return
+    if value.get("requestor") == "user":  # τ²-bench: the user's own tools, which the assistant does not see
+        return
+    id = value.get("tool_call_id") or (value.get("id") if "requestor" in value else None) or ""
+    tool = value.get("name") or ""
+    yield Message("tool", text_of(value.get("content")), (), str(id), str(tool), value.get("error") is True)
+
+
+def _calls(value: dict[str, Any], parts: list[Any]) -> Iterator[Call]:
+    for part in parts:
+        if isinstance(part, dict) and part.get("type") == "tool_use":
+            yield call(part.get("name"), part.get("input"), part.get("id"))
+    listed = value.get("tool_calls")
+    for item in plain.sequence(listed, "'tool_calls'") if listed else ():
+        one = plain.mapping(item, "an entry of 'tool_calls'")
+        function = one.get("function") if isinstance(one.get("function"), dict) else one
+        yield call(function.get("name"), _arguments(function), one.get("id"))
+    legacy = value.get("function_call")
+    if isinstance(legacy, dict):
+        yield call(legacy.get("name"), _arguments(legacy), None)
+
+
+def _arguments(function: dict[str, Any]) -> Any:
+    return next((function[key] for key in ("arguments", "args", "input", "kwargs") if key in function), {})
+
+
+def call(name: object, arguments: object, id: object = None) -> Call:
+    """A call from its name and its arguments, which may be an object or JSON text."""
+    tool = plain.text(name, "the name of a called function")
+    broken: str | None = None
+    if isinstance(arguments, str):
+        text = arguments
+        try:
+            arguments = msgspec.json.decode(text) if text.strip() else {}
+        except BROKEN:
+            arguments, broken = {}, text
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        broken, arguments = msgspec.json.encode(arguments).decode(), {}
+    return Call(tool, arguments, "" if id is None else str(id), broken)
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content: as it is, joined from its text parts, or as JSON where it is a value."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
+        return "\n".join(part["text"] for part in content if part["type"] in TEXTS and isinstance(part.get("text"), str))
+    return msgspec.json.encode(content).decode()
+
+
+def usage(value: dict[str, Any]) -> Usage | None:
+    """What a message or a conversation says that it has cost, under any of the usual names."""
+    tokens = value.get("usage")
+    counts = tokens if isinstance(tokens, dict) else {}
+    spent = (
+        _number(counts, "input_tokens", "prompt_tokens"),
+        _number(counts, "output_tokens", "completion_tokens"),
+        _number(value, "seconds", "duration", "latency"),
+        _number(value, "cost", "agent_cost"),
+    )
+    if all(one is None for one in spent):
+        return None
+    whole = [None if one is None else round(one) for one in spent[:2]]
+    return Usage(whole[0], whole[1], spent[2], spent[3])
+
+
+def _number(value: dict[str, Any], *names: str) -> float | None:
+    numbers = (value.get(name) for name in names)
+    return next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool) and n >= 0), None)
+
+
+def whole_number(value: object, default: int = 0) -> int:
+    """The number of a trial, where one is given."""
+    return default if value is None else plain.whole(value, "'trial'")
+
+
+def name_of(value: object, default: str) -> str:
+    """An id, which files write as text or as a number."""
+    if value is None:
+        return default
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else plain.text(value, "an id")
