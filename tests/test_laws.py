@@ -23,10 +23,10 @@ from troth.responses.metrics import METRICS as RESPONSES
 from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe
 from troth.responses.score import nlg
 from troth.robustness.checkdst import checkdst
-from troth.robustness.consistency import CheckdstRecipe
 from troth.robustness.sgdx import sgdx
 from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
+from troth.tracking.consistency import CheckdstRecipe
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.metrics import chosen
 from troth.tracking.profiles import CHOICES, PROFILES

@@ -16,13 +16,13 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Joined, Parts, join
-from troth.robustness.consistency import CheckdstRecipe, UserTurns
 from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, under
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import NOTHING, Cell
 from troth.storage.explorer import Archive, DialogueView
 from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
+from troth.tracking.consistency import CheckdstRecipe, UserTurns
 from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.profiles import profile as find_profile

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from troth.core.metric import Metric
 from troth.core.registry import Registry
-from troth.robustness import consistency, sensitivity
+from troth.robustness import sensitivity
+from troth.tracking import consistency
 from troth.tracking.metrics import METRICS as TRACKING
 
 _ENTITIES = frozenset({"nohf", "slots"})  # rules of `CheckdstRecipe` that concern named entities

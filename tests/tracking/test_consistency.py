@@ -14,7 +14,7 @@ from troth.core import normalize
 from troth.core.parts import Parts
 from troth.core.records import Dialogue, Frame, Turn
 from troth.robustness.checkdst import changed_words, checkdst
-from troth.robustness.consistency import (
+from troth.tracking.consistency import (
     COREFERENCE,
     CheckdstRecipe,
     UserTurns,
