@@ -7,7 +7,7 @@ its turns are asked for and not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
@@ -26,13 +26,9 @@ from troth.perturb.schemas.renaming import Renaming, renamed
 from troth.readers import source
 
 ServiceStates = Mapping[str, State]  # by service
+ORACLE = "oracle"
 Shots = str | float | Iterable[str] | None
-BACK_TRANSLATIONS = 3  # of the paper
-AUGMENT: dict[str, Callable[[str | None, int], tuple[str, dict[str, Any]]]] = {  # to a generator and its options
-    "backtranslate": lambda _, __: ("backtranslate", {"count": BACK_TRANSLATIONS}),
-    "oracle": lambda schemas, _: ("published", {"folder": schemas}),
-    "corrupt": lambda _, seed: ("corrupt", {"seed": seed}),
-}
+BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
 class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
@@ -129,13 +125,15 @@ class TrackerCorpus:
     def augmented(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
         """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
 
-        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them. A file of paraphrases in place
-        of a name: variants composed of them.
+        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them.
         """
         if augment is None:
             return self
-        generator = _generator(augment, None if schemas is None else path_of(schemas), seed)
-        return replace(self, wordings=tuple(_wording(one) for one in generator.vary(self._source)))
+        if augment == ORACLE and schemas is None:
+            raise UserError(f"augment '{ORACLE}' needs the schemas of the variants", hint="a folder, as SGD-X has them")
+        how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
+        variants = variants_from(how, seed).vary(self._source)
+        return replace(self, wordings=tuple(_wording(one) for one in variants))
 
     @property
     def _source(self) -> SchemaSource:
@@ -216,18 +214,24 @@ def _drawn(dialogues: Sequence[Dialogue], count: int, seed: int) -> list[Dialogu
 # -- schemas -----------------------------------------------------------------------------------------------------------
 
 
-def _generator(augment: str, schemas: str | None, seed: int) -> Generator:
-    if augment not in AUGMENT:
-        if not File(augment).is_file():
-            hint = "one of: " + ", ".join(AUGMENT) + ", or a file of paraphrases"
-            raise UserError(f"augment cannot be '{augment}'", hint=hint)
-        made: Generator = configured(GENERATORS, "compose", {"paraphrases": augment, "seed": seed})
-        return made
-    if augment == "oracle" and schemas is None:
-        raise UserError("augment 'oracle' needs the schemas of the variants", hint="for example schemas=sgd/sgd_x")
-    name, options = AUGMENT[augment](schemas, seed)
-    chosen: Generator = configured(GENERATORS, name, options)
-    return chosen
+def variants_from(how: str, seed: int = 0) -> Generator:
+    """Where variants of a schema come from: "backtranslate", "corrupt", a file of paraphrases, or a folder of schemas.
+
+    A folder has them as SGD-X does.
+    """
+    if how == "backtranslate":
+        options: tuple[str, dict[str, Any]] = how, {"count": BACK_TRANSLATIONS}
+    elif how == "corrupt":
+        options = how, {"seed": seed}
+    elif File(how).is_file():
+        options = "compose", {"paraphrases": how, "seed": seed}
+    elif File(how).is_dir():
+        options = "published", {"folder": how}
+    else:
+        hint = "backtranslate, corrupt, a file of paraphrases, or a folder of schemas as SGD-X has them"
+        raise UserError(f"variants of the schema cannot come from '{how}'", hint=hint)
+    generator: Generator = configured(GENERATORS, *options)
+    return generator
 
 
 def _wording(variant: Variant) -> Wording:

@@ -10,20 +10,18 @@ files of predictions) is the same for all recipes. Other packages add recipes th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.records import State
 from troth.core.registry import Registry
-from troth.systems.data import TrackerTurn
-
-if TYPE_CHECKING:
-    from troth.models.hub import ModelFiles
+from troth.perturb.options import configured, name_of
+from troth.systems.data import TrackerCorpus, TrackerTurn
 
 E = TypeVar("E")
 
@@ -58,9 +56,24 @@ class TrackerModel(ABC, Generic[E]):
     def loss(self, batch: Any) -> Any:
         """The loss of a batch: a tensor with one number."""
 
-    @abstractmethod
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
-        """The states after each of some turns, by service. The turns are of different dialogues, `before` is known."""
+        """The states after each of some turns of different dialogues, by service; `before` has the tracker's own."""
+        raise NotImplementedError
+
+    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
+        """The states after every turn of some dialogues: the first turns of all of them, then the second ones, …
+
+        A model with a memory of its own overrides this; `before` of the turns it gets is gold, and not to be used.
+        """
+        states: list[list[dict[str, State]]] = [[] for _ in dialogues]
+        known: list[dict[str, State]] = [{} for _ in dialogues]
+        for number in range(max(map(len, dialogues), default=0)):
+            going = [place for place, turns in enumerate(dialogues) if number < len(turns)]
+            asked = [msgspec.structs.replace(dialogues[place][number], before=known[place]) for place in going]
+            for place, answer in zip(going, self.predict(asked), strict=True):
+                states[place].append(answer)
+                known[place] = known[place] | answer
+        return states
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -70,21 +83,50 @@ class TrackerModel(ABC, Generic[E]):
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of tracker. Its fields are its options; the first line of its docstring is what `troth ls` shows."""
 
-    base: ClassVar[str] = "embedded"  # the pretrained model, where none is named
-    first_phase: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # what is learned from before the tracker's own data
+    base: ClassVar[str] = ""  # the model of `troth models` to begin with, where none is named; "": one must be named
+    families: ClassVar[tuple[str, ...]] = ()  # of pretrained models that fit, by `model_type` of their config.json
+    first: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # what a first phase learns from
     trains: ClassVar[bool] = True
 
-    def open(self, files: ModelFiles, *, trained: bool) -> TrackerModel[Any]:
-        """The model in a folder: pretrained weights, or, if `trained`, what `TrackerModel.save` has written.
+    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:
+        """The model of this name or in this folder: pretrained, or, if `trained`, what `TrackerModel.save` has written.
 
-        Pretrained weights that do not fit the recipe are refused in one line.
+        `files` gives its folder, and refuses in one line what does not fit.
         """
         raise NotImplementedError
 
+    def fitted(self, _corpus: TrackerCorpus) -> Self:
+        """The recipe with what it must know of the training data, such as the slots that it has; most need nothing."""
+        return self
 
-def refuse_family(recipe: str, model_type: str, families: Iterable[str], file: str) -> None:
-    """Raises an error for a model of a family that a recipe cannot use."""
-    known = sorted(families)
-    if model_type not in known:
-        what = f"recipe '{recipe}' cannot use a model of the family '{model_type}'"
-        raise UserError(what, file=file, hint="families that fit: " + ", ".join(known))
+    def first_examples(self, _model: TrackerModel[Any], _sources: Sequence[str], _seed: int) -> tuple[list[Any], ...]:
+        """Examples of the first phase, to learn from and to measure the loss on."""
+        raise NotImplementedError
+
+    def files(self, model: str) -> Path:
+        """The folder with weights and configuration of a model that fits: a folder, hf:ORG/MODEL or "embedded"."""
+        from troth.models import hub
+
+        name = _name_of(self)
+        if model == "embedded":
+            if not self.base:
+                hint = f"families that fit: {', '.join(self.families)}; name a folder or hf:ORG/MODEL"
+                raise UserError(f"no model that recipe '{name}' can begin with comes along", hint=hint)
+            return hub.embedded(self.base).folder()
+        folder = hub.source(model).folder()
+        with hub.loading(str(folder)):
+            family = msgspec.json.decode((folder / "config.json").read_bytes())["model_type"]
+        if self.families and family not in self.families:
+            what = f"recipe '{name}' cannot use a model of the family '{family}'"
+            raise UserError(what, file=str(folder), hint="families that fit: " + ", ".join(self.families))
+        return folder
+
+
+def recipe_of(name: str, options: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe of this name with these options."""
+    made: Recipe = configured(RECIPES, name, options or {})
+    return made
+
+
+def _name_of(recipe: Recipe) -> str:
+    return name_of(RECIPES, recipe)

@@ -1,0 +1,71 @@
+"""What a tracker is worth at a point of its training: JGA, and CheckDST's measures on perturbed twins (its figure 2).
+
+Least slack: the slack of a checkpoint is the mean over the measures of its distance from the best checkpoint. What is
+best is the same for all checkpoints, so the one with the least slack is the one with the highest mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from troth.core.parts import Parts, join
+from troth.core.records import Dialogue, Schema
+from troth.systems.data import TrackerCorpus
+from troth.systems.sets import PERTURBED, twins
+from troth.systems.tracker import Tracker
+from troth.tracking.consistency import CheckdstRecipe, UserTurns, conditional, coreferent, hallucination, right
+from troth.tracking.profiles import Profile, profile
+from troth.tracking.scorer import Scorer
+
+JGA, SLACK = "jga", "least-slack"
+
+
+@dataclass(frozen=True)
+class _Scored:
+    right: Parts
+    turns: UserTurns
+
+
+class TrackerEvaluation:
+    """Measures a tracker on dialogues and on twins of them, which are made once."""
+
+    def __init__(self, corpus: TrackerCorpus, sets: Sequence[str] = (), *, seed: int = 0) -> None:
+        self.corpus = corpus
+        self.sets: dict[str, Sequence[Dialogue]] = {"": corpus.dialogues}
+        for name in sets:
+            self.sets[name] = twins(corpus.dialogues, corpus.schema, PERTURBED.get(name, name), seed)
+        self.profile: Profile = profile("trade" if corpus.complete else "sgd")
+
+    def steadiness(self, metrics: Mapping[str, float]) -> float:
+        """The mean over the columns of CheckDST's table 2: the higher, the less slack."""
+        twins = [name for name in self.sets if name]
+        names = [JGA, "coref_jga", *(f"cjga:{name}" for name in twins), "nohf", "nohf:NED"]
+        return fmean(metrics[name] for name in names if name in metrics)
+
+    def __call__(self, tracker: Tracker) -> dict[str, float]:
+        """JGA, NoHF and coreference JGA on the dialogues, JGA, cJGA and NoHF on each set of twins."""
+        scored = {name: self._scored(tracker, dialogues) for name, dialogues in self.sets.items()}
+        original = scored.pop("")
+        metrics = {JGA: _value(original.right), "nohf": _value(hallucination(original.turns))}
+        metrics["coref_jga"] = _value(coreferent(original.right, original.turns))
+        for name, one in scored.items():
+            pair = join({"": original.right, name: one.right}).parts
+            metrics[f"jga:{name}"] = _value(one.right)
+            metrics[f"cjga:{name}"] = _value(conditional(pair[""], pair[name]))
+            metrics[f"nohf:{name}"] = _value(hallucination(one.turns))
+        return {name: value for name, value in metrics.items() if value is not None}
+
+    def _scored(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> _Scored:
+        schema: Schema = self.corpus.schema
+        scorer, turns = Scorer(self.profile, schema, strict=False), UserTurns(CheckdstRecipe(coref="patterns"))
+        for gold, pred in zip(dialogues, tracker.states(dialogues, schema, complete=self.corpus.complete), strict=True):
+            scorer.add(gold, pred)
+            turns.add(gold, pred)
+        return _Scored(right(scorer.frames()), turns)
+
+
+def _value(parts: Parts) -> float | None:
+    total = float(parts.den.sum())
+    return float(parts.num.sum()) / total if total else None

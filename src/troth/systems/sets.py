@@ -1,0 +1,108 @@
+"""Test sets of a tracker: the original, its perturbed twins (NED, SDI, PI, …), and variants of its schema (v1, v2, …).
+
+A set is named as the papers do, after a family of perturbations, or `NAME=PATH` for one that exists already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from troth import readers
+from troth.core.errors import UserError, near
+from troth.core.names import listed, named
+from troth.core.records import Dialogue, Schema
+from troth.perturb.schemas.files import variant_names
+from troth.perturb.schemas.run import vary
+from troth.perturb.users import FAMILIES, Inventory, apply, inventory
+from troth.perturb.users.run import perturb
+from troth.readers.plain import indented
+from troth.systems.data import TrackerCorpus, variants_from
+
+SetKind = Literal["original", "twin", "variant"]
+ORIGINAL = "orig"
+PERTURBED = {"NED": "entities", "SDI": "disfluency", "PI": "paraphrase"}  # as CheckDST names them, and the family
+
+
+class SetPlan(NamedTuple):
+    """The test sets that are asked for."""
+
+    families: dict[str, str]  # name to family
+    variants: list[str]
+    folders: dict[str, str]  # name to an existing set
+    order: list[str]
+
+    def kind(self, name: str) -> SetKind:
+        if name in self.variants:
+            return "variant"
+        return "original" if name == ORIGINAL else "twin"
+
+
+def planned(sets: str | Sequence[str]) -> SetPlan:
+    """Which sets "orig,NED,v1..v5,mine=PATH" names."""
+    families: dict[str, str] = {}
+    variants: list[str] = []
+    folders: dict[str, str] = {}
+    order: list[str] = []
+    for item in listed(sets):
+        name, path = named(item)
+        if name and path:
+            folders[name] = path
+            order.append(name)
+        elif item == ORIGINAL:
+            order.append(item)
+        elif item in PERTURBED or item in FAMILIES:
+            families[item] = PERTURBED.get(item, item)
+            order.append(item)
+        elif item.startswith("v") and item[1:2].isdigit():
+            several = variant_names(item)
+            variants += several
+            order += several
+        else:
+            known = [ORIGINAL, *PERTURBED, "v1..v5", *FAMILIES]
+            raise UserError(f"there is no set '{item}'", hint=near(item, known) or "known: " + ", ".join(known))
+    if len(set(order)) < len(order):
+        raise UserError("a set is named twice", hint="name each set once")
+    return SetPlan(families, variants, folders, order)
+
+
+def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | None, seed: int) -> dict[str, str]:
+    """Writes the sets that are not there yet to a folder; returns their paths in the order of the plan."""
+    folder.mkdir(parents=True, exist_ok=True)
+    original = folder / ORIGINAL
+    if not original.exists():
+        schema = indented(list(corpus.schema.values()))
+        readers.write(corpus.dialogues, str(original), "sgd", schema=schema)
+    for name, family in plan.families.items():
+        if not (folder / name).exists():
+            perturb(original, folder / name, with_=family, seed=seed)
+    if any(not (folder / name).exists() for name in plan.variants):
+        _vary(original, plan.variants, folder, schemas, seed)
+    return {name: plan.folders.get(name, str(folder / name)) for name in plan.order}
+
+
+def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | None, seed: int) -> None:
+    if schemas is None:
+        hint = "name the folder of the variants' schemas (SGD-X), or backtranslate, corrupt, or a file of paraphrases"
+        raise UserError(f"nothing says how the schema is worded in {names[0]}", hint=hint)
+    generator = variants_from(schemas, seed)
+    if "variants" in generator.__struct_fields__:
+        generator = msgspec.structs.replace(generator, variants=",".join(names))
+    with TemporaryDirectory(prefix=".variants-", dir=folder) as scratch:
+        there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
+        for name in names:
+            if name not in there:
+                hint = "there are: " + ", ".join(sorted(there))
+                raise UserError(f"no variant is called '{name}'", file=schemas, hint=hint)
+            if not (folder / name).exists():
+                Path(scratch, "all", name).rename(folder / name)
+
+
+def twins(dialogues: Sequence[Dialogue], schema: Schema, family: str, seed: int) -> list[Dialogue]:
+    """The perturbed twins of some dialogues, in memory."""
+    known: Inventory = inventory(dialogues, schema)
+    return [apply(family, dialogue, known, seed=seed).dialogue for dialogue in dialogues]

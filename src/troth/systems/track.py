@@ -1,0 +1,155 @@
+"""Runs a tracker over test sets: a folder of predictions for each, which `dst`, `checkdst` and `sgdx` read.
+
+    OUT/track.json            which tracker, which data
+    OUT/data/NED/             the test set, gold
+    OUT/NED/                  the predictions for it, in SGD's layout
+
+A set appears when all of it is predicted. A run that was stopped goes on where it was: shares of dialogues that are
+done stay in OUT/NED.part.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path as Folder
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.options import resolve
+from troth.core.progress import bar
+from troth.core.records import Dialogue
+from troth.readers import source
+from troth.readers.plain import indented
+from troth.storage import files
+from troth.systems import sets
+from troth.systems.data import TrackerCorpus
+from troth.systems.tracker import Tracker, open_tracker
+
+SHARE = 32  # dialogues that are written at once
+RECORD = "track.json"
+
+
+class TrackOptions(TypedDict, total=False):
+    """Keywords of `track`; what they mean and their defaults: `TrackSettings`."""
+
+    sets: str | Sequence[str]
+    schemas: Path | None
+    schema: Path | None
+    format: str | None
+    limit: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrackSettings:
+    sets: str | Sequence[str] = sets.ORIGINAL  # orig, NED, SDI, PI, v1..v5, families of perturbations, NAME=PATH
+    schemas: Path | None = None  # where variants come from: a folder as in SGD-X, "backtranslate", "corrupt", a file
+    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
+    format: str | None = None  # of the dialogues; None: detected
+    limit: int | None = None  # track so many dialogues, drawn by the seed; None: all
+    seed: int = 0  # of the perturbations, and of what is drawn
+
+
+class TrackedSet(msgspec.Struct, frozen=True):
+    """One test set and the predictions for it."""
+
+    name: str
+    kind: sets.SetKind
+    gold: str
+    predictions: str
+    dialogues: int
+    turns: int
+    seconds: float  # that were spent on predictions now
+
+
+def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackOptions]) -> list[TrackedSet]:
+    """Predicts the states of dialogues, of perturbed twins of them, and under other wordings of their schema.
+
+    `model` is a folder that `train_tracker` wrote, the name of a tracker that comes along, or RECIPE:MODEL for recipes
+    that need no training (`prompted:http://HOST/v1#MODEL`). Test sets and predictions are written to the folder `out`;
+    the same call again goes on where it was stopped. The options are those of `TrackSettings`.
+
+    >>> import tempfile, troth
+    >>> from troth import demo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = track("prompted:fake", demo.path("gold"), f"{folder}/run", sets="orig,SDI", limit=2)
+    ...     result = troth.dst(done[0].gold, done[0].predictions, metrics="jga", resamples=10)
+    >>> [one.name for one in done], result["jga"].n
+    (['orig', 'SDI'], 14)
+    """
+    settings = resolve(TrackSettings, options)
+    plan = sets.planned(settings.sets)
+    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format)
+    corpus = corpus.first(settings.limit, settings.seed)
+    tracker = model if isinstance(model, Tracker) else open_tracker(model)
+    place = Folder(path_of(out))
+    schemas = None if settings.schemas is None else path_of(settings.schemas)
+    _claim(place, {"model": tracker.name, "card": tracker.card, "data": path_of(data), "schemas": schemas,
+                   "limit": settings.limit, "seed": settings.seed})  # fmt: skip
+    paths = sets.make(corpus, plan, place / "data", schemas=schemas, seed=settings.seed)
+    return [
+        _tracked(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete)
+        for name, path in paths.items()
+    ]
+
+
+def _claim(place: Folder, record: dict[str, Any]) -> None:
+    """The folder is new, or one of the same tracker on the same data, which is gone on with."""
+    text = indented(record)
+    if (place / RECORD).is_file():
+        if (place / RECORD).read_bytes() != text:
+            raise UserError("holds predictions of another model, or for other data", file=str(place),
+                            hint="name a new folder")  # fmt: skip
+        return
+    if place.exists() and any(place.iterdir()):
+        raise UserError("exists and holds no predictions of troth", file=str(place), hint="name a new folder")
+    with files.writing(str(place)):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / RECORD).write_bytes(text)
+
+
+def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool) -> TrackedSet:
+    name, kind = set
+    target, part = out / name, out / f"{name}.part"
+    corpus = TrackerCorpus.read(gold)
+    turns = sum(1 for dialogue in corpus.dialogues for _ in dialogue.user_turns())
+    began = time.monotonic()
+    if not target.exists():
+        part.mkdir(exist_ok=True)
+        shares = range(0, len(corpus.dialogues), SHARE)
+        with bar(f"tracking {name}") as step:
+            for number, start in enumerate(shares, 1):
+                file = part / f"dialogues_{number:03d}.json"
+                if not file.exists():
+                    _write(tracker.states(corpus.dialogues[start : start + SHARE], corpus.schema, complete=complete),
+                           file)  # fmt: skip
+                step(min(start + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
+        document = source.beside(gold, source.SCHEMA)
+        (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
+        part.rename(target)
+    seconds = round(time.monotonic() - began, 3)
+    return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
+
+
+def _write(dialogues: Sequence[Dialogue], file: Folder) -> None:
+    with files.new_file(str(file)) as out:
+        out.write(indented(dialogues))
+
+
+def commands(done: Sequence[TrackedSet]) -> list[str]:
+    """The commands that score what `track` wrote."""
+    original = next((one for one in done if one.kind == "original"), None)
+    twins = [f"{one.name}={one.gold},{one.predictions}" for one in done if one.kind == "twin"]
+    variants = [f"{one.name}={one.predictions}" for one in done if one.kind == "variant"]
+    lines = [f"troth dst {one.gold} {one.predictions}" for one in done if one is original or original is None]
+    if original is not None and twins:
+        lines.append(f"troth robust checkdst {original.gold},{original.predictions} {' '.join(twins)}")
+    if original is not None and len(variants) > 1:
+        every = " ".join([f"orig={original.predictions}", *variants])
+        lines.append(f"troth robust sgdx {original.gold} {every} --from {Folder(original.gold).parent}")
+    return lines

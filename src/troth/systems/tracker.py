@@ -1,0 +1,105 @@
+"""Trackers on disk: a folder with weights and `tracker.json`, which says by what recipe they were trained and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path as Folder
+from typing import Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.records import Dialogue, Frame, Schema, State
+from troth.core.version import __version__
+from troth.readers.plain import indented
+from troth.systems.data import turns_of
+from troth.systems.recipe import RECIPES, TRACKERS, TrackerModel, recipe_of
+
+CARD = "tracker.json"
+BEST = ("best-jga", "last")  # the models of a training run, in the order in which they are looked for
+AT_ONCE = 16  # dialogues that are tracked together
+
+
+class TrackerCard(msgspec.Struct, frozen=True):
+    """What `tracker.json` says."""
+
+    recipe: str
+    options: dict[str, Any] = {}
+    model: str = ""  # what it was trained from
+    troth: str = __version__
+    training: dict[str, Any] = {}
+    metrics: dict[str, float] = {}  # at the checkpoint that this is
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """A tracker that can be run."""
+
+    name: str
+    card: TrackerCard
+    model: TrackerModel[Any]
+
+    def states(self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool) -> list[Dialogue]:
+        """The dialogues with predicted states in place of all annotation; what is said stays.
+
+        `complete`: every turn is asked for the states of all services, not only of those that it is annotated with.
+        """
+        predicted: list[Dialogue] = []
+        for start in range(0, len(dialogues), AT_ONCE):
+            some = dialogues[start : start + AT_ONCE]
+            turns = [list(turns_of(dialogue, schema, complete=complete)) for dialogue in some]
+            answers = self.model.track(turns)
+            predicted += [_predicted(one, states) for one, states in zip(some, answers, strict=True)]
+        return predicted
+
+
+def open_tracker(model: Path) -> Tracker:
+    """A tracker by its folder, by its name (`troth ls trackers`), or RECIPE:MODEL for a recipe that needs no training.
+
+    The folder is that of a model, or that of a training run: then it is the model with the best JGA.
+    """
+    text = path_of(model)
+    recipe, colon, base = text.partition(":")
+    if colon and recipe in RECIPES and not Folder(text).exists():
+        return _untrained(recipe, base)
+    folder = TRACKERS.load(text)() if text in TRACKERS else _folder(text)
+    try:
+        card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"not a tracker: {error}", file=str(folder / CARD), hint="train one: troth train") from error
+    return Tracker(text, card, recipe_of(card.recipe, card.options).open(str(folder), trained=True))
+
+
+def describe(folder: Folder, card: TrackerCard) -> None:
+    """Writes `tracker.json`."""
+    (folder / CARD).write_bytes(indented(card))
+
+
+def _folder(text: str) -> Folder:
+    folder = Folder(text)
+    for place in (folder, *(folder / name for name in BEST)):
+        if (place / CARD).is_file():
+            return place
+    known = ", ".join([*TRACKERS, "a folder that troth train wrote", "RECIPE:MODEL"])
+    raise UserError(f"there is no tracker '{text}'", hint=f"known: {known}")
+
+
+def _untrained(recipe: str, base: str) -> Tracker:
+    made = recipe_of(recipe)
+    if made.trains:
+        raise UserError(f"recipe '{recipe}' must be trained first", hint="troth train tracker")
+    name = base or "embedded"
+    return Tracker(f"{recipe}:{name}", TrackerCard(recipe, model=name), made.open(name, trained=False))
+
+
+def _predicted(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:
+    answers: Iterator[dict[str, State]] = iter(states)
+    turns = []
+    for turn in dialogue.turns:
+        frames: tuple[Frame, ...] = ()
+        if turn.speaker == "USER":
+            frames = tuple(Frame(service=service, state=state) for service, state in next(answers).items())
+        turns.append(msgspec.structs.replace(turn, frames=frames))
+    return msgspec.structs.replace(dialogue, turns=tuple(turns))

@@ -1,0 +1,198 @@
+"""Trains trackers: the data, the recipe and the loop brought together, for one seed or for several.
+
+The folder of a run holds what `training` writes, and
+
+    training.json   the settings; the same ones again go on with the run
+    curve.json      the measures at each evaluation, as in CheckDST's figures 2 and 3
+    first/          the first phase, of recipes that have one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path as Folder
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, listed, path_of
+from troth.core.options import recorded, resolve
+from troth.readers.plain import indented
+from troth.storage import files
+from troth.systems.data import Shots, TrackerCorpus
+from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
+from troth.systems.loggers import report_to
+from troth.systems.recipe import Recipe, TrackerModel, recipe_of
+from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
+from troth.systems.training import LOG, FitSettings, Fitting, Key, Metrics, fit
+
+RECORD, CURVE, FIRST = "training.json", "curve.json", "first"
+BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
+
+
+class TrainOptions(TypedDict, total=False):
+    """Keywords of `train_tracker`; what they mean and their defaults: `TrainSettings`."""
+
+    recipe: str
+    model: Path
+    options: Mapping[str, Any]
+    dev: Path | None
+    dev_limit: int | None
+    sets: str | Sequence[str]
+    shots: Shots
+    augment: str | None
+    schemas: Path | None
+    schema: Path | None
+    format: str | None
+    first: str | Sequence[str]
+    first_fit: Mapping[str, Any]
+    fit: Mapping[str, Any]
+    seeds: Sequence[int]
+    log_to: str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    recipe: str = "span"
+    model: Path = "embedded"  # the pretrained model: a folder, hf:ORG/MODEL, or the recipe's own
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the recipe
+    dev: Path | None = None  # dialogues to choose the best checkpoint by
+    dev_limit: int | None = 100  # so many of them, drawn; None: all
+    sets: str | Sequence[str] = ()  # perturbed twins of them to measure on as well: NED, SDI, PI
+    shots: Shots = None  # train on some of the dialogues; see TrackerCorpus.some
+    augment: str | None = None  # train on variants of the schema as well: backtranslate, corrupt, oracle
+    schemas: Path | None = None  # for oracle: the folder of the variants' schemas
+    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
+    format: str | None = None  # of the dialogues; None: detected
+    first: str | Sequence[str] = ()  # what the first phase learns from, for recipes with one
+    first_fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings for the first phase
+    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings
+    seeds: Sequence[int] = (0,)  # a run for each
+    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+
+
+class TrainedTracker(msgspec.Struct, frozen=True):
+    """What a training run came to."""
+
+    folder: str
+    seed: int
+    steps: int
+    best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
+
+
+def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> list[TrainedTracker]:
+    """Trains a tracker on annotated dialogues and writes it to the folder `out`; several seeds to folders in it.
+
+    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    `TrainSettings`; `fit` has the fields of `FitSettings` (epochs, batch, rate, evaluate_every, patience, …).
+    `troth.track(out, …)` runs the tracker.
+
+        troth.train_tracker("sgd/train", "my-tracker", dev="sgd/dev", fit={"epochs": 3, "evaluate_every": 500})
+    """
+    settings = resolve(TrainSettings, options)
+    recipe = recipe_of(settings.recipe, settings.options)
+    if not recipe.trains:
+        raise UserError(f"recipe '{settings.recipe}' is not trained", hint="troth track runs it as it is")
+    if settings.first and not recipe.first:
+        raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
+    if recipe.first and not settings.first:
+        raise UserError(
+            f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
+        )
+    seeds, place = list(settings.seeds), Folder(path_of(out))
+    folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
+    for seed, folder in folders.items():
+        _claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)))
+    return [_train(path_of(data), folder, settings, recipe, seed) for seed, folder in folders.items()]
+
+
+def _claim(folder: Folder, record: Mapping[str, Any]) -> None:
+    """The folder is new, or one of a run with the same settings, which is gone on with."""
+    text = indented(record)
+    if (folder / RECORD).is_file():
+        if (folder / RECORD).read_bytes() != text:
+            raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError("exists and is not a training run of troth", file=str(folder), hint="name a new folder")
+    with files.writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / RECORD).write_bytes(text)
+
+
+def _train(data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrainedTracker:
+    import torch
+
+    torch.manual_seed(seed)  # of weights that the pretrained model does not have
+    how = _fit_settings(settings.fit, seed)
+    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).some(settings.shots, seed)
+    corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
+    recipe = recipe.fitted(corpus)
+    card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
+    model = _begin(folder, settings, recipe, seed)
+    dev = None
+    if settings.dev is not None:
+        dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
+    evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
+    tracker = Tracker(str(folder), card, model)
+    fitting = Fitting(
+        model,
+        list(model.examples(corpus.turns())),
+        [] if dev is None else list(model.examples(dev.turns())),
+        None if evaluation is None else lambda: evaluation(tracker),
+        {} if evaluation is None else _keys(evaluation),
+        report_to(listed(settings.log_to), folder, asdict(how)),
+        lambda place, metrics: describe(place, _described(card, asdict(how), metrics)),
+    )
+    state = fit(fitting, folder, how)
+    _write_curve(folder)
+    return TrainedTracker(str(folder), seed, state.step, state.best)
+
+
+def _described(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
+    return msgspec.structs.replace(card, training=training, metrics=metrics)
+
+
+def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
+    keys: dict[str, Key] = {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)}
+    return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
+
+
+def _fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
+    return resolve(FitSettings, {**fields, "seed": seed})
+
+
+def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrackerModel[Any]:
+    """The model to train: pretrained, a tracker to train further, or what came of the first phase."""
+    name = path_of(settings.model)
+    model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
+    if not settings.first:
+        return model
+    how = _fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
+    examples, dev = recipe.first_examples(model, listed(settings.first), seed)
+    keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
+    fit(Fitting(model, examples, dev, keep=keep), folder / FIRST, how)
+    return recipe.open(str(folder / FIRST / BEST_LOSS), trained=True)
+
+
+def curve(folder: Path) -> list[dict[str, float]]:
+    """The measures of a training run at each of its evaluations."""
+    log = Folder(path_of(folder)) / LOG
+    if not log.is_file():
+        raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
+    lines = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    return [line for line in lines if "rate" not in line]
+
+
+def _write_curve(folder: Folder) -> None:
+    """Figure 2: the measures over the steps. Figure 3: what the checkpoint with the best JGA has over the first one."""
+    points = curve(folder)
+    if not any(JGA in point for point in points):
+        return
+    best = max(points, key=lambda point: point[JGA])
+    gains = {name: best[name] - value for name, value in points[0].items() if name in best and name != "step"}
+    document = {"points": points, "best_jga": best["step"], "gains": gains}
+    with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
+        out.write(indented(document))
