@@ -61,6 +61,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     optional: frozenset[str] = frozenset()  # arguments that may be left out
     turn: int | None = None  # the user turn, from 0, after which it is expected; None: anywhere
     nested: bool = False  # inside objects, too, every value is a list of accepted ones (BFCL)
+    open: bool = False  # arguments that are not named here may have any value (τ²-bench: `compare_args`)
 
 
 class Numbered(NamedTuple):

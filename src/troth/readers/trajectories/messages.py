@@ -22,8 +22,10 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 TEXTS = ("text", "input_text", "output_text", "refusal")
 # Items of the Responses API that are neither words nor calls of functions.
-PASSED = ("reasoning", "item_reference", "web_search_call", "file_search_call", "computer_call", "image_generation_call",
-          "code_interpreter_call", "mcp_list_tools")  # fmt: skip
+PASSED = (
+    "reasoning", "item_reference", "web_search_call", "file_search_call", "computer_call", "image_generation_call",
+    "code_interpreter_call", "mcp_list_tools",
+)  # fmt: skip
 
 
 def is_message(value: Any) -> bool:
@@ -98,7 +100,8 @@ def _calls(value: dict[str, Any], parts: list[Any]) -> Iterator[Call]:
     listed = value.get("tool_calls")
     for item in plain.sequence(listed, "'tool_calls'") if listed else ():
         one = plain.mapping(item, "an entry of 'tool_calls'")
-        function = one.get("function") if isinstance(one.get("function"), dict) else one
+        inner = one.get("function")
+        function = inner if isinstance(inner, dict) else one
         yield call(function.get("name"), _arguments(function), one.get("id"))
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
@@ -133,7 +136,9 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(part["text"] for part in content if part["type"] in TEXTS and isinstance(part.get("text"), str))
+        return "\n".join(
+            part["text"] for part in content if part["type"] in TEXTS and isinstance(part.get("text"), str)
+        )
     return msgspec.json.encode(content).decode()
 
 

@@ -34,8 +34,8 @@ def read(document: Document) -> Iterator[Trajectory]:
     for key in ("tasks", "simulations"):
         plain.field(whole, key, "the file")
     tasks: dict[str, dict[str, Any]] = {}
-    for task in decode(document, list[dict[str, Any]], data=whole["tasks"]):
-        tasks[name_of(plain.field(task, "id", "a task"), "")] = task
+    for gold in decode(document, list[dict[str, Any]], data=whole["tasks"]):
+        tasks[name_of(plain.field(gold, "id", "a task"), "")] = gold
     for raw in decode(document, list[msgspec.Raw], data=whole["simulations"]):
         row = plain.mapping(decode(document, object, data=raw), "a simulation")
         task, trial = name_of(plain.field(row, "task_id", "a simulation"), ""), whole_number(row.get("trial"))

@@ -1,0 +1,196 @@
+"""Calls matched to the calls that gold expects, by a named rule.
+
+Under `order="any"` each gold call takes the first unused call that fits, as BFCL's checker does; under `order="kept"`
+the longest run of calls in gold's order is taken. Gold calls that name a turn are matched within that turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from troth.agents import bfcl
+from troth.agents.rules import MatchingRule
+from troth.agents.tools import Toolbox, failed
+from troth.core.trajectories import Call, Expected, Numbered, Trajectory
+
+MISSING = object()
+
+
+class MatchedCalls(NamedTuple):
+    """The calls and gold calls that count under a rule, which of them belong together, and the verdict."""
+
+    calls: list[Numbered]
+    gold: list[Expected]
+    pairs: dict[int, int]  # gold call to call, by their places in the two lists
+    error: str | None  # why the whole is wrong; None: it is right
+
+    @property
+    def valid(self) -> bool:
+        return self.error is None
+
+    @property
+    def extra(self) -> list[int]:
+        """Calls that match no gold call."""
+        return sorted(set(range(len(self.calls))) - set(self.pairs.values()))
+
+    @property
+    def missing(self) -> list[int]:
+        """Gold calls that no call matches."""
+        return [place for place in range(len(self.gold)) if place not in self.pairs]
+
+
+def match(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
+    """The calls of a trajectory against gold."""
+    calls = [one for one in trajectory.calls() if _counts(trajectory, one, rule, toolbox)]
+    wanted = [one for one in gold if rule.calls == "all" or toolbox.writes(one.tool)]
+
+    def fits(place: int, number: int) -> bool:
+        expected, one = wanted[place], calls[number]
+        if expected.tool != one.call.tool or expected.turn not in (None, one.turn):
+            return False
+        return call_error(one.call, expected, rule, toolbox) is None
+
+    paired = _in_order if rule.order == "kept" else _first_fit
+    pairs = paired(len(wanted), len(calls), fits)
+    return MatchedCalls(calls, wanted, pairs, _verdict(trajectory, calls, wanted, pairs, rule, toolbox))
+
+
+def call_error(call: Call, expected: Expected, rule: MatchingRule, toolbox: Toolbox) -> str | None:
+    """Why a call is not the expected one; None if it is."""
+    if call.broken is not None:
+        return "broken_arguments"
+    tool = toolbox.tools.get(expected.tool)
+    if rule.values == "bfcl":
+        return bfcl.error(call, expected, tool, checked=rule.schema == "checked")
+    if call.tool != expected.tool:
+        return "wrong_tool"
+    schema = tool.parameters if tool is not None and rule.schema == "checked" else {}
+    properties = schema.get("properties")
+    if any(name not in call.arguments for name in schema.get("required") or ()):
+        return "missing_argument"
+    if isinstance(properties, dict) and any(name not in properties for name in call.arguments):
+        return "unexpected_argument"
+    return _arguments_error(call.arguments, expected, rule)
+
+
+def _arguments_error(arguments: dict[str, Any], expected: Expected, rule: MatchingRule) -> str | None:
+    present = {name: value for name, value in arguments.items() if value is not None}  # null is absent
+    if not expected.open and any(name not in expected.arguments for name in present):
+        return "unexpected_argument"
+    for name in expected.arguments:
+        wrong = argument_error(present.get(name, MISSING), expected, name, rule)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def argument_error(value: Any, expected: Expected, name: str, rule: MatchingRule) -> str | None:
+    """Why the value of one argument is not accepted; None if it is. `MISSING` stands for an absent argument."""
+    accepted = expected.arguments[name]
+    if value is MISSING or value is None:
+        return None if name in expected.optional or None in accepted else "missing_argument"
+    if rule.values == "bfcl":
+        return bfcl.value_error(value, bfcl.accepted(expected, name), None)
+    printed = rule.values == "printed"
+    return None if any(_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
+
+
+def _equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
+    """Whether two JSON values are the same. `nested`: inside gold's objects stand lists of accepted values."""
+    if isinstance(value, dict) and isinstance(gold, dict):
+        if nested:
+            known = all(any(_equal(v, one, printed, nested) for one in gold.get(key, ())) for key, v in value.items())
+            return known and all(key in value or "" in accepted for key, accepted in gold.items())
+        return value.keys() == gold.keys() and all(_equal(v, gold[key], printed, nested) for key, v in value.items())
+    if isinstance(value, list) and isinstance(gold, list):
+        pairs = zip(value, gold, strict=False)
+        return len(value) == len(gold) and all(_equal(v, one, printed, nested) for v, one in pairs)
+    if printed or isinstance(value, bool) or isinstance(gold, bool):
+        return type(value) is type(gold) and bool(value == gold)
+    return bool(value == gold)
+
+
+def _counts(trajectory: Trajectory, one: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
+    if rule.calls == "writing" and not toolbox.writes(one.call.tool):
+        return False
+    return rule.failed == "counted" or not failed(trajectory, one)
+
+
+def _verdict(
+    trajectory: Trajectory,
+    calls: Sequence[Numbered],
+    gold: Sequence[Expected],
+    pairs: dict[int, int],
+    rule: MatchingRule,
+    toolbox: Toolbox,
+) -> str | None:
+    wrong = _named_error(calls, gold, pairs, rule, toolbox) if rule.values == "bfcl" else None
+    if wrong is None and len(pairs) < len(gold):
+        wrong = "missing_call"
+    if wrong is None and rule.extra == "wrong" and len(calls) > len(pairs):
+        wrong = "extra_call"
+    if wrong is None and rule.outputs == "needed" and not says(trajectory):
+        wrong = "missing_output"
+    return wrong
+
+
+def _named_error(
+    calls: Sequence[Numbered],
+    gold: Sequence[Expected],
+    pairs: dict[int, int],
+    rule: MatchingRule,
+    toolbox: Toolbox,
+) -> str | None:
+    """The error type as the public checker of BFCL names it, which depends on how many calls and tools there are."""
+    if len(gold) > 1:
+        checker = "parallel_function_checker_no_order"
+    else:
+        checker = f"{'multiple' if len(toolbox.tools) > 1 else 'simple'}_function_checker"
+    if len(calls) != len(gold) and rule.extra == "wrong":
+        return f"{checker}:wrong_count"
+    if len(pairs) == len(gold):
+        return None
+    if len(gold) == 1 and len(calls) == 1:
+        return call_error(calls[0].call, gold[0], rule, toolbox)
+    return f"{checker}:cannot_find_match"
+
+
+def says(trajectory: Trajectory) -> bool:
+    """Whether every text that gold expects stands in some answer; τ-bench ignores case and the commas of the answer."""
+    answers = [m.text.lower().replace(",", "") for m in trajectory.messages if m.role == "assistant" and m.text]
+    return all(any(output.lower() in answer for answer in answers) for output in trajectory.outputs)
+
+
+def _first_fit(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+    unused = list(range(calls))
+    pairs: dict[int, int] = {}
+    for place in range(golds):
+        found = next((number for number in unused if fits(place, number)), None)
+        if found is not None:
+            unused.remove(found)
+            pairs[place] = found
+    return pairs
+
+
+def _in_order(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+    """The longest common subsequence, earliest calls first."""
+    equal = [[fits(place, number) for number in range(calls)] for place in range(golds)]
+    longest = [[0] * (calls + 1) for _ in range(golds + 1)]
+    for place in reversed(range(golds)):
+        for number in reversed(range(calls)):
+            skipped = max(longest[place + 1][number], longest[place][number + 1])
+            longest[place][number] = (
+                max(skipped, 1 + longest[place + 1][number + 1]) if equal[place][number] else skipped
+            )
+    pairs: dict[int, int] = {}
+    place = number = 0
+    while place < golds and number < calls:
+        if equal[place][number] and longest[place][number] == 1 + longest[place + 1][number + 1]:
+            pairs[place] = number
+            place, number = place + 1, number + 1
+        elif longest[place + 1][number] >= longest[place][number + 1]:
+            place += 1
+        else:
+            number += 1
+    return pairs

@@ -1,0 +1,69 @@
+"""What the tools of an assistant do: which of them change something, and which of their calls failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from troth.core.trajectories import Message, Numbered, Tool, Trajectory
+
+# First words of names of tools that only look something up. What begins otherwise is taken to change something.
+READING = frozenset((
+    "ask", "browse", "calc", "calculate", "check", "compare", "compute", "convert", "count", "describe", "display",
+    "download", "estimate", "explain", "fetch", "filter", "find", "get", "inspect", "is", "list", "load", "look",
+    "lookup", "predict", "preview", "query", "read", "retrieve", "search", "show", "summarize", "think", "track",
+    "validate", "verify", "view",
+))  # fmt: skip
+HANDOFF = frozenset(("human", "agent", "agents", "operator"))  # `transfer_to_human_agents` changes nothing by itself
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_FAILED = re.compile(r"\s*(?:<[^>]{1,20}>\s*)?(?:error|exception|traceback|failed|invalid)\b", re.IGNORECASE)
+
+
+def words(name: str) -> list[str]:
+    """The words of a name, in lower case: `getUserDetails` and `get_user_details` alike."""
+    return [word.lower() for word in _WORDS.findall(name.rpartition(".")[2])]
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools of one task by name, and which of them change something where the user has said so."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    writing: Collection[str] | None = None  # None: as the definitions say, else by the first word of the name
+
+    def writes(self, name: str) -> bool:
+        """Whether a call of this tool changes something."""
+        if self.writing is not None:
+            return name in self.writing
+        tool = self.tools.get(name)
+        if tool is not None and tool.writes is not None:
+            return tool.writes
+        parts = words(name)
+        handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)
+        return not (parts and parts[0] in READING) and not handoff
+
+
+def failed(trajectory: Trajectory, call: Numbered) -> bool:
+    """Whether a call's result says that it failed. A call without a recorded result has not."""
+    return call.result is not None and is_error(trajectory.messages[call.result])
+
+
+def is_error(result: Message) -> bool:
+    """Whether a tool's result is an error: marked as one, or by how it begins, or by an `error` in its JSON."""
+    if result.error or _FAILED.match(result.text):
+        return True
+    if not result.text.lstrip().startswith("{"):
+        return False
+    try:
+        value = msgspec.json.decode(result.text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    told = bytes(value.get("error", b"null"))
+    refused = any(bytes(value.get(key, b"true")) == b"false" for key in ("success", "ok"))
+    return (
+        told not in (b"null", b'""', b"false", b"[]", b"{}") or refused or bytes(value.get("isError", b"")) == b"true"
+    )
