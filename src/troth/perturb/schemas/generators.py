@@ -19,6 +19,7 @@ from troth.core.records import Schema
 from troth.core.registry import Registry
 from troth.perturb.options import flag
 from troth.perturb.schemas import tools
+from troth.perturb.schemas.calls import NAMES
 from troth.perturb.schemas.files import SchemaSource, Variant, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.perturb.schemas.variants import (
@@ -141,8 +142,8 @@ def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
     `schema` has the elements of the source's schema in the same places, under other names and descriptions.
     """
     if source.kind == "tools":
-        written = tools.ToolDefinitions(source.document, source.schema).written(schema)
-        files = {"tools.json": indented(written), "names.json": indented(tools.names(source.schema, schema))}
+        definitions = tools.ToolDefinitions(source.document, source.schema)
+        files = {"tools.json": indented(definitions.written(schema)), NAMES: indented(definitions.names(schema))}
     else:
         files = {sources.SCHEMA: indented(worded(source.document, schema))}
     return Variant(name, files, Renaming.between(source.schema, schema))
@@ -154,5 +155,5 @@ def _composed(
     """Variants v1 and so on."""
     schemas = compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
     if source.kind == "tools":
-        schemas = [tools.distinct(schema, strict=strict) for schema in schemas]
+        schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]
     return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]

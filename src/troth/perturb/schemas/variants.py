@@ -204,16 +204,26 @@ class _Order:
         )
 
     def _names(self, old: Sequence[str], new: Sequence[str], index: int) -> dict[str, str]:
-        """Old to new, no two alike; a slot inside another (`address.city`) goes where that one goes."""
+        """Old to new, no two alike; a slot inside another (`address.city`) goes where that one goes.
+
+        Names that nobody has looked over (not `strict`) never become one that another slot has in the original.
+        """
         names: dict[str, str] = {}
         for before, after in zip(old, new, strict=True):
             parent = before.rpartition(".")[0]
-            name = f"{names[parent]}.{after.rpartition('.')[2]}" if parent in names else after
+            siblings = [one for one in old if one != before and one.rpartition(".")[0] == parent]
+            name, *original = [_moved(one, names.get(parent)) for one in (after, *siblings)]
             if name in names.values() and self.strict:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
                 raise UserError(what, hint="give other paraphrases, or draw with another seed")
-            names[before] = naming.unique(name, set(names.values()))
+            reserved = set() if self.strict else set(original)
+            names[before] = naming.unique(name, reserved | set(names.values()))
         return names
+
+
+def _moved(name: str, parent: str | None) -> str:
+    """The last part of a dotted name inside another parent; the name itself where there is none."""
+    return name if parent is None else f"{parent}.{name.rpartition('.')[2]}"
 
 
 def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:

@@ -1,0 +1,77 @@
+"""Calls made under reworded tools, brought back to the original names: `names.json` of a variant, and its use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+
+NAMES = "names.json"
+
+
+class FunctionNames(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One function of a variant: its original name, and what its arguments are called in the original."""
+
+    name: str
+    arguments: dict[str, str] = {}  # new to old, nested ones with dots
+    same: dict[str, str] = {}  # a place whose arguments are those of another, both by new names; "" is the function
+
+
+class NamedCall(NamedTuple):
+    """A function's name with the arguments of a call."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+def load(file: Path) -> dict[str, FunctionNames]:
+    """The names of a variant, by new function name, from its names.json."""
+    try:
+        with open(path_of(file), "rb") as data:
+            return msgspec.json.decode(data.read(), type=dict[str, FunctionNames])
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", file=path_of(file), hint="check the path") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "make the variants again with troth perturb schema"
+        raise UserError(f"is not what a variant's names look like: {error}", file=path_of(file), hint=hint) from error
+
+
+def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:
+    """A call under the original names. Names that the variant does not have are kept as they are.
+
+    >>> names = {"take_off": FunctionNames("fly", {"place": "to", "place.town": "to.city"})}
+    >>> original(names, "take_off", {"place": {"town": "Rome"}, "seat": 3})
+    NamedCall(name='fly', arguments={'to': {'city': 'Rome'}, 'seat': 3})
+    """
+    function = names.get(name)
+    if function is None:
+        return NamedCall(name, dict(arguments))
+    back = _renamed(arguments, "", function.arguments, function.same)
+    return NamedCall(function.name, back)
+
+
+def renamed(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:
+    """A call of the original under a variant's names: the reverse of `original`."""
+    for new, function in names.items():
+        if function.name == name:
+            old = {before: after for after, before in function.arguments.items()}
+            same = {function.arguments[a]: function.arguments.get(b, b) for a, b in function.same.items()}
+            return NamedCall(new, _renamed(arguments, "", old, same))
+    return NamedCall(name, dict(arguments))
+
+
+def _renamed(value: Any, place: str, names: Mapping[str, str], same: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(item, place, names, same) for item in value]
+    if not isinstance(value, dict):
+        return value
+    place = same.get(place, place)
+    paths = {name: f"{place}.{name}" if place else name for name in value}
+    return {
+        names.get(path, path).rpartition(".")[2] if path in names else name: _renamed(value[name], path, names, same)
+        for name, path in paths.items()
+    }

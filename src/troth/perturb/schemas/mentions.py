@@ -1,0 +1,82 @@
+"""Names that are mentioned in texts: titles and descriptions that follow when a function or an argument is renamed.
+
+A name of several words (`start_date`, `bookFlight`) is replaced wherever it stands. A name that is a plain word, such
+as `date`, is replaced only between quotation marks or backticks: elsewhere it is a word like any other.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from troth.core.records import Schema, Service
+from troth.perturb.schemas import naming
+
+Names = dict[str, str]  # old to new, without those that stay
+TEXTS = ("title", "description")
+QUOTES = "`'\"‘’“”"
+
+
+def functions(old: Schema, new: Schema) -> Names:
+    """Names of functions that change."""
+    pairs = zip(old.values(), new.values(), strict=True)
+    return {a.name: b.intents[0].name for a, b in pairs if a.name != b.intents[0].name}
+
+
+def arguments(old: Service, new: Service) -> Names:
+    """Names of a function's arguments that change, nested ones with dots and alone; not alone if that is ambiguous."""
+    pairs = [(a.name, b.name) for a, b in zip(old.slots, new.slots, strict=True)]
+    leaves: dict[str, set[str]] = {}
+    for before, after in pairs:
+        leaves.setdefault(before.rpartition(".")[2], set()).add(after.rpartition(".")[2])
+    alone = {before: after for before, (after, *others) in leaves.items() if not others}
+    return {before: after for before, after in (alone | dict(pairs)).items() if before != after}
+
+
+def followed(schema: Schema, variant: Schema) -> Schema:
+    """The variant with the names that its descriptions mention replaced by the new ones."""
+    known = functions(schema, variant)
+    services: Schema = {}
+    for old, (key, new) in zip(schema.values(), variant.items(), strict=True):
+        names = known | arguments(old, new)
+        texts = {
+            "slots": tuple(_followed(slot, names) for slot in new.slots),
+            "intents": tuple(_followed(intent, names) for intent in new.intents),
+        }
+        services[key] = msgspec.structs.replace(new, **texts)
+    return services
+
+
+def _followed(element: msgspec.Struct, names: Names) -> msgspec.Struct:
+    return msgspec.structs.replace(element, description=replaced(element.description, names))  # type: ignore[attr-defined]
+
+
+def replaced(text: str, names: Names) -> str:
+    """A text with the names that it mentions replaced, all at once."""
+    if not names or not text:
+        return text
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])"
+
+    def new(match: re.Match[str]) -> str:
+        name, (start, end) = match.group(), match.span()
+        around = text[start - 1 : start] + text[end : end + 1]
+        quoted = len(around) == 2 and all(mark in QUOTES for mark in around)
+        return names[name] if quoted or not name.isalpha() or len(naming.words(name)) > 1 else name
+
+    return re.sub(pattern, new, text)
+
+
+def retitled(title: str, old: str, new: str) -> str:
+    """A title for a new name, capitalised as the old title was; the same if the name stays."""
+    if old == new:
+        return title
+    if title.startswith(old):  # "get_weatherArguments", as generators of schemas write
+        return new + title[len(old) :]
+    words = " ".join(naming.words(new))
+    if title == title.lower():
+        return words
+    capital = [word[:1].upper() + word[1:] for word in words.split()]
+    is_title = all(word[:1] == word[:1].upper() for word in title.split())
+    return " ".join(capital if is_title else [*capital[:1], *words.split()[1:]])
