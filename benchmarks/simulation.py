@@ -23,7 +23,6 @@ from troth.stats import (
     bootstrap,
     compare,
     correlation,
-    interval,
     intervals,
     median_and_error,
     noninferiority,
@@ -78,7 +77,8 @@ def shares(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
             for count in DIALOGUES:
                 drawn = dialogues(rng, count, sets, share, correlated)
                 num, den = drawn.right(rng), drawn.turns.astype(np.float64)
-                low, high = interval(bootstrap(num[:, :500], den[:, :500], resamples=RESAMPLES))
+                samples = bootstrap(num[:, :500], den[:, :500], resamples=RESAMPLES)
+                low, high = np.quantile(samples, [0.025, 0.975], axis=0)
                 plain = float(((low <= share) & (share <= high)).mean())
                 cells.append(f"{held(intervals.share(num, den), share):.3f} ({plain:.2f})")
             yield (f"share {share}", f"{correlated}", *cells)

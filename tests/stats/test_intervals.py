@@ -186,8 +186,18 @@ def test_no_expanded_percentile(value: float, samples: list[float], count: int, 
 def test_expanded_misuse() -> None:
     with pytest.raises(ValueError, match="each column"):
         intervals.expanded([1, 2], np.zeros((5, 3)), 4)
-    with pytest.raises(UserError, match="between 0 and 1"):
-        intervals.expanded(1, [1.0, 2.0], 9, confidence=2)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, math.nan])
+def test_confidence_out_of_range(confidence: float) -> None:
+    for call in (
+        lambda: intervals.share([1, 2], [2, 2], confidence=confidence),
+        lambda: intervals.expanded(1, [1.0, 2.0], 9, confidence=confidence),
+        lambda: intervals.auroc([1, 2], [0, 1], [0, 1], confidence=confidence),
+        lambda: median_and_error([1, 2], confidence=confidence),
+    ):
+        with pytest.raises(UserError, match="between 0 and 1"):
+            call()
 
 
 # --- AUROC ---

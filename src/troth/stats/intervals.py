@@ -32,11 +32,6 @@ MEDIAN = 1.2533  # standard error of a median over that of a mean, for normal va
 NO_SPREAD = "every dialogue gives the same value, so their spread is unknown"
 
 
-class Interval(NamedTuple):
-    low: Array
-    high: Array
-
-
 class Bounds(NamedTuple):
     """Both ends of an interval, or the reason why there is none."""
 
@@ -221,23 +216,6 @@ def _ranks_within(values: Array, group: NDArray[np.int64]) -> Array:
     before = (np.cumsum(sizes) - sizes)[group]  # in groups that come earlier
     ranks: Array = (np.cumsum(size) - (size - 1) / 2)[place] - before
     return ranks
-
-
-def interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
-    """The percentile interval of each column of `samples`; undefined resamples are left out, NaN if all are."""
-    check_confidence(confidence)
-    table = np.asarray(samples, dtype=np.float64)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2:
-        raise ValueError(f"samples must have shape (resamples,) or (resamples, M), not {table.shape}")
-    tail = (1 - confidence) / 2
-    bounds = np.full((2, table.shape[1]), np.nan)
-    for column in range(table.shape[1]):
-        defined = table[~np.isnan(table[:, column]), column]
-        if defined.size:
-            bounds[:, column] = np.quantile(defined, [tail, 1 - tail])
-    return Interval(bounds[0], bounds[1])
 
 
 def check_confidence(confidence: float) -> None:
