@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.make import answered, grounded, hostile, hostile_runs, page, perturbed, tracked, varied
+from tests.report.make import answered, grounded, hostile, hostile_runs, many, page, perturbed, tracked, varied
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -85,7 +85,7 @@ def opened(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages: of everything, of trackers alone, and of a corpus that means harm."""
+    """Pages: of everything, of trackers alone, of sixteen trackers, and of a corpus that means harm."""
     folder = tmp_path_factory.mktemp("pages")
     dst = tracked(folder / "dst")
     rest = [
@@ -97,6 +97,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "every": page(folder / "every.html", dst, *rest),
         "dst": page(folder / "dst.html", dst),
+        "many": page(folder / "many.html", many(folder / "many", 16)),
         "twins": page(folder / "twins.html", rest[0]),
         "hostile": page(folder / "hostile.html", hostile(folder / "hostile")),
         "harm": page(folder / "harm.html", *hostile_runs(folder / "harm")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,24 @@ def run(*arguments: str) -> str:
 
 def tracked(out: Path, *options: str, profile: str = "trade") -> str:
     run("dst", GOLD, HASTY, STURDY, "--profile", profile, "--out", str(out), *options)
+    return str(out)
+
+
+def many(out: Path, number: int) -> str:
+    """Trackers `s00`, `s01`, …: the two of the demo in turn, each later pair with more of its values forgotten."""
+    named = []
+    for place in range(number):
+        dialogues = load(HASTY if place % 2 else STURDY)
+        rng = random.Random(place)
+        for turn in (turn for dialogue in dialogues for turn in dialogue["turns"]):
+            for frame in turn["frames"] if turn["speaker"] == "USER" else ():
+                values = frame["state"]["slot_values"]
+                for slot in [slot for slot in values if rng.random() < place // 2 * 0.03]:
+                    del values[slot]
+        folder = out.parent / f"{out.name}-s{place:02}"
+        write(folder, dialogues)
+        named.append(f"s{place:02}={folder}")
+    run("dst", GOLD, *named, "--profile", "trade", "--out", str(out))
     return str(out)
 
 

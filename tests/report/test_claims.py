@@ -11,15 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.report.make import GOLD, HASTY, STURDY, answered, load, run, sources, system, tracked, varied, write
-from troth.core.metric import Scale
+from tests.report.make import GOLD, HASTY, STURDY, answered, load, result, run, sources, system, tracked, varied, write
+from troth.core.metric import Metric, Scale
 from troth.report import page
-from troth.report.compare import Difference
-from troth.report.page import cards, figures, grounding, tracking, verdicts
-from troth.report.page.differences import mark, story
+from troth.report.page import cards, contests, figures, grounding, tracking
+from troth.report.page.contests import Contest, story
 from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Examples, Grid, Heading, Page, Section, Text
-from troth.report.sources import ScoredSystem, Source
+from troth.report.sources import ScoredSystem, Source, open_run
 from troth.storage import explorer
 
 
@@ -50,11 +49,11 @@ def scored(out: Path, *arguments: str) -> str:
 
 def test_without_turn_match_nothing_is_said_of_it(tmp_path: Path) -> None:
     made = page.build(sources(scored(tmp_path / "run", HASTY, STURDY, "--metrics", "jga")))
-    hasty = made.cards[0].entries[0]
+    hasty = made.cards[0].entries[1]
     assert hasty.sentence == "Right in 33% of turns."
     assert hasty.facts[0] == "Right in 73% in turn 0, 17% in turn 9."
     # No chart of turn match without its rows, and no curve through one point.
-    assert [chart.id for chart in charts(made)] == ["turns-jga", "services", "slots-0", "slots-1"]
+    assert [chart.id for chart in charts(made)] == ["turns-jga", "services", "slots"]
 
 
 def test_without_joint_accuracy_there_is_still_a_page(tmp_path: Path) -> None:
@@ -113,11 +112,13 @@ def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Pat
     left = {dialogue["dialogue_id"] for dialogue in load(GOLD)[:4]}
     made_before = sum(
         fault.since == turn.number
-        for dialogue, turn in verdicts.tracked(system(before, "s"))
+        for dialogue in before.result.explorer().dialogues
         if dialogue.id not in left
+        for track in dialogue.tracks
+        for turn in track.tracked
         for fault in turn.faults
     )
-    assert verdicts.slots(system(after, "s")).total == made_before
+    assert system(after, "s").tally.slots.total == made_before
     if folder == GOLD:
         assert entry.sentence == "Right in 82% of turns; the others have no prediction."
         assert not any("once made" in fact for fact in entry.facts)
@@ -136,7 +137,7 @@ def test_missing_predictions_of_a_run_without_dialogues(tmp_path: Path) -> None:
 def test_a_perfect_run(tmp_path: Path) -> None:
     (entry,) = page.build(sources(scored(tmp_path / "run", f"s={GOLD}"))).cards[0].entries
     assert entry.sentence == "Right in 100% of turns: nothing is wrong."
-    assert entry.facts == []  # no service is the hardest
+    assert entry.facts == ["Interval: none of 22 dialogues is below 100%."]  # no service is the hardest
 
 
 def test_an_archive_of_nothing_says_nothing(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_another_recipe_is_told(tmp_path: Path) -> None:
     trade = tracked(tmp_path / "trade")
     sgd = tracked(tmp_path / "sgd", profile="sgd")
     made = page.build(sources(trade, sgd))
-    line = "sgd:hasty is not compared with trade:hasty: it is scored by another recipe (profile sgd against trade)."
+    line = "sgd:sturdy and sgd:hasty are not compared with trade:hasty: another recipe (profile sgd against trade)."
     assert line in made.lead
     assert line in tables(made)[0].note
 
@@ -171,14 +172,18 @@ def test_other_dialogues_are_told(tmp_path: Path) -> None:
     write(tmp_path / "few", load(STURDY)[:10])
     run("dst", str(gold), str(tmp_path / "few"), "--profile", "trade", "--out", str(tmp_path / "b"))
     made = page.build(sources(scored(tmp_path / "a", HASTY), str(tmp_path / "b")))
-    line = "few is not compared with hasty: it has other dialogues (10 against 22)."
+    line = "few is not compared with hasty: other dialogues (10 against 22)."
     assert made.lead == ["State tracking on 10 to 22 dialogues.", line]
-    assert tables(made)[0].note.endswith(line)
+    assert line in tables(made)[0].note
+    row, column, why = tables(made)[0].few[0]
+    assert why.endswith("dialogues are below 100%")
+    names = tables(made)[0].rows[row][0], tables(made)[0].columns[column]
+    assert f"° Few dialogues tell: {', '.join(names)}: {why}; " in tables(made)[0].note
 
 
 def test_runs_without_a_metric_in_common(tmp_path: Path) -> None:
     paths = [scored(tmp_path / metric, f"{metric}={HASTY}", "--metrics", metric) for metric in ("jga", "aga")]
-    assert "aga is not compared with jga: they have no metric in common." in page.build(sources(*paths)).lead
+    assert "aga is not compared with jga: no metric in common." in page.build(sources(*paths)).lead
 
 
 def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
@@ -187,16 +192,17 @@ def test_what_compares_has_no_such_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scale", "size"), [("share", "50.0 points"), ("percent", "50.0 points"), ("number", "0.500")])
-def test_a_difference_reads_as_its_metric_says(tmp_path: Path, scale: Scale, size: str) -> None:
+def test_a_difference_reads_as_its_metric_says(scale: Scale, size: str) -> None:
     """A rise of a sensitivity is for the worse; it is in points if the metric is printed in percent."""
-    (source,) = sources(varied(tmp_path / "run"))
-    base, other = ScoredSystem(source, "tracker", "a"), ScoredSystem(source, "tracker", "b")
-    assert base.metric("ss_jga").better == "lower"
-    difference = Difference(
-        "a", "b", "ss_jga", 0.1, 0.6, 0.5, 0.4, 0.6, 0.0, 0.0, 0.001, 22, "", scale=scale, better="lower"
-    )
-    assert mark(difference) == (f"{size} above a, beyond noise", False)
-    (line,) = story([base, other], {("b", "ss_jga"): difference}, ["ss_jga"])
+    metric = Metric("ss_jga", "Schema sensitivity of JGA", better="lower", scale=scale)
+    paired = [
+        open_run(result(name, metric, right), place) for place, (name, right) in enumerate((("a", 20), ("b", 120)))
+    ]
+    one = Contest.of([system for source in paired for system in source.systems], ["ss_jga"])
+    (shown,) = contests.tested(one)
+    assert [system.name for system in one.systems] == ["a", "b"]
+    assert shown.marks == {"a": ["-w"], "b": ["b-"]}
+    (line,) = story(one, shown.marks, ["ss_jga"])
     assert line == f"b is {size} above a in schema sensitivity of JGA, beyond noise."
 
 
@@ -211,7 +217,7 @@ def test_a_sensitivity_reads_as_its_metric_says(tmp_path: Path, scale: Scale, sh
     made = page.build([replace(source, result=replace(source.result, scores=scores, metrics=metrics))])
     (entry,) = made.cards[0].entries
     assert f"Schema sensitivity {shown}; 0 would be perfectly steady." in entry.facts
-    assert next(row[1] for row in tables(made)[0].rows if "sensitivity" in row[0]).startswith(f"{shown} ±")
+    assert next(row[1] for row in tables(made)[0].rows if "sensitivity" in row[0]).startswith(f"{shown} (")
     assert next(chart.plain for chart in charts(made) if chart.kind == "scatter") == plain
 
 
@@ -236,8 +242,7 @@ def test_every_figure_has_a_name_of_its_own() -> None:
 
 
 def systems(*paths: str) -> list[str]:
-    packed = pack(sources(*paths))
-    data = json.loads(gzip.decompress(base64.b64decode(packed or "")))
+    data = json.loads(gzip.decompress(base64.b64decode(pack(sources(*paths)).block())))
     return [str(name) for name in data["systems"]]
 
 
@@ -266,7 +271,7 @@ def examples(tmp_path: Path, *responses: explorer.ResponseView) -> list[tuple[st
     (source,) = sources(tracked(tmp_path / "run"))
     archive = explorer.Archive(explorer.Header(holds="responses"), responses=list(responses))
     kept = with_archive(replace(source, names={}), archive)
-    found = grounding._examples(ScoredSystem(kept, "bot", "bot"), "nli", several=False)
+    found = grounding._examples([ScoredSystem(kept, "bot", "bot")], "nli")
     for block in found:
         assert isinstance(block, Examples)
         assert block.total == len(block.items)

@@ -43,7 +43,7 @@ def test_public_names(results: tuple[Result, Result], tmp_path: Path) -> None:
     assert troth.gate is gate
     written = troth.report(*results, out=tmp_path / "page.html")
     assert written == (str(tmp_path / "page.html"), [])
-    assert "hasty and sturdy" in (tmp_path / "page.html").read_text()
+    assert "sturdy and hasty" in (tmp_path / "page.html").read_text()
 
 
 def test_several_systems_of_one_result(results: tuple[Result, Result]) -> None:

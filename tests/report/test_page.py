@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.report.make import answered, grounded, perturbed, run, sources, system, tracked, varied
+from tests.report.make import GOLD, HASTY, answered, grounded, perturbed, run, sources, system, tracked, varied
 from troth.core.errors import UserError
 from troth.report import page
-from troth.report.page import checkdst, grounding, tracking, verdicts
+from troth.report.page import checkdst, grounding, tracking
 from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Grid, Page, Text
 from troth.report.sources import by_group
@@ -48,14 +49,14 @@ def grids(made: Page) -> dict[str, Grid]:
 
 def test_the_story_in_plain_words(runs: dict[str, str]) -> None:
     made = page.build(sources(runs["dst"]))
-    assert made.title == "hasty and sturdy"
+    assert made.title == "sturdy and hasty"
     assert made.lead == [
         "State tracking on 22 dialogues.",
         "sturdy is 22.0 points above hasty in joint goal accuracy and 18.6 points below hasty in turn match, "
         "beyond noise.",
     ]
     (card,) = made.cards
-    hasty, sturdy = card.entries
+    sturdy, hasty = card.entries  # the best first
     assert hasty.sentence == "Right in 33% of turns; two thirds of the wrong ones inherit an earlier mistake."
     assert hasty.facts == [
         "Mistakes pile up: right in 73% in turn 0, 17% in turn 9.",
@@ -66,27 +67,73 @@ def test_the_story_in_plain_words(runs: dict[str, str]) -> None:
     # Of the turns that sturdy gets wrong, nine in ten are fresh: nothing piles up there.
     assert sturdy.facts[0] == "Right in 95% in turn 0, 17% in turn 9."
     assert "Most mistakes: Stays_1.hotel_name, mostly given a wrong value." in sturdy.facts
-    assert (hasty.mark, hasty.better) == ("", None)
-    assert (sturdy.mark, sturdy.better) == ("22.0 points above hasty, beyond noise", True)
+    (contest,) = made.sections[0].contests
+    assert (contest.systems, contest.base) == (["sturdy", "hasty"], "hasty")  # compared with the first that is named
     assert hasty.signature.startswith("JGA|profile:trade|")
 
 
+def marked(made: Page, base: str, section: int = 0) -> dict[str, dict[str, str]]:
+    """By metric and system: better, worse, level or not compared, against a base."""
+    return {
+        metric: dict(zip(contest.systems, letters, strict=True))
+        for contest in made.sections[section].contests
+        for metric, letters in zip(contest.metrics, contest.marks.get(base, []), strict=True)
+    }
+
+
 def test_only_what_is_beyond_noise_is_marked(runs: dict[str, str]) -> None:
-    grid = grids(page.build(sources(runs["dst"])))["metrics"]
-    marked = {(grid.rows[row][0], better) for row, column, better in grid.marks}
-    assert ("Joint goal accuracy", True) in marked
-    assert ("Turn match", False) in marked
-    assert not {name for name, _ in marked} & {"FGA, λ = 0.5", "Active intent", "JGA, categorical"}
-    assert {column for _, column, _ in grid.marks} == {2}
+    made = page.build(sources(runs["dst"]))
+    marks = marked(made, "hasty")
+    assert marks["jga"] == {"sturdy": "b", "hasty": "-"}
+    assert marks["turn_match"] == {"sturdy": "w", "hasty": "-"}
+    assert marks["fga@0.5"]["sturdy"] == "="
+    assert marked(made, "sturdy")["jga"] == {"sturdy": "-", "hasty": "w"}
+
+
+def test_a_section_is_one_family(runs: dict[str, str], tmp_path: Path) -> None:
+    """Its size is on the page: the headline metrics of every system against the base."""
+    made = page.build(sources(runs["dst"]))
+    (contest,) = made.sections[0].contests
+    assert contest.metrics == ["jga", "aga", "fga@0.5", "turn_match"]
+    assert contest.tests == {"hasty": 4, "sturdy": 4}
+    four = page.build(sources(runs["dst"], runs["user"])).sections[0].contests
+    assert four == [contest]  # another section has a family of its own
+    users = [perturbed(tmp_path / name) for name in ("a", "b")]
+    both = page.build(sources(*users, varied(tmp_path / "c"))).sections[0].contests
+    assert [one.systems for one in both] == [["a", "b"], ["tracker"]]
+    assert both[0].tests["a"] == len(both[0].metrics)
+
+
+def test_best_values_are_bold(runs: dict[str, str]) -> None:
+    made = page.build(sources(runs["dst"]))
+    grid = grids(made)["metrics"]
+    names = {row[0]: place for place, row in enumerate(grid.rows)}
+    bold = {name: [column for row, column in grid.best if row == place] for name, place in names.items()}
+    assert bold["Joint goal accuracy"] == [1]
+    assert bold["Turn match"] == [2]
+    assert bold["FGA, λ = 0.5"] == [1, 2]  # no difference is shown
 
 
 def test_a_run_against_itself_differs_in_nothing(runs: dict[str, str], tmp_path: Path) -> None:
     twin = tracked(tmp_path / "again", "--by", "service")
     made = page.build(sources(runs["dst"], twin))
-    assert made.systems == ["dst:hasty", "dst:sturdy", "again:hasty", "again:sturdy"]
-    hasty = next(entry for entry in made.cards[0].entries if entry.system == "again:hasty")
-    assert hasty.mark == ""
-    assert "again:hasty does not differ from dst:hasty in joint goal accuracy or turn match beyond noise." in made.lead
+    assert made.systems == ["dst:sturdy", "again:sturdy", "dst:hasty", "again:hasty"]
+    assert set(marked(made, "dst:hasty")["jga"].values()) == {"b", "=", "-"}
+    assert marked(made, "dst:hasty")["jga"]["again:hasty"] == "="
+    line = "Best in joint goal accuracy: dst:sturdy (55.4%); no difference from it shown for again:sturdy ("
+    assert next(one for one in made.lead if one.startswith(line)).endswith(").")
+
+
+def test_no_difference_shown_comes_with_its_interval(runs: dict[str, str], tmp_path: Path) -> None:
+    paths = []
+    for name in ("a", "b"):
+        run("dst", GOLD, f"{name}={HASTY}", "--metrics", "jga,turn_match", "--out", str(tmp_path / name))
+        paths.append(str(tmp_path / name))
+    (line,) = page.build(sources(*paths)).lead[1:]
+    assert re.fullmatch(
+        r"b and a: no difference shown in joint goal accuracy \(-\d+\.\d … \+\d+\.\d\) and turn match \(.* … .*\)\.",
+        line,
+    )
 
 
 @pytest.mark.parametrize("profile", ["dst", "sgd"])
@@ -95,7 +142,7 @@ def test_the_curve_over_lambda_runs_through_the_scores(runs: dict[str, str], pro
     for one in source.systems:
         rates = [0.0, 0.25, 0.5, 0.75, 1.0]
         scores = [one.score(name) for name in ("jga", "fga@0.25", "fga@0.5", "fga@0.75", "fga@1")]
-        found = verdicts.flexible(one, rates)
+        found = one.tally.flexible(rates)
         assert found == pytest.approx([score.value for score in scores if score], abs=1e-12)
 
 
@@ -122,10 +169,10 @@ def test_turn_units_have_services_from_their_dialogues(runs: dict[str, str], tmp
 
 def test_mistakes_by_slot_and_kind(runs: dict[str, str]) -> None:
     made = page.build(sources(runs["dst"]))
-    chart = charts(made)["slots-0"]
-    assert chart.fields == ["system", "slot", "kind", "mistakes", "turns wrong"]
+    chart = charts(made)["slots"]
+    assert (chart.fields, chart.panel) == (["system", "slot", "kind", "mistakes", "turns wrong"], "system")
     # 25 of the service's 80 frames: what --by slot gives as 68.75%.
-    worst = [row for row in chart.rows if row[1] == "Stays_1.hotel_name"]
+    worst = [row for row in chart.rows if row[:2] == ["hasty", "Stays_1.hotel_name"]]
     assert worst == [
         ["hasty", "Stays_1.hotel_name", "missed", 3, 25],
         ["hasty", "Stays_1.hotel_name", "wrong", 3, 25],
@@ -135,8 +182,6 @@ def test_mistakes_by_slot_and_kind(runs: dict[str, str]) -> None:
 
 
 def test_profiles_stand_side_by_side(tmp_path: Path) -> None:
-    from tests.report.make import GOLD, HASTY, run
-
     run("dst", GOLD, HASTY, "--profiles", "sgd,trade,mwzeval", "--out", str(tmp_path / "run"))
     made = page.build(sources(str(tmp_path / "run")))
     assert [entry.system for entry in made.cards[0].entries] == ["hasty"]
@@ -191,16 +236,13 @@ def test_responses(runs: dict[str, str]) -> None:
     made = page.build(sources(runs["nlg"]))
     (card,) = made.cards
     assert card.metric == "SGSAcc"
-    whole, half = card.entries
-    assert whole.system == "whole"
-    assert half.better is False
+    assert [entry.system for entry in card.entries] == ["whole", "half"]
+    marks = marked(made, "whole")
+    assert marks["sgsacc"]["half"] == "w"
     found = charts(made)
     assert {"sgsacc-act", "ser-act", "sgsacc-slot", "ser-slot"} <= found.keys()
-    lost = [chart for name, chart in found.items() if name.startswith("lost-")]
-    assert {row[2] for chart in lost for row in chart.rows} <= {"dropped", "contradicted"}
-    grid = grids(made)["nlg"]
-    ser = next(place for place, row in enumerate(grid.rows) if row[0] == "Slot error rate")
-    assert (ser, 2, False) in [tuple(mark) for mark in grid.marks]  # more errors are worse, not better
+    assert {row[2] for row in found["lost"].rows} <= {"dropped", "contradicted"}
+    assert marks["ser"]["half"] == "w"  # more errors are worse, not better
 
 
 def test_grounding(runs: dict[str, str]) -> None:
@@ -210,7 +252,7 @@ def test_grounding(runs: dict[str, str]) -> None:
     assert "People found 50% of them supported." in card.entries[0].facts
     assert made.lead == ["Grounding on 24 responses."]
     assert made.explorer.startswith("Runs of troth ground")
-    chart = charts(made)["scores-nli-bot"]
+    chart = charts(made)["scores-nli"]
     assert {row[1] for row in chart.rows} == set(grounding.LABELS.values())
     for label in grounding.LABELS.values():
         assert sum(float(row[3] or 0) for row in chart.rows if row[1] == label) == pytest.approx(1.0)
@@ -235,7 +277,6 @@ def test_a_difference_that_is_no_share_is_not_in_points(tmp_path: Path) -> None:
     assert true.value is not None
     assert false.value is not None
     size = f"{true.value - false.value:.3f}"
-    assert false.mark == f"{size} below true, beyond noise"
     assert f"false is {size} below true in entailment, beyond noise." in " ".join(made.lead)
 
 
@@ -273,7 +314,7 @@ def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path
     made = page.build(found)
     assert made.cards
     assert made.explorer
-    assert pack(found) is None
+    assert pack(found).block() == ""
     assert kind not in ("dst", "nlg") or any(
         isinstance(block, Text) and "ake" in block.text for section in made.sections for block in section.blocks
     )
@@ -311,10 +352,8 @@ def state(data: Any, entries: list[int]) -> set[tuple[str, ...]]:
 @pytest.mark.parametrize("kind", ["dst", "sgd", "user"])
 def test_packed_dialogues_are_the_kept_ones(runs: dict[str, str], kind: str) -> None:
     (source,) = sources(runs[kind])
-    packed = pack([source])
-    assert packed is not None
-    data = unpack(packed)
-    for raw, one in zip(data["dialogues"], source.archive.dialogues, strict=True):
+    data = unpack(pack([source]).block())
+    for raw, one in zip(data["dialogues"], source.result.explorer().dialogues, strict=True):
         assert (data["sets"][raw[0]], raw[1]) == (one.set, one.id)
         assert [said[1] for said in raw[3]] == [said.text for said in one.utterances]
         golds = [said for said in raw[3] if said[2] >= 0]
@@ -336,7 +375,7 @@ def test_packed_dialogues_are_the_kept_ones(runs: dict[str, str], kind: str) -> 
 
 
 def test_runs_on_the_same_dialogues_are_merged(runs: dict[str, str]) -> None:
-    data = unpack(pack(sources(runs["dst"], runs["nlg"])) or "")
+    data = unpack(pack(sources(runs["dst"], runs["nlg"])).block())
     assert len(data["dialogues"]) == 22
     assert data["systems"] == ["hasty", "sturdy", "whole", "half"]
     assert all(len(raw[4]) == 4 for raw in data["dialogues"])
@@ -347,14 +386,12 @@ def test_a_name_in_runs_of_two_commands_is_one_system(
     runs: dict[str, str], tmp_path: Path, name: str, beside: list[str]
 ) -> None:
     """Unless it has other verdicts on the same dialogues: then both are shown."""
-    from tests.report.make import GOLD, HASTY, run
-
     user = str(tmp_path / "user")
     pair = f"{GOLD},{HASTY}"
     run("robust", "checkdst", pair, f"SDI={pair}", "--name", name, "--profile", "trade", "--out", user)
     found = sources(runs["dst"], user)
-    assert page.build(found).systems == ["hasty", "sturdy"]
-    assert unpack(pack(found) or "")["systems"] == ["hasty", "sturdy", *beside]
+    assert page.build(found).systems == ["sturdy", "hasty"]
+    assert unpack(pack(found).block())["systems"] == ["hasty", "sturdy", *beside]
 
 
 def test_story_of_several_parts(runs: dict[str, str]) -> None:
@@ -374,9 +411,9 @@ def test_few_responses_share_a_reliability_curve() -> None:
 def test_other_texts_under_the_same_id_are_a_set_of_their_own(runs: dict[str, str], tmp_path: Path) -> None:
     twin = perturbed(tmp_path / "other")
     found = sources(runs["dst"], twin)
-    changed = [one for one in found[1].archive.dialogues if one.set == "SDI"]
+    changed = [one for one in found[1].result.explorer().dialogues if one.set == "SDI"]
     renamed = [explorer.DialogueView(one.id, one.utterances, one.tracks, "", one.services) for one in changed]
     result = replace(found[1].result, make_explorer=lambda: explorer.Archive(dialogues=renamed))
-    data = unpack(pack([found[0], replace(found[1], result=result, name="other")]) or "")
+    data = unpack(pack([found[0], replace(found[1], result=result, name="other")]).block())
     assert data["sets"] == ["", "other"]
     assert len(data["dialogues"]) == 44

@@ -16,6 +16,7 @@ from tests.report.make import EVIL, hostile, page, sources, tracked
 from troth.report import page as pages
 from troth.report import write
 from troth.report.page import render
+from troth.report.page.explorer import pack
 
 
 class Tags(HTMLParser):
@@ -53,7 +54,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def rendered(*runs: str) -> str:
     found = sources(*runs)
-    return render.render(pages.build(found), found)
+    dialogues, made = pack(found), pages.build(found)
+    return render.render(made, dialogues.block(made.systems))
 
 
 def parsed(text: str) -> Tags:
@@ -112,7 +114,7 @@ def test_report(troth: Troth, run: str, tmp_path: Path) -> None:  # noqa: F811
     out = tmp_path / "report.html"
     result = troth("report", run, "--out", str(out))
     assert (result.code, result.out) == (0, "")
-    assert result.err == f"written: {out} (0.1 MB)\n"
+    assert result.err == f"written: {out} (0.2 MB)\n"
     assert out.read_text().startswith(render.MARK)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     first = out.read_bytes()

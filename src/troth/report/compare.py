@@ -119,11 +119,11 @@ def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
 
 
 def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
-    """The first metric that all systems have."""
-    for metric in systems[0].overall:
-        if all(one.has_rows(metric) and one.known(metric) for one in systems):
-            return [metric]
-    raise UserError("these systems have no metric in common", hint="name runs of the same task")
+    """The first metric that all systems have, with rows if any has them."""
+    shared = [metric for metric in systems[0].overall if all(one.known(metric) for one in systems)]
+    if not shared:
+        raise UserError("these systems have no metric in common", hint="name runs of the same task")
+    return [next((metric for metric in shared if all(one.has_rows(metric) for one in systems)), shared[0])]
 
 
 def gate(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -18,19 +18,23 @@ from troth.core.names import path_of
 from troth.core.parts import NONE, Mask, Parts, Units
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
+from troth.report.tallies import Tallies, TrackTally
 from troth.stats.estimates import Estimate, Resampling, estimates
 from troth.storage import result as results
-from troth.storage.explorer import Archive
+from troth.storage.explorer import DialogueView, Header
 from troth.storage.result import Result
 from troth.storage.runs import AGAIN, LARGEST
 
 if TYPE_CHECKING:
     import polars as pl
 
+T = TypeVar("T")
 Run = Result | str | os.PathLike[str]  # a result, or the folder that one was saved to
 
 COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
 OPTIONAL = ("service", "set")
+DETAILED = ("robust checkdst", "robust sgdx")  # tasks whose runs keep such units
+SHOWN = 60  # single units of a run that a page shows
 
 
 class UnitDetail(msgspec.Struct, frozen=True):
@@ -60,21 +64,31 @@ class Source:
         return [ScoredSystem(self, system, self.names.get(system, system)) for system in self.result.systems]
 
     @cached_property
-    def archive(self) -> Archive:
-        """Dialogues or responses to look at one by one; empty if the run has none."""
-        if self.result.make_explorer is None:
-            return Archive()
-        archive = self.result.explorer()
-        return Archive(archive.header, list(archive.dialogues), list(archive.responses))
+    def header(self) -> Header:
+        """What the run's dialogues are about as a whole."""
+        return self.result.explorer().header
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the run has anything to look at one by one."""
-        return bool(self.archive.dialogues or self.archive.responses)
+    @cached_property
+    def tallies(self) -> Tallies:
+        """What the run's dialogues or responses say; empty if it has none."""
+        return self.read(lambda _: None)
+
+    def read(self, also: Callable[[DialogueView], None]) -> Tallies:
+        """Goes through the dialogues one at a time, counts what they say, and hands each on."""
+        tallies = Tallies({(one.dialogue, one.turn) for one in self.details[:SHOWN]})
+        archive = self.result.explorer()
+        for view in archive.dialogues:
+            tallies.add(view)
+            also(view)
+        tallies.responses.extend(archive.responses)
+        self.__dict__["tallies"] = tallies  # as `cached_property` keeps it: nothing is read twice
+        return tallies
 
     @cached_property
     def details(self) -> list[UnitDetail]:
         """Single units that a robustness run keeps: flips, units that waver between wordings."""
+        if self.result.task not in DETAILED:
+            return []
         try:
             return msgspec.convert(msgspec.to_builtins(self.result.details), list[UnitDetail])
         except msgspec.ValidationError as error:
@@ -124,6 +138,13 @@ class ScoredSystem:
     system: str  # what the run calls it
     name: str  # what the report calls it
     among: frozenset[str] | None = None  # the dialogues that are looked at; None: all
+    found: dict[str, Any] = field(default_factory=dict)  # what has been computed of it
+
+    def once(self, what: str, compute: Callable[[], T]) -> T:
+        """What a function gives, which is called the first time only."""
+        if what not in self.found:
+            self.found[what] = compute()
+        return cast(T, self.found[what])
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], Score]:
@@ -161,6 +182,11 @@ class ScoredSystem:
     def derived(self, of: str) -> list[Metric]:
         """The run's metrics that are derived from one."""
         return [metric for metric in self.source.result.metrics if metric.of == of]
+
+    @property
+    def tally(self) -> TrackTally:
+        """What its verdicts say, turn by turn."""
+        return self.source.tallies.track(self.system)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -226,6 +252,12 @@ def by_group(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
     parts, group = parts_of(rows), np.array(rows[column].to_list(), dtype=object)
     found = estimates((parts.take(group == label) for label in labels), parts.units.dialogues, Resampling())
     return dict(zip(map(str, labels), found, strict=True))
+
+
+def estimated(groups: Mapping[str, Parts]) -> dict[str, Estimate]:
+    """Each group's ratio of sums with its interval, from parts."""
+    dialogues = sorted({id for parts in groups.values() for id in parts.units.dialogues})
+    return dict(zip(groups, estimates(groups.values(), dialogues, Resampling()), strict=True))
 
 
 def _by_score(rows: pl.DataFrame, task: str) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from troth.core.names import path_of
 from troth.report import charts
 from troth.report.page import build
 from troth.report.page import figures as drawing
+from troth.report.page.explorer import pack
 from troth.report.page.model import Page
 from troth.report.page.names import opened
 from troth.report.page.render import MARK, render
@@ -46,8 +47,9 @@ def report(
     page = path_of(out)
     with files.replaced_file(page, _foreign) as file:
         sources = opened(runs)
+        dialogues = pack(sources)
         made = build(sources)
-        file.write(render(made, sources).encode())
+        file.write(render(made, dialogues.block(made.systems)).encode())
     return WrittenReport(page, [] if figures is None else _draw(made, path_of(figures)))
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ from troth.core.records import Speaker
 NAME = "dialogues.jsonl.gz"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
 
+T = TypeVar("T")
 States = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
 Kind = Literal["missed", "invented", "wrong", "stale"]
 KINDS: dict[Kind, str] = {
@@ -142,7 +144,7 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Archive:
-    """What the explorer shows of a run: dialogues, or responses to documents. Iterators until it has been read back."""
+    """What the explorer shows of a run: dialogues, or responses to documents. Files are read on iteration."""
 
     header: Header = field(default_factory=Header)
     dialogues: Iterable[DialogueView] = ()
@@ -159,16 +161,38 @@ def write(path: Path, archive: Archive) -> None:
 
 def read(path: Path) -> Archive:
     """The whole file, with lists in place of iterators."""
-    hint = "make the run again"
+    archive = stream(path)
+    return Archive(archive.header, list(archive.dialogues), list(archive.responses))
+
+
+def stream(path: Path) -> Archive:
+    """The file one record at a time: dialogues and responses are read anew whenever they are iterated over."""
+    with _reading(path), gzip.open(path, "rb") as file:
+        header = msgspec.json.decode(next(file, b""), type=Header)
+    if header.layout > LAYOUT:
+        raise UserError("written by a newer troth", file=str(path), hint="update troth to read it")
+    if header.holds == "responses":
+        return Archive(header, responses=_Records(path, ResponseView))
+    return Archive(header, dialogues=_Records(path, DialogueView))
+
+
+class _Records(Generic[T]):
+    """The lines of a file after the first, decoded as they are reached."""
+
+    def __init__(self, path: Path, kind: type[T]) -> None:
+        self.path, self.kind = path, kind
+
+    def __iter__(self) -> Iterator[T]:
+        decoder = msgspec.json.Decoder(self.kind)
+        with _reading(self.path), gzip.open(self.path, "rb") as file:
+            next(file, None)
+            for line in file:
+                yield decoder.decode(line)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        with gzip.open(path, "rb") as file:
-            header = msgspec.json.decode(next(file, b""), type=Header)
-            if header.layout > LAYOUT:
-                raise UserError("written by a newer troth", file=str(path), hint="update troth to read it")
-            if header.holds == "responses":
-                response = msgspec.json.Decoder(ResponseView)
-                return Archive(header, responses=[response.decode(line) for line in file])
-            dialogue = msgspec.json.Decoder(DialogueView)
-            return Archive(header, [dialogue.decode(line) for line in file])
+        yield
     except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"cannot be read: {error}", file=str(path), hint=hint) from error
+        raise UserError(f"cannot be read: {error}", file=str(path), hint="make the run again") from error

@@ -179,7 +179,7 @@ def open(folder: str | os.PathLike[str]) -> Result:
     def archive() -> Archive:
         from troth.storage import explorer
 
-        return explorer.read(Path(path) / explorer.NAME)
+        return explorer.stream(Path(path) / explorer.NAME)
 
     return Result(
         run.command,

@@ -29,8 +29,6 @@ ONLY_RESPONSES = "Runs of troth ground have responses and documents, and no dial
 
 def build(sources: Sequence[Source]) -> Page:
     """Everything that the page shows but the dialogues."""
-    for source in sources:
-        _ = source.rows  # damaged ones are reported before anything is computed
     parts = [section.contribute(sources) for section in SECTIONS]
     cards = [card for part in parts for card in part.cards]
     sections = [part.section for part in parts if part.section is not None]
@@ -48,7 +46,7 @@ def build(sources: Sequence[Source]) -> Page:
 
 
 def _why_no_explorer(sources: Sequence[Source]) -> str:
-    if any(source.archive.dialogues for source in sources):
+    if any(source.tallies.dialogues for source in sources):
         return ""
     return ONLY_RESPONSES if all(source.result.task == "ground" for source in sources) else NO_DIALOGUES
 

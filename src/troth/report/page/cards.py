@@ -11,12 +11,16 @@ import msgspec
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.differences import Differences, footnote, mark
+from troth.report.page.contests import Contest, apart
 from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Section
 from troth.report.sources import ScoredSystem, Source
+from troth.stats.contests import Marked
 
 GROUPS = {"all": "all", "seen": "seen", "unseen": "unseen"}
-NOTE = "Shares in percent, with the half-width of the 95% interval over dialogues."
+NOTE = "Shares in percent, with the 95% interval over dialogues."
+LEAST_SHOWN = 8  # examples of each system
+NOTED = 3  # intervals that a note speaks of
+FEW = "° Few dialogues tell:"  # of intervals that rest on little, or are not there
 
 
 @dataclass(frozen=True)
@@ -52,40 +56,44 @@ def systems_of(sources: Sequence[Source], task: str) -> list[ScoredSystem]:
     return [one for source in sources if source.result.task == task for one in source.systems]
 
 
+def share_of(shown: int, found: Sequence[ScoredSystem]) -> int:
+    """How many examples each of several systems may show."""
+    return max(LEAST_SHOWN, shown // max(1, len(found)))
+
+
 class CardQuestion(NamedTuple):
     """What a card asks, the section that answers it in full, and what the figure is in a few words."""
 
     text: str
     section: str
     about: str = ""  # without it, what the metric says of itself
+    contest: int = 0  # place of the systems among the section's contests
 
 
 def card(
     question: CardQuestion,
-    found: Sequence[ScoredSystem],
+    one: Contest,
     metric: Callable[[ScoredSystem], str],
-    beyond: Differences,
     sentence: Callable[[ScoredSystem, Score], str],
     facts: Callable[[ScoredSystem, Score], Iterable[str]],
 ) -> Card | None:
     """A card with an entry for each system that has a value: the figure, a sentence and a few facts."""
-    entries = []
-    for one in found:
-        score = one.known(metric(one))
-        if score is None:
-            continue
-        difference, better = mark(beyond.get((one.name, score.metric)))
-        entries.append(
-            Entry(
-                one.name, score.value, score.low, score.high, score.n, score.signature, sentence(one, score),
-                list(facts(one, score)), difference, better,
-            )
-        )  # fmt: skip
-    if not entries:
+    known = [(system, score) for system in one.systems if (score := system.known(metric(system)))]
+    if not known:
         return None
-    main = found[0].metric(metric(found[0]))
+    entries = [
+        Entry(
+            system.name, score.value, score.low, score.high, score.n, score.signature, sentence(system, score),
+            [*facts(system, score), *([f"Interval: {score.interval_note}."] if score.interval_note else [])],
+        )
+        for system, score in known
+    ]  # fmt: skip
+    main = known[0][0].metric(metric(known[0][0]))
     about = question.about or main.about
-    return Card(question.text, question.section, main.title, entries, about, percent=main.scale in PERCENT)
+    return Card(
+        question.text, question.section, main.title, main.name, question.contest, entries, about,
+        percent=main.scale in PERCENT,
+    )  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -96,40 +104,60 @@ class Line(NamedTuple):
     note: str = ""
 
 
-def grid(id: str, title: str, columns: Sequence[str], lines: Sequence[Line], beyond: Differences, note: str) -> Grid:
-    """A table of scores; cells that differ from the first system beyond noise are marked."""
+class GridHead(NamedTuple):
+    """A table's id, title, columns and note."""
+
+    id: str
+    title: str
+    columns: Sequence[str]
+    note: str
+
+
+def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -> Grid:
+    """A table of scores of the section's contest at a place; what is best is in bold."""
     labels = len(lines[0].labels) if lines else 1
+    systems = {system.name: code for code, system in enumerate(one.systems)}
+    metrics = {metric: code for code, metric in enumerate(one.metrics)}
     rows: list[list[str]] = []
     figures: list[list[float | None]] = []
-    marks: list[tuple[int, int, bool]] = []
+    places: list[list[tuple[int, int] | None]] = []
+    best: list[tuple[int, int]] = []
+    few: list[tuple[int, int, str]] = []
     for line in lines:
-        scores = [one.score(metric, group) for one, metric, group in line.cells]
-        for column, (one, metric, group) in enumerate(line.cells, labels):
-            better = mark(beyond.get((one.name, metric)))[1] if group == "all" else None
-            if better is not None:
-                marks.append((len(rows), column, better))
+        scores = [system.score(metric, group) for system, metric, group in line.cells]
+        keys = [Marked(system.name, metric, group) for system, metric, group in line.cells]
+        best += [(len(rows), column) for column, key in enumerate(keys, labels) if key in one.best]
+        places.append(
+            [
+                (systems[key.system], metrics[key.metric]) if key.group == "all" and key.metric in metrics else None
+                for key in keys
+            ]
+        )
         rows.append([*line.labels, *map(words.figure, scores)])
         figures.append([n for s in scores for n in ((s.value, s.low, s.high) if s else (None, None, None))])
-    return Grid(id, title, list(columns), rows, labels, [line.note for line in lines], marks, note, figures)
+        few += [(len(rows) - 1, c, s.interval_note) for c, s in enumerate(scores, labels) if s and s.interval_note]
+    resting = [f"{rows[row][0]}, {frame.columns[column]}: {why}" for row, column, why in few]
+    notes = [f"{FEW} {'; '.join(words.some(resting, NOTED))}."] if resting else []
+    note = " ".join([frame.note, *apart(one), *notes])
+    marked = place if len(one.systems) > 1 else -1
+    return Grid(
+        frame.id, frame.title, list(frame.columns), rows, labels, [line.note for line in lines], note, figures, best,
+        marked, places if marked >= 0 else [], few,
+    )  # fmt: skip
 
 
-def metrics_grid(
-    id: str,
-    found: Sequence[ScoredSystem],
-    beyond: Differences,
-    groups: Mapping[str, str] = GROUPS,
-    note: str = NOTE,
-) -> Grid:
+def metrics_grid(id: str, one: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, place: int = 0) -> Grid:
     """A row per metric and a column per system; of a single system, a column per group."""
+    found = one.systems
     single = len(found) == 1
-    present = {group for one in found for _, group in one.scores}
+    present = {group for system in found for _, group in system.scores}
     shown = [group for group in groups if group in present] if single else ["all"]
-    heads = [(one, group) for one in found for group in shown]
-    owners = {metric: one for one in reversed(found) for metric, _ in one.scores}
+    heads = [(system, group) for system in found for group in shown]
+    owners = {metric: system for system in reversed(found) for metric, _ in system.scores}
     lines = []
-    for metric in dict.fromkeys(metric for one in found for metric, _ in one.scores):
-        if any(one.known(metric, group) for one, group in heads):
+    for metric in dict.fromkeys(metric for system in found for metric, _ in system.scores):
+        if any(system.known(metric, group) for system, group in heads):
             declared = owners[metric].metric(metric)
-            lines.append(Line([declared.title], [(one, metric, group) for one, group in heads], declared.about))
-    columns = [groups[group] if single and len(shown) > 1 else one.name for one, group in heads]
-    return grid(id, "All metrics", ["metric", *columns], lines, beyond, note + footnote(found))
+            lines.append(Line([declared.title], [(system, metric, group) for system, group in heads], declared.about))
+    columns = [groups[group] if single and len(shown) > 1 else system.name for system, group in heads]
+    return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, one, place)

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import NOTE, CardQuestion, Line, card, grid
-from troth.report.page.differences import Differences, footnote
+from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, grid, share_of
+from troth.report.page.contests import Contest
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Grid, Piece
-from troth.report.sources import ScoredSystem
+from troth.report.sources import SHOWN, ScoredSystem, UnitDetail
 
 QUESTION = CardQuestion("Does it stay right when the user says it in other words?", "robustness")
-SHOWN = 60  # examples on the page
 PERTURBATIONS = {
     "NED": "names swapped for unknown ones",
     "PI": "paraphrases",
@@ -34,11 +33,9 @@ def headline(found: Sequence[ScoredSystem]) -> list[str]:
     return []
 
 
-def answer(found: Sequence[ScoredSystem], beyond: Differences) -> Card | None:
-    names = headline(found)
-    if not names:
-        return None
-    return card(QUESTION, found, lambda _: names[1], beyond, _sentence, _facts)
+def answer(one: Contest) -> Card | None:
+    """The main metric of the contest is cJGA."""
+    return card(QUESTION, one, lambda _: one.headline[0], _sentence, _facts) if one.headline else None
 
 
 def _sentence(one: ScoredSystem, score: Score) -> str:
@@ -71,46 +68,47 @@ def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
     return Counter(flip.right for flip in one.source.details if label in (None, flip.perturbation))
 
 
-def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
-    single = len(found) == 1
+def blocks(contest: Contest, place: int) -> list[Block]:
+    """What the section shows; `place`: of the contest in it. Of several systems, a small chart per perturbation."""
+    found = contest.systems
+    by = ("perturbation", "") if len(found) == 1 else ("system", "perturbation")  # rows, and small charts
     moved: list[list[Cell]] = []
     steady: list[list[Cell]] = []
     flips: list[list[Cell]] = []
     for one in found:
         for metric in one.derived("cjga"):
             label = metric.variant
-            row = label if single else f"{label} · {one.name}"
             moved += (
-                [one.name, row, when, score.value, score.low, score.high, score.n]
+                [one.name, label, when, score.value, score.low, score.high, score.n]
                 for when, name in (("before", "jga"), ("after", f"jga:{label}"))
                 if (score := one.score(name))
             )
             score = one.scores[metric.name, "all"]
             steady.append([one.name, label, score.value, score.low, score.high, score.n])
             counts = _flips(one, label)
-            flips += ([one.name, row, f"right only {when}", counts[when]] for when in ("before", "after"))
+            flips += ([one.name, label, f"right only {when}", counts[when]] for when in ("before", "after"))
     return [
         *_over_training(found),
         Chart(
             "before-after", "dots", "JGA before and after",
-            ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", "perturbation", "set",
+            ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", by[0], "set",
             "low", "high", x_title="JGA", percent=True, join=True,
             note="Over all units of each set. A perturbed set may hold fewer dialogues than the original.",
-            colours={"before": 0, "after": 1},
+            colours={"before": 0, "after": 1}, panel=by[1], wide=bool(by[1]),
         ),
         Chart(
             "cjga", "dots", "cJGA: right both ways", ["system", "perturbation", "cjga", "low", "high", "n"], steady,
-            "cjga", "perturbation", "system", "low", "high", x_title="cJGA", percent=True,
+            "cjga", by[0], "system", "low", "high", x_title="cJGA", percent=True, panel=by[1], wide=bool(by[1]),
             note="Of the units that are right in at least one of the two sets, those that are right in both.",
         ),
         Chart(
             "flips", "bars", "Flips in both directions", ["system", "perturbation", "direction", "units"],
-            flips if any(row[3] for row in flips) else [], "units", "perturbation", "direction", x_title="units",
-            note="Left: right before and wrong after. Right: the other way.", zero=True,
-            colours={"right only before": 1, "right only after": 2}, left="right only before",
+            flips if any(row[3] for row in flips) else [], "units", by[0], "direction", x_title="units",
+            note="Left: right before and wrong after. Right: the other way.", zero=True, panel=by[1],
+            colours={"right only before": 1, "right only after": 2}, left="right only before", wide=bool(by[1]),
         ),
-        _table(found, beyond),
-        *(block for one in found for block in _flip_examples(one, single)),
+        _table(contest, place),
+        *_flip_examples(found),
     ]  # fmt: skip
 
 
@@ -133,8 +131,9 @@ def _over_training(found: Sequence[ScoredSystem]) -> list[Block]:
     ]  # fmt: skip
 
 
-def _table(found: Sequence[ScoredSystem], beyond: Differences) -> Grid:
+def _table(contest: Contest, place: int) -> Grid:
     """A row per set, as the paper's tables have it; with several systems, a row per set and system."""
+    found = contest.systems
     single = len(found) == 1
     sets = dict.fromkeys(["", *(metric.variant for one in found for metric in one.derived("cjga"))])
     lines = [
@@ -147,9 +146,9 @@ def _table(found: Sequence[ScoredSystem], beyond: Differences) -> Grid:
     ]
     titles = [_title(found[0], name) for name in COLUMNS]
     coref = [words.figure(score) for one in found if (score := one.known("coref_jga"))]
-    note = NOTE + "".join(f" Coreference JGA: {figure}." for figure in coref) + footnote(found)
+    note = NOTE + "".join(f" Coreference JGA: {figure}." for figure in coref)
     columns = ["set", *([] if single else ["system"]), *titles]
-    return grid("checkdst", "Every set", columns, lines, beyond, note)
+    return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, place)
 
 
 def _title(one: ScoredSystem, name: str) -> str:
@@ -159,20 +158,35 @@ def _title(one: ScoredSystem, name: str) -> str:
     return one.metric(name).title
 
 
-def _flip_examples(one: ScoredSystem, single: bool) -> list[Block]:
-    items = []
-    for flip in one.source.details[:SHOWN]:
-        facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
-        facts += ["said as before: its state rests on an earlier turn"] if flip.text == flip.twin else []
-        items.append(
-            Example(
-                flip.perturbation, f"{flip.dialogue}, turn {flip.turn}", changed(flip.text, flip.twin), facts,
-                flip.dialogue, str(flip.turn), flip.perturbation, one.name, flip.perturbation,
-            )
-        )  # fmt: skip
-    title = "Flipped units" + ("" if single else f" of {one.name}")
+def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
+    """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
+    items: list[Example] = []
+    for one in found:
+        flips = causes_first(one.source.details)
+        for flip, inherited in flips[: share_of(SHOWN, found)]:
+            facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
+            facts += ["as in the turn before"] if inherited else []
+            facts += ["said as before: its state rests on an earlier turn"] if flip.text == flip.twin else []
+            items.append(
+                Example(
+                    flip.perturbation if len(found) == 1 else f"{one.name}: {flip.perturbation}",
+                    f"{flip.dialogue}, turn {flip.turn}", changed(flip.text, flip.twin), facts, flip.dialogue,
+                    str(flip.turn), flip.perturbation, one.name, flip.perturbation if len(found) == 1 else one.name,
+                )
+            )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
-    return [Examples(title, items, note, len(one.source.details))] if items else []
+    note += " Flips that only carry on that of the turn before come last."
+    return [Examples("Flipped units", items, note, sum(len(one.source.details) for one in found))] if items else []
+
+
+def causes_first(flips: Sequence[UnitDetail]) -> list[tuple[UnitDetail, bool]]:
+    """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
+    keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
+    told = [
+        (flip, (flip.dialogue, flip.service, flip.perturbation, flip.right, (flip.turn or 0) - 1) in keys)
+        for flip in flips
+    ]
+    return sorted(told, key=lambda pair: pair[1])
 
 
 def changed(text: str, twin: str) -> list[Piece]:

@@ -13,7 +13,8 @@ fault      [service, slot, kind, since, score]
 answer     [index, text, acts]
 act        [service, act, slot, values, missed, entailed, reference, plain, augmented, excluded]
 
-Services, slots and values are places in `texts`.
+Services, slots and values are places in `texts`. Dialogues are packed as they are read, so that no run is in memory
+as a whole.
 """
 
 from __future__ import annotations
@@ -21,144 +22,202 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from troth.report.sources import Source
-from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, TurnView, Utterance
+from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, SystemView, TurnView
 
 ORIGINAL = "orig"  # the wording that is none of the variants
 KIND = {kind: place for place, kind in enumerate(KINDS)}
 
+Values = tuple[str, ...]
 
-class _Pack:
-    """Numbers for texts and slot values, so that each is stored once."""
+
+@dataclass
+class _Track:
+    """What one system made of a dialogue: turns by their number, and answers."""
+
+    turns: dict[int, Any]
+    answers: list[Any]
+
+    def differs(self, other: _Track) -> bool:
+        """Whether both say something of the same thing, and not the same."""
+        pairs = ((self.turns, other.turns), (self.answers, other.answers))
+        return any(x and y and x != y for x, y in pairs)
+
+
+@dataclass
+class _Dialogue:
+    """All that runs have of one dialogue; gold's states as the first run has them."""
+
+    set: str
+    id: str
+    said: dict[int, list[Any]] = field(default_factory=dict)  # packed utterances by index
+    golds: dict[int, States] = field(default_factory=dict)  # by the number of the turn
+    services: dict[str, None] = field(default_factory=dict)
+    tracks: dict[str, _Track] = field(default_factory=dict)
+
+    def agrees(self, view: DialogueView) -> bool:
+        """Whether nothing that both have differs; a run may know of a turn without its text."""
+        for said in view.utterances:
+            speaker, text = self.said.get(said.index, (_speaker(said.speaker), ""))[:2]
+            if speaker != _speaker(said.speaker) or (text and said.text and text != said.text):
+                return False
+        return True
+
+
+class Pack:
+    """Dialogues of several runs in one block: tracks over the same utterances stand side by side.
+
+    Where two runs have another text under the same id (another test set), the later one is a set of its own. A system
+    under the original wording is the system itself, if an earlier run has the same of it in every dialogue. A system of
+    the same name with other verdicts, from another recipe or other predictions, stands beside it under its run.
+    """
 
     def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-        self.entries: dict[tuple[int, ...], int] = {}
+        self._texts: dict[str, int] = {}
+        self._entries: dict[Values, int] = {}
+        self._dialogues: dict[tuple[str, str], _Dialogue] = {}
 
-    def text(self, text: str) -> int:
-        return self.texts.setdefault(text, len(self.texts))
+    def add(self, source: Source) -> None:
+        """All dialogues of a run."""
+        names = {one.system: one.name for one in source.systems}
+        original: dict[str, list[tuple[_Dialogue, str, _Track]]] = {}  # systems that may be here already
+        changed: set[str] = set()
 
-    def state(self, states: States) -> list[int]:
+        def view(view: DialogueView) -> None:
+            one = self._place(view, source.name)
+            for track in view.tracks:
+                packed = self._track(track, one.golds)
+                name = _called(names, track.system)
+                base, _, wording = track.system.rpartition(":")
+                if wording == ORIGINAL and base in names:
+                    original.setdefault(track.system, []).append((one, name, packed))
+                    known = one.tracks.get(names[base])
+                    changed.update([track.system] if known is None or known.turns != packed.turns else [])
+                else:
+                    _put(one, name, packed, source.name)
+
+        source.read(view)
+        for system in changed:
+            for place in original[system]:
+                _put(*place, source.name)
+
+    def _place(self, view: DialogueView, run: str) -> _Dialogue:
+        """The dialogue that a view is of, with what the view adds to it."""
+        one = self._dialogues.get((view.set, view.id))
+        if one is not None and not one.agrees(view):
+            name = f"{run} {view.set}".strip()
+            one, view = self._dialogues.get((name, view.id)), msgspec.structs.replace(view, set=name)
+        if one is None:
+            one = self._dialogues.setdefault((view.set, view.id), _Dialogue(view.set, view.id))
+        for said in view.utterances:
+            known = one.said.setdefault(
+                said.index, [_speaker(said.speaker), "", -1 if said.number is None else said.number, said.index, []]
+            )
+            known[1] = known[1] or said.text
+            if said.number is not None and said.state is not None and said.number not in one.golds:
+                one.golds[said.number], known[4] = said.state, self._state(said.state)
+        one.services.update(dict.fromkeys(view.services))
+        return one
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _entry(self, service: str, slot: str, values: Values) -> int:
+        return self._entries.setdefault((service, slot, *values), len(self._entries))
+
+    def _state(self, states: States) -> list[int]:
+        return [self._entry(service, slot, v) for service, slots in states.items() for slot, v in slots.items()]
+
+    def _beyond(self, states: States, others: States) -> list[int]:
+        """The entries of one state that another lacks."""
         return [
-            self.entries.setdefault((self.text(service), self.text(slot), *map(self.text, values)), len(self.entries))
+            self._entry(service, slot, values)
             for service, slots in states.items()
+            if slots != (theirs := others.get(service, {}))
             for slot, values in slots.items()
+            if theirs.get(slot) != values
         ]
 
-    def utterance(self, said: Utterance) -> list[Any]:
-        number = -1 if said.number is None else said.number
-        return [int(said.speaker != "USER"), said.text, number, said.index, self.state(said.state or {})]
+    def _track(self, track: SystemView, golds: Mapping[int, States]) -> _Track:
+        turns = {turn.number: self._turn(turn, golds.get(turn.number, {})) for turn in track.tracked}
+        return _Track(turns, [self._answer(answer) for answer in track.answers])
 
-    def turn(self, turn: TurnView, gold: States) -> Any:
+    def _turn(self, turn: TurnView, gold: States) -> Any:
         if not turn.units:
             return None
         wrong = [
-            [self.text(u.service) if u.service else -1, round(u.joint, 4), -1 if u.blamed is None else u.blamed]
+            [self._text(u.service) if u.service else -1, round(u.joint, 4), -1 if u.blamed is None else u.blamed]
             for u in turn.units
             if u.joint != 1.0
         ]
         predicted: Any = None
         if turn.state is not None:
-            ours, theirs = self.state(gold), self.state(turn.state)
-            predicted = [[e for e in theirs if e not in ours], [e for e in ours if e not in theirs]]
-        if not wrong and predicted == [[], []]:
-            return 0
+            if not wrong and turn.state == gold:
+                return 0
+            predicted = [self._beyond(turn.state, gold), self._beyond(gold, turn.state)]
+            if not wrong and predicted == [[], []]:
+                return 0
         faults = [
-            [self.text(f.service), self.text(f.slot), KIND[f.kind], f.since, round(f.score, 4)] for f in turn.faults
+            [self._text(f.service), self._text(f.slot), KIND[f.kind], f.since, round(f.score, 4)] for f in turn.faults
         ]
         return [predicted, wrong, faults]
 
-    def act(self, act: ActView) -> list[Any]:
+    def _answer(self, answer: AnswerView) -> list[Any]:
+        return [answer.index, answer.text, [self._act(act) for act in answer.acts]]
+
+    def _act(self, act: ActView) -> list[Any]:
         return [
-            self.text(act.service), self.text(act.act), self.text(act.slot), [self.text(v) for v in act.values],
-            [self.text(v) for v in act.missed], act.entailed, act.reference,
+            self._text(act.service), self._text(act.act), self._text(act.slot), [self._text(v) for v in act.values],
+            [self._text(v) for v in act.missed], act.entailed, act.reference,
             _rounded(act.plain), _rounded(act.augmented), act.excluded,
         ]  # fmt: skip
 
-    def answer(self, answer: AnswerView) -> list[Any]:
-        return [answer.index, answer.text, [self.act(act) for act in answer.acts]]
-
-
-def _rounded(values: Sequence[float] | None) -> list[float] | None:
-    return None if values is None else [round(value, 3) for value in values]
-
-
-def pack(sources: Sequence[Source]) -> str | None:
-    """The block as base64 of gzip of JSON; None if no run holds dialogues."""
-    merged = _merged(sources)
-    if not merged:
-        return None
-    packed = _Pack()
-    systems: dict[str, int] = {}
-    sets: dict[str, int] = {}
-    dialogues = []
-    for view in merged:
-        golds = {said.number: said.state or {} for said in view.utterances if said.number is not None}
-        tracks = []
-        for track in view.tracks:
-            turns = {turn.number: packed.turn(turn, golds.get(turn.number, {})) for turn in track.tracked}
-            tracks.append(
-                [
-                    systems.setdefault(track.system, len(systems)),
-                    [turns.get(number) for number in golds] if turns else [],
-                    [packed.answer(answer) for answer in track.answers],
-                ]
+    def block(self, order: Sequence[str] = ()) -> str:
+        """The block as base64 of gzip of JSON, empty without dialogues. `order`: systems that come first."""
+        if not self._dialogues:
+            return ""
+        every = dict.fromkeys(name for one in self._dialogues.values() for name in one.tracks)
+        systems = [name for name in order if name in every] + [name for name in every if name not in order]
+        place = {name: code for code, name in enumerate(systems)}
+        sets = list(dict.fromkeys(one.set for one in self._dialogues.values()))
+        dialogues = []
+        for one in self._dialogues.values():
+            said = [one.said[index] for index in sorted(one.said)]
+            numbers = [line[2] for line in said if line[2] >= 0]
+            tracks = sorted(
+                [place[name], [track.turns.get(number) for number in numbers] if track.turns else [], track.answers]
+                for name, track in one.tracks.items()
             )
-        services = [packed.text(service) for service in view.services]
-        utterances = [packed.utterance(said) for said in view.utterances]
-        dialogues.append([sets.setdefault(view.set, len(sets)), view.id, services, utterances, tracks])
-    block = {
-        "texts": list(packed.texts),
-        "entries": [list(entry) for entry in packed.entries],
-        "systems": list(systems),
-        "sets": list(sets),
-        "kinds": list(KINDS),
-        "dialogues": dialogues,
-    }
-    return base64.b64encode(gzip.compress(msgspec.json.encode(block), 9, mtime=0)).decode()
+            dialogues.append([sets.index(one.set), one.id, [self._text(name) for name in one.services], said, tracks])
+        entries = [[self._text(text) for text in entry] for entry in self._entries]
+        block = {
+            "texts": list(self._texts), "entries": entries, "systems": systems, "sets": sets,
+            "kinds": list(KINDS), "dialogues": dialogues,
+        }  # fmt: skip
+        return base64.b64encode(gzip.compress(msgspec.json.encode(block), 6, mtime=0)).decode()
 
 
-def _merged(sources: Sequence[Source]) -> list[DialogueView]:
-    """Dialogues of several runs in one list: tracks over the same utterances stand side by side.
-
-    Where two runs have another text under the same id (another test set), the later one is a set of its own. A system
-    under the original wording is the system itself, if an earlier run has the same of it in every dialogue.
-    """
-    merged: dict[tuple[str, str], DialogueView] = {}
+def pack(sources: Sequence[Source]) -> Pack:
+    """The dialogues of all runs, which are read on the way."""
+    packed = Pack()
     for source in sources:
-        names = {one.system: one.name for one in source.systems}
-        known = _known(source, names, merged)
-        for view in source.archive.dialogues:
-            tracks = tuple(
-                msgspec.structs.replace(track, system=_called(names, track.system))
-                for track in view.tracks
-                if track.system not in known
-            )
-            one = msgspec.structs.replace(view, tracks=tracks)
-            other = merged.get((one.set, one.id))
-            if other is not None and not _agree(other, one):
-                one = msgspec.structs.replace(one, set=f"{source.name} {one.set}".strip())
-                other = merged.get((one.set, one.id))
-            merged[one.set, one.id] = one if other is None else _joined(other, one, source.name)
-    return list(merged.values())
+        packed.add(source)
+    return packed
 
 
-def _known(source: Source, names: Mapping[str, str], merged: Mapping[tuple[str, str], DialogueView]) -> set[str]:
-    """Systems of a run under the original wording whose tracks are all here already."""
-    same: dict[str, bool] = {}
-    for view in source.archive.dialogues:
-        other = merged.get((view.set, view.id))
-        theirs = {track.system: track.tracked for track in other.tracks} if other is not None else {}
-        for track in view.tracks:
-            base, _, wording = track.system.rpartition(":")
-            if wording == ORIGINAL and base in names:
-                equal = theirs.get(names[base]) == track.tracked
-                same[track.system] = same.get(track.system, True) and equal
-    return {system for system, equal in same.items() if equal}
+def _put(one: _Dialogue, name: str, track: _Track, run: str) -> None:
+    known = one.tracks.get(name)
+    if known is None:
+        one.tracks[name] = track
+    elif known.differs(track):
+        one.tracks[f"{name} ({run})"] = track
+    else:
+        one.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
 
 
 def _called(names: Mapping[str, str], system: str) -> str:
@@ -167,34 +226,9 @@ def _called(names: Mapping[str, str], system: str) -> str:
     return names.get(system) or (f"{names[base]} {wording}" if base in names else system)
 
 
-def _agree(a: DialogueView, b: DialogueView) -> bool:
-    """Whether nothing that both have differs; a run may know of a turn without its text."""
-    theirs = {said.index: said for said in b.utterances}
-    shared = [(said, theirs[said.index]) for said in a.utterances if said.index in theirs]
-    return all(x.speaker == y.speaker and (x.text == y.text or not x.text or not y.text) for x, y in shared)
+def _speaker(speaker: str) -> int:
+    return int(speaker != "USER")
 
 
-def _joined(a: DialogueView, b: DialogueView, run: str) -> DialogueView:
-    """All that is known of one dialogue; gold's state is the first one's that has it.
-
-    A system of that name with other verdicts, from another recipe or other predictions, stands beside it under its run.
-    """
-    said = {one.index: one for one in a.utterances}
-    for one in b.utterances:
-        known = said.get(one.index)
-        if known is None or (known.state is None and one.state is not None) or not known.text:
-            said[one.index] = one
-    tracks = {track.system: track for track in a.tracks}
-    for track in b.tracks:
-        mine = tracks.get(track.system)
-        if mine is None:
-            tracks[track.system] = track
-        elif any(x and y and x != y for x, y in ((mine.tracked, track.tracked), (mine.answers, track.answers))):
-            name = f"{track.system} ({run})"
-            tracks[name] = msgspec.structs.replace(track, system=name)
-        else:
-            tracks[track.system] = msgspec.structs.replace(
-                mine, tracked=mine.tracked or track.tracked, answers=mine.answers or track.answers
-            )
-    services = tuple(dict.fromkeys((*a.services, *b.services)))
-    return DialogueView(a.id, tuple(said[index] for index in sorted(said)), tuple(tracks.values()), a.set, services)
+def _rounded(values: Sequence[float] | None) -> list[float] | None:
+    return None if values is None else [round(value, 3) for value in values]

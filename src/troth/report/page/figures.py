@@ -10,7 +10,10 @@ from typing import Any
 from troth.report import charts
 from troth.report.page.model import Cell, Chart, Page
 
-WIDTH = 420
+WIDTH, SMALL = 420, 190
+COLUMNS = 4  # of small charts
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+DASHES = ([1, 0], [7, 3], [2, 3], [9, 3, 2, 3])
 
 
 def of_page(page: Page) -> Iterator[tuple[str, Chart]]:
@@ -59,21 +62,41 @@ class _Drawing:
             if chart.left and cells[chart.series] == chart.left:  # bars to the left count downwards
                 cells[chart.x] = -float(cells[chart.x] or 0)
             values.append({self.names[field]: value for field, value in cells.items()})
-        self.base = self.alt.Chart(self.alt.Data(values=values), title=chart.title, width=WIDTH)
+        self.data = self.alt.Data(values=values)
+        self.base = self.alt.Chart(width=SMALL if chart.panel else WIDTH)
         self.tips = [self.alt.Tooltip(f"{name}:N", title=field) for field, name in self.names.items()]
-        self.colour = self._colour()
+        self._told_apart()
 
     def _scaled(self, value: Cell) -> Cell:
         return 100 * value if self.chart.percent and isinstance(value, int | float) else value
 
-    def _colour(self) -> Any:
+    def _told_apart(self) -> None:
+        """Series by colour, shape and dash: after eight, colours come again with other shapes and dashes."""
         alt, chart = self.alt, self.chart
         present = list(dict.fromkeys(row[chart.fields.index(chart.series)] for row in chart.rows))
         domain = [name for name in chart.colours if name in present] + [n for n in present if n not in chart.colours]
-        order = [chart.colours.get(str(name), place) for place, name in enumerate(domain)]
-        palette = [charts.PALETTE[place % len(charts.PALETTE)] for place in order]
-        legend = None if len(domain) < 2 else alt.Legend(title=None, orient="top")
-        return alt.Color(self._field(chart.series, "N"), scale=alt.Scale(domain=domain, range=palette), legend=legend)
+        places = [chart.colours.get(str(name), place) for place, name in enumerate(domain)]
+        rounds = [place // len(charts.PALETTE) for place in places]
+        legend = None if len(domain) < 2 else alt.Legend(title=None, orient="top", columns=4)
+
+        def scaled(channel: Any, values: list[Any]) -> Any:
+            scale = alt.Scale(domain=domain, range=values)
+            return channel(self._field(chart.series, "N"), scale=scale, legend=legend)
+
+        self.colour = scaled(alt.Color, [charts.PALETTE[place % len(charts.PALETTE)] for place in places])
+        self.shape = scaled(
+            alt.Shape, [SHAPES[(place % 4 + 4 * (turn % 2))] for place, turn in zip(places, rounds, strict=True)]
+        )
+        self.dash = scaled(alt.StrokeDash, [DASHES[turn % len(DASHES)] for turn in rounds])
+
+    def finished(self, *layers: Any) -> Any:
+        """The layers as one chart, or as a small one for each value of the field that splits it."""
+        chart = self.alt.layer(*layers, data=self.data)
+        if not self.chart.panel:
+            return chart.properties(title=self.chart.title)
+        names = list(dict.fromkeys(row[self.chart.fields.index(self.chart.panel)] for row in self.chart.rows))
+        facet = self.alt.Facet(self._field(self.chart.panel, "N"), sort=names, title=None)
+        return chart.facet(facet=facet, columns=COLUMNS, title=self.chart.title)
 
     def _field(self, field: str, kind: str) -> str:
         return f"{self.names[field]}:{kind}"
@@ -94,12 +117,12 @@ class _Drawing:
         title = chart.y_title or chart.y
         y = self._values(alt.Y, chart.y, title, zero=chart.zero)
         base = self.base.encode(x=x, color=self.colour).properties(height=260)
-        layers = [base.mark_line().encode(y=y)]
+        layers = [base.mark_line().encode(y=y, strokeDash=self.dash)]
         points = base.transform_filter(f"datum.{self.names['point']}") if "point" in chart.fields else base
         if chart.low:
             low = self._values(alt.Y, chart.low, title, zero=chart.zero)
             layers.append(points.mark_rule(opacity=0.5).encode(y=low, y2=self.names[chart.high]))
-        layers.append(points.mark_point(filled=True, size=40).encode(y=y, tooltip=self.tips))
+        layers.append(points.mark_point(filled=True, size=40).encode(y=y, shape=self.shape, tooltip=self.tips))
         for rule in chart.rules:
             data = alt.Data(values=[{"value": self._scaled(rule.value), "label": rule.label}])
             line = alt.Chart(data).encode(y="value:Q")
@@ -108,27 +131,29 @@ class _Drawing:
         if chart.diagonal:
             data = alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": self._scaled(1)}])
             layers.append(alt.Chart(data).mark_line(strokeDash=[4, 4], color="#777777").encode(x="x:Q", y="y:Q"))
-        return alt.layer(*layers)
+        return self.finished(*layers)
 
     def dots(self) -> Any:
         alt, chart = self.alt, self.chart
         title = chart.x_title or chart.x
         base = self.base.encode(y=self._categories(), color=self.colour)
-        if len({row[chart.fields.index(chart.series)] for row in chart.rows}) > 1 and not chart.join:
+        spread = chart.series != chart.y and not chart.join
+        if spread and len({row[chart.fields.index(chart.series)] for row in chart.rows}) > 1:
             base = base.encode(yOffset=alt.YOffset(self._field(chart.series, "N"), sort=None))
         x = self._values(alt.X, chart.x, title, zero=chart.zero)
-        layers = [base.mark_point(filled=True, size=50).encode(x=x, tooltip=self.tips)]
+        layers = [base.mark_point(filled=True, size=50).encode(x=x, shape=self.shape, tooltip=self.tips)]
         if chart.low:
             low = self._values(alt.X, chart.low, title, zero=chart.zero)
             layers.insert(0, base.mark_rule(opacity=0.5).encode(x=low, x2=self.names[chart.high]))
-        return alt.layer(*layers)
+        return self.finished(*layers)
 
     def bars(self) -> Any:
         chart = self.chart
         # The axis counts what there is, to either side, in whole units.
         whole = self.alt.Axis(tickMinStep=1, labelExpr="abs(datum.value)")
         x = self.alt.X(self._field(chart.x, "Q"), title=chart.x_title or chart.x, axis=whole)
-        return self.base.mark_bar().encode(x=x, y=self._categories(), color=self.colour, tooltip=self.tips)
+        bars = self.base.mark_bar().encode(x=x, y=self._categories(), color=self.colour, tooltip=self.tips)
+        return self.finished(bars)
 
     def columns(self) -> Any:
         alt, chart = self.alt, self.chart
@@ -136,7 +161,8 @@ class _Drawing:
         x = alt.X(self._field(chart.x, "O"), sort=None, title=title, axis=alt.Axis(labelAngle=0))
         offset = alt.XOffset(self._field(chart.series, "N"), sort=None)
         y = self._values(alt.Y, chart.y, chart.y_title or chart.y, zero=True)
-        return self.base.mark_bar().encode(x=x, xOffset=offset, y=y, color=self.colour, tooltip=self.tips)
+        bars = self.base.mark_bar().encode(x=x, xOffset=offset, y=y, color=self.colour, tooltip=self.tips)
+        return self.finished(bars)
 
     def scatter(self) -> Any:
         alt, chart = self.alt, self.chart
@@ -144,4 +170,5 @@ class _Drawing:
         y = self._values(alt.Y, chart.y, chart.y_title or chart.y, zero=True)
         base = self.base.encode(x=x, y=y).properties(height=320)
         names = base.mark_text(align="left", dx=6, fontSize=9).encode(text=self._field(chart.label, "N"))
-        return alt.layer(base.mark_circle(size=70).encode(color=self.colour, tooltip=self.tips), names)
+        points = base.mark_point(filled=True, size=70).encode(color=self.colour, shape=self.shape, tooltip=self.tips)
+        return self.finished(points, names)

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from troth import stats
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, systems_of
-from troth.report.page.differences import Differences, differences, story
+from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
+from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.storage.explorer import ResponseView
 
 QUESTION = "Is it true to its document?"
 BINS = 20
-MANY = 100  # responses: with fewer, bins are twice as wide
+MANY_RESPONSES = 100  # with fewer, bins are twice as wide
 CURVE = 10  # bins of the reliability curve
 FEWEST = 5  # responses that a bin of it must have
 SHOWN = 40  # examples of each kind
@@ -43,18 +43,19 @@ COMMON = frozenset(
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    found = systems_of(sources, "ground")
-    if not found:
+    given = systems_of(sources, "ground")
+    if not given:
         return Contribution()
-    names = headline(found[0])
-    beyond = differences(found, names)
+    names = headline(given[0])
+    one = Contest.of(given, names)
+    marked = tested(one)
     answer = None
     if names:
-        judged = found[0].metric(names[0]).of == "faithful"
+        judged = given[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
-        question = CardQuestion(QUESTION, "grounding", about)
-        answer = card(question, found, lambda _: names[0], beyond, _sentence, _facts)
-    return contribution(found, [answer], _section(found, names, beyond), story(found, beyond, names))
+        answer = card(CardQuestion(QUESTION, "grounding", about), one, lambda _: names[0], _sentence, _facts)
+    section = Section("grounding", "Grounding", LEAD, _blocks(one, names), marked)
+    return contribution(one.systems, [answer], section, story(one, marked[0].marks, names))
 
 
 def headline(one: ScoredSystem) -> list[str]:
@@ -96,59 +97,55 @@ def _facts(one: ScoredSystem, score: Score) -> Iterator[str]:
 
 def responses(one: ScoredSystem, metric: str) -> list[ResponseView]:
     """The responses that have a value."""
-    return [view for view in one.source.archive.responses if view.system == one.system and metric in view.values]
+    return [view for view in one.source.tallies.responses if view.system == one.system and metric in view.values]
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _section(found: Sequence[ScoredSystem], names: Sequence[str], beyond: Differences) -> Section:
-    several = len(found) > 1
-    metrics = list(dict.fromkeys(scored_by(one, metric) for one in found for metric, _ in one.scores))
+def _blocks(one: Contest, names: Sequence[str]) -> list[Block]:
+    found = one.systems
+    metrics = list(dict.fromkeys(scored_by(system, metric) for system in found for metric, _ in system.scores))
     blocks: list[Block] = [
-        metrics_grid("ground", found, beyond, GROUPS, NOTE),
+        metrics_grid("ground", one, GROUPS, NOTE),
         Heading("Scores and what people say"),
-        *(chart for metric in metrics for one in found for chart in _distribution(one, metric, several)),
+        *(_distribution(found, metric) for metric in metrics),
         _reliability(found, metrics),
     ]
     for name in names:
         metric = scored_by(found[0], name)
-        blocks += [Heading("By source"), _by_source(found, metric), Heading("Responses")]
-        blocks += [block for one in found for block in _examples(one, metric, several)]
-    if any(not one.source.is_kept for one in found):
+        blocks += [Heading("By source"), _by_source(found, metric), Heading("Responses"), *_examples(found, metric)]
+    if any(system.source.tallies.is_empty for system in found):
         blocks.append(Text("A run here holds no responses, so none can be shown. Make it again."))
-    return Section("grounding", "Grounding", LEAD, blocks)
+    return blocks
 
 
-def _distribution(one: ScoredSystem, metric: str, several: bool) -> list[Block]:
-    views = responses(one, metric)
-    values = [view.values[metric] for view in views]
-    if not values:
-        return []
-    low, high = min(0.0, *values), max(1.0, *values)
-    bins = BINS if len(values) >= MANY else BINS // 2
+def _distribution(found: Sequence[ScoredSystem], metric: str) -> Chart:
+    """How scores are spread, by label: a small chart for each of several systems, with the same bins."""
+    views = {one.name: responses(one, metric) for one in found}
+    values = [view.values[metric] for some in views.values() for view in some]
+    low, high = min([0.0, *values]), max([1.0, *values])
+    bins = BINS if max(map(len, views.values())) >= MANY_RESPONSES else BINS // 2
     step = (high - low) / bins
     rows: list[list[Cell]] = []
-    for label, name in (*LABELS.items(), (None, "not labelled")):
-        mine = [view.values[metric] for view in views if view.label == label]
-        counts = [0] * bins
-        for value in mine:
-            counts[min(bins - 1, int((value - low) / step))] += 1
-        rows += [
-            [one.name, name, f"{low + place * step:.2f}", count / len(mine), count]
-            for place, count in enumerate(counts)
-            if mine
-        ]
-    title = one.metric(metric).title
-    return [
-        Chart(
-            f"scores-{metric}-{one.name}", "columns", f"{title} by label" + (f", {one.name}" if several else ""),
-            ["system", "label", "score", "share", "responses"], rows, "score", "share", "label",
-            note="Share of the responses of each label. A metric that can be trusted keeps the two apart.",
-            x_title=f"{title}, from", y_title="share of responses", percent=True, zero=True,
-            colours={LABELS[0]: 1, LABELS[1]: 2, "not labelled": 0},
-        )
-    ]  # fmt: skip
+    for system, some in views.items():
+        for label, name in (*LABELS.items(), (None, "not labelled")):
+            mine = [view.values[metric] for view in some if view.label == label]
+            counts = [0] * bins
+            for value in mine:
+                counts[min(bins - 1, int((value - low) / step))] += 1
+            rows += [
+                [system, name, f"{low + place * step:.2f}", count / len(mine), count]
+                for place, count in enumerate(counts)
+                if mine
+            ]
+    title, several = found[0].metric(metric).title, len(found) > 1
+    return Chart(
+        f"scores-{metric}", "columns", f"{title} by label", ["system", "label", "score", "share", "responses"], rows,
+        "score", "share", "label", x_title=f"{title}, from", y_title="share of responses", percent=True, zero=True,
+        note="Share of the responses of each label. A metric that can be trusted keeps the two apart.",
+        colours={LABELS[0]: 1, LABELS[1]: 2, "not labelled": 0}, panel="system" if several else "", wide=several,
+    )  # fmt: skip
 
 
 def _reliability(found: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart:
@@ -165,7 +162,7 @@ def _reliability(found: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart
             for one in found
         }
         known = {name: pairs for name, pairs in by_system.items() if pairs}
-        if len(found) > 1 and known and min(map(len, known.values())) >= MANY:
+        if len(found) > 1 and known and min(map(len, known.values())) >= MANY_RESPONSES:
             curves = {f"{title}, {name}": pairs for name, pairs in known.items()}
         else:
             curves = {title: [pair for pairs in known.values() for pair in pairs]}
@@ -180,7 +177,7 @@ def _reliability(found: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart
 
 def _curve(pairs: Sequence[tuple[float, int]]) -> Iterator[tuple[float, float, int]]:
     """Mean probability, share found supported, and number of responses, bin by bin."""
-    number = CURVE if len(pairs) >= MANY else CURVE // 2
+    number = CURVE if len(pairs) >= MANY_RESPONSES else CURVE // 2
     bins: dict[int, list[tuple[float, int]]] = {}
     for chance, label in pairs:
         bins.setdefault(min(number - 1, int(chance * number)), []).append((chance, label))
@@ -208,19 +205,24 @@ def _by_source(found: Sequence[ScoredSystem], metric: str) -> Chart:
 # -- responses one by one ----------------------------------------------------------------------------------------------
 
 
-def _examples(one: ScoredSystem, metric: str, several: bool) -> list[Block]:
-    views = sorted(responses(one, metric), key=lambda view: (view.values[metric], view.id))
-    if any(metric in view.faithful for view in views):
-        lowest = [view for view in views if view.faithful.get(metric) is False]
-    else:  # no threshold says which are unfaithful
-        lowest = views[: math.ceil(len(views) * LOWEST)]
-    deceived = [view for view in reversed(views) if view.label == 0 and view.faithful.get(metric, False)]
-    title = one.metric(metric).title
-    shown = [_example(view, metric, title, "least faithful") for view in lowest[:SHOWN]]
-    shown += [_example(view, metric, title, "scored high, not supported") for view in deceived[:SHOWN]]
-    heading = "Least faithful responses" + (f", {one.name}" if several else "")
+def _examples(found: Sequence[ScoredSystem], metric: str) -> list[Block]:
+    """The least faithful responses, and those that a metric takes for faithful and people do not."""
+    shown: list[Example] = []
+    total = 0
+    for one in found:
+        views = sorted(responses(one, metric), key=lambda view: (view.values[metric], view.id))
+        if any(metric in view.faithful for view in views):
+            lowest = [view for view in views if view.faithful.get(metric) is False]
+        else:  # no threshold says which are unfaithful
+            lowest = views[: math.ceil(len(views) * LOWEST)]
+        deceived = [view for view in reversed(views) if view.label == 0 and view.faithful.get(metric, False)]
+        total += len(lowest) + len(deceived)
+        title, most = one.metric(metric).title, share_of(SHOWN, found)
+        for views, group in ((lowest, "least faithful"), (deceived, "scored high, not supported")):
+            chosen = group if len(found) == 1 else f"{one.name}, {group}"
+            shown += (_example(view, metric, title, chosen) for view in views[:most])
     note = "Marked: words of the response that stand neither in the document nor in what was said before."
-    return [Examples(heading, shown, note, len(lowest) + len(deceived))] if shown else []
+    return [Examples("Least faithful responses", shown, note, total)] if shown else []
 
 
 def _example(view: ResponseView, metric: str, title: str, group: str) -> Example:

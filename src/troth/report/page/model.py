@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 Cell = str | float | int | bool | None
+MANY = 4  # systems: of more, charts are split into small ones
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,14 +26,30 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: str
     sentence: str
     facts: list[str] = []  # what else a reader should know, a line each
-    mark: str = ""  # how it differs from the first system, only where that is beyond noise
-    better: bool | None = None
+
+
+class ContestMarks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Systems against each other: what the script marks, from the base that the reader chooses."""
+
+    systems: list[str]  # best first
+    metrics: list[str]
+    titles: list[str]  # of the metrics, as a sentence has them
+    base: str  # to begin with
+    tests: dict[str, int]  # by base: how many tests the section makes, for Holm's correction
+    marks: dict[
+        str, list[str]
+    ]  # by base, for each metric: a letter a system, b(etter) w(orse) =(no difference) -(none)
+    ranges: dict[
+        str, list[tuple[float | None, float | None]]
+    ] = {}  # by metric: of each pair's difference, later - earlier
 
 
 class Card(msgspec.Struct, frozen=True, omit_defaults=True):
     question: str
     section: str
     metric: str
+    key: str  # the metric's name
+    contest: int  # place among the section's
     entries: list[Entry]
     about: str = ""  # what the figure is, in a few words
     percent: bool = True
@@ -80,11 +97,12 @@ class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag="chart", tag_fi
     zero: bool = False  # the axis of values begins at 0
     colours: dict[str, int] = {}  # a series' place in the palette, where it has a meaning
     left: str = ""  # the series whose bars go to the left of zero
+    panel: str = ""  # the field that splits the chart into small ones, which share their scales
     wide: bool = False
 
 
 class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_field="block"):
-    """A table: the first `labels` columns are words, the rest figures. `marks`: cells that differ beyond noise.
+    """A table: the first `labels` columns are words, the rest figures.
 
     `figures` has a row for each of `rows`, with value, low and high of each of its figures, unrounded: what CSV holds.
     """
@@ -95,9 +113,12 @@ class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_fiel
     rows: list[list[str]]
     labels: int = 1
     notes: list[str] = []  # one per row: what the row's name means
-    marks: list[tuple[int, int, bool]] = []  # row, column, better
     note: str = ""
     figures: list[list[float | None]] = []
+    best: list[tuple[int, int]] = []  # row, column: in bold
+    contest: int = -1  # place among the section's
+    places: list[list[tuple[int, int] | None]] = []  # for each figure, system and metric of the contest
+    few: list[tuple[int, int, str]] = []  # row, column: an interval that rests on few dialogues, and why it is so
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -136,6 +157,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     lead: str
     blocks: list[Block]
+    contests: list[ContestMarks] = []
 
 
 class RunFacts(msgspec.Struct, frozen=True, omit_defaults=True):

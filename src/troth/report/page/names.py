@@ -31,6 +31,7 @@ def opened(runs: Sequence[Run]) -> list[Source]:
             for system, name in called.items()
         }
         made.append(replace(source, name=folder, names=names))
+        _ = made[-1].rows  # damaged ones are reported before anything is computed
     return made
 
 

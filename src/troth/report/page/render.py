@@ -11,25 +11,22 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Sequence
 from importlib.resources import files
 
 import msgspec
 
-from troth.report.page import explorer
 from troth.report.page.model import Page
-from troth.report.sources import Source
 
 STYLES = ("page.css", "panels.css", "explorer.css", "turns.css", "media.css")
 SCRIPTS = (
-    "dom.js", "scales.js", "lines.js", "rows.js", "charts.js", "panels.js", "blocks.js", "dialogues.js", "turns.js",
-    "filters.js", "stage.js", "explorer.js", "main.js",
+    "dom.js", "scales.js", "lines.js", "rows.js", "charts.js", "panels.js", "contests.js", "blocks.js", "dialogues.js",
+    "turns.js", "everyone.js", "filters.js", "stage.js", "explorer.js", "main.js",
 )  # fmt: skip
 MARK = "<!doctype html>\n<!-- a page of troth -->"  # how every page begins
 
 
-def render(page: Page, sources: Sequence[Source]) -> str:
-    """The whole page as text: what it shows, and the runs' dialogues."""
+def render(page: Page, dialogues: str) -> str:
+    """The whole page as text: what it shows, and the runs' dialogues (`explorer.Pack.block`)."""
     style = "\n".join(part(name) for name in STYLES)
     script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in SCRIPTS) + "\n})();\n"
     policy = "; ".join(
@@ -50,7 +47,7 @@ def render(page: Page, sources: Sequence[Source]) -> str:
         "style": style,
         "plain": _plain(page),
         "page": msgspec.json.encode(page).decode().replace("<", "\\u003c"),  # no text can end the block it stands in
-        "dialogues": explorer.pack(sources) or "",
+        "dialogues": dialogues,
         "script": script,
     }
     # In one pass: what is put in may hold anything, and is not looked at again.

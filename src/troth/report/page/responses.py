@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, systems_of
-from troth.report.page.differences import Differences, differences, story
-from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
-from troth.report.sources import ScoredSystem, Source, by_group
+from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
+from troth.report.page.contests import Contest, story, tested
+from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
+from troth.report.sources import SHOWN, ScoredSystem, Source, by_group
+from troth.report.tallies import Answered
 from troth.stats.estimates import Estimate
-from troth.storage.explorer import ActView, AnswerView, DialogueView
+from troth.storage.explorer import ActView
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +23,6 @@ QUESTION = CardQuestion("Does it say what it was told to say?", "responses")
 HEADLINE = ("sgsacc", "ser")
 GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups say the same of single acts
 LOST = ("dropped", "contradicted")
-SHOWN = 60  # examples on the page
 WORST = 15  # acts or slots in a chart
 LEAD = (
     "A response generator is told what to say as acts: offer this hotel, confirm that date. "
@@ -31,11 +31,14 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    found = systems_of(sources, "nlg")
-    beyond = differences(found, HEADLINE)
-    main = next((metric for metric in HEADLINE if any(one.known(metric) for one in found)), HEADLINE[0])
-    answer = card(QUESTION, found, lambda _: main, beyond, _sentence, _facts)
-    return contribution(found, [answer], _section(found, beyond) if found else None, story(found, beyond, HEADLINE))
+    one = Contest.of(systems_of(sources, "nlg"), HEADLINE)
+    if not one.systems:
+        return Contribution()
+    marked = tested(one)
+    main = (*one.headline, HEADLINE[0])[0]
+    answer = card(QUESTION, one, lambda _: main, _sentence, _facts)
+    section = Section("responses", "Responses", LEAD, _blocks(one), marked)
+    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
@@ -52,23 +55,15 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
 
 
 def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    failed = Counter(act.act for _, _, act in acts(one) if fate(act) in LOST)
+    failed = Counter(act.act for _, act in one.tally.acts if fate(act) in LOST)
     for act, number in failed.most_common(1):
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
-    values = Counter(act.slot for _, _, act in acts(one) for _ in act.missed)
+    values = Counter(act.slot for _, act in one.tally.acts for _ in act.missed)
     for slot, number in values.most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
 
 
 # -- acts --------------------------------------------------------------------------------------------------------------
-
-
-def acts(one: ScoredSystem) -> Iterator[tuple[DialogueView, AnswerView, ActView]]:
-    """Every act that the system's responses were to convey."""
-    for dialogue in one.source.archive.dialogues:
-        for track in dialogue.tracks:
-            if track.system == one.system:
-                yield from ((dialogue, answer, act) for answer in track.answers for act in answer.acts)
 
 
 def fate(act: ActView) -> str:
@@ -86,12 +81,12 @@ def _rows(one: ScoredSystem, metric: str) -> pl.DataFrame:
     import polars as pl
 
     made = []
-    for dialogue, answer, act in acts(one):
+    for said, act in one.tally.acts:
         slot = f"{act.service}.{act.slot}" if act.slot else None
         if metric == "sgsacc" and act.entailed is not None:
-            made.append((dialogue.id, act.act, slot, float(act.entailed), 1.0))
+            made.append((said.dialogue, act.act, slot, float(act.entailed), 1.0))
         if metric == "ser" and act.sought:
-            made.append((dialogue.id, act.act, slot, float(answer.text is None or bool(act.missed)), 1.0))
+            made.append((said.dialogue, act.act, slot, float(said.answer.text is None or bool(act.missed)), 1.0))
     columns = {"dialogue": pl.String, "act": pl.String, "slot": pl.String, "num": pl.Float64, "den": pl.Float64}
     return pl.DataFrame(made, schema=columns, orient="row")
 
@@ -99,14 +94,15 @@ def _rows(one: ScoredSystem, metric: str) -> pl.DataFrame:
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _section(found: Sequence[ScoredSystem], beyond: Differences) -> Section:
-    blocks: list[Block] = [metrics_grid("nlg", found, beyond)]
+def _blocks(one: Contest) -> list[Block]:
+    found = one.systems
+    blocks: list[Block] = [metrics_grid("nlg", one)]
     for by, title in (("act", "Which acts"), ("slot", "Which slots")):
         blocks += [Heading(title), *(_chart(found, metric, by) for metric in HEADLINE)]
-    blocks += [Heading("What is dropped, what is wrong"), *_lost(found)]
-    if any(not one.source.is_kept for one in found):
+    blocks += [Heading("What is dropped, what is wrong"), _lost(found), *_examples(found)]
+    if any(system.source.tallies.is_empty for system in found):
         blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Make it again."))
-    return Section("responses", "Responses", LEAD, blocks)
+    return blocks
 
 
 def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
@@ -123,9 +119,11 @@ def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     groups = sorted(means, key=lambda group: (means[group], group))[:WORST]
     shown = sorted((row for row in rows if row[1] in groups), key=lambda row: groups.index(str(row[1])))
     title = f"{declared.title} by {by}" + (f", the {WORST} worst" if len(means) > WORST else "")
+    many = len(found) > MANY
     return Chart(
-        f"{metric}-{by}", "dots", title, ["system", by, metric, "low", "high", "n"], shown, metric, by, "system",
-        "low", "high", x_title=declared.title, percent=True, note="Lower is better." if lower else "",
+        f"{metric}-{by}", "dots", title, ["system", by, metric, "low", "high", "n"], shown, metric,
+        "system" if many else by, "system", "low", "high", x_title=declared.title, percent=True,
+        note="Lower is better." if lower else "", panel=by if many else "", wide=many,
     )  # fmt: skip
 
 
@@ -134,45 +132,50 @@ def _groups(one: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
     return one.groups(GROUPED[metric], by) or by_group(_rows(one, metric), by)
 
 
-def _lost(found: Sequence[ScoredSystem]) -> list[Block]:
-    blocks: list[Block] = []
+def _lost(found: Sequence[ScoredSystem]) -> Chart:
+    """What becomes of acts: a small chart for each of several systems, with the same acts."""
+    fates: dict[str, dict[str, Counter[str]]] = {}
+    lost: Counter[str] = Counter()
     for one in found:
-        fates: dict[str, Counter[str]] = {}
-        for _, _, act in acts(one):
-            fates.setdefault(act.act, Counter())[fate(act)] += 1
-        worst = sorted(fates, key=lambda act: (-sum(fates[act][kind] for kind in LOST), act))[:WORST]
-        rows: list[list[Cell]] = [
-            [one.name, act, kind, fates[act][kind], fates[act].total()]
-            for act in worst
-            for kind in LOST
-            if fates[act][kind]
-        ]
-        suffix = "" if len(found) == 1 else f", {one.name}"
-        blocks.append(
-            Chart(
-                f"lost-{len(blocks)}", "bars", f"Acts that do not come through{suffix}",
-                ["system", "act", "fate", "acts", "of"], rows, "acts", "act", "fate", x_title="acts", zero=True,
-                note="Dropped: it does not follow from the response. Contradicted: the response says otherwise.",
-                colours={"dropped": 4, "contradicted": 1},
-            )
-        )  # fmt: skip
-        blocks += _examples(one, suffix)
-    return blocks
+        for _, act in one.tally.acts:
+            fates.setdefault(one.name, {}).setdefault(act.act, Counter())[fate(act)] += 1
+            lost[act.act] += fate(act) in LOST
+    worst = sorted(lost, key=lambda act: (-lost[act], act))[:WORST]
+    rows: list[list[Cell]] = [
+        [name, act, kind, mine[act][kind], mine[act].total()]
+        for name, mine in fates.items()
+        for act in worst
+        for kind in LOST
+        if act in mine and mine[act][kind]
+    ]
+    several = len(found) > 1
+    return Chart(
+        "lost", "bars", "Acts that do not come through", ["system", "act", "fate", "acts", "of"], rows,
+        "acts", "act", "fate", x_title="acts", zero=True, panel="system" if several else "", wide=several,
+        note="Dropped: it does not follow from the response. Contradicted: the response says otherwise.",
+        colours={"dropped": 4, "contradicted": 1},
+    )  # fmt: skip
 
 
-def _examples(one: ScoredSystem, suffix: str) -> list[Block]:
-    found = [(dialogue, answer, act) for dialogue, answer, act in acts(one) if fate(act) in LOST]
-    shown = []
-    for dialogue, answer, act in found[:SHOWN]:
-        what = f"{act.slot} = {', '.join(act.values)}" if act.values else act.slot or act.act
-        facts = [f"{fate(act)}: {what}"]
-        facts += [f"asked: “{act.reference}”"] if act.reference else []
-        facts += [f"not there: {', '.join(act.missed)}"] if act.missed else []
-        said = Piece("no response", "-") if answer.text is None else Piece(answer.text)
-        shown.append(
-            Example(
-                act.act, f"{dialogue.id}, turn {answer.index}", [said], facts, dialogue.id, f"s{answer.index}",
-                dialogue.set, one.name, act.act,
-            )
-        )  # fmt: skip
-    return [Examples(f"Responses that lose an act{suffix}", shown, "", len(found))] if shown else []
+def _examples(found: Sequence[ScoredSystem]) -> list[Block]:
+    """Responses that lose an act; of several systems some of each, to be chosen by system."""
+    shown: list[Example] = []
+    total = 0
+    for one in found:
+        lost = [(said, act) for said, act in one.tally.acts if fate(act) in LOST]
+        total += len(lost)
+        shown += (_example(one.name, said, act, len(found) > 1) for said, act in lost[: share_of(SHOWN, found)])
+    return [Examples("Responses that lose an act", shown, "", total)] if shown else []
+
+
+def _example(system: str, said: Answered, act: ActView, several: bool) -> Example:
+    what = f"{act.slot} = {', '.join(act.values)}" if act.values else act.slot or act.act
+    facts = [f"{fate(act)}: {what}"]
+    facts += [f"asked: “{act.reference}”"] if act.reference else []
+    facts += [f"not there: {', '.join(act.missed)}"] if act.missed else []
+    answer = said.answer
+    text = Piece("no response", "-") if answer.text is None else Piece(answer.text)
+    return Example(
+        f"{system}: {act.act}" if several else act.act, f"{said.dialogue}, turn {answer.index}", [text], facts,
+        said.dialogue, f"s{answer.index}", said.set, system, system if several else act.act,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from troth.report.page import checkdst, sgdx
 from troth.report.page.cards import Contribution, contribution, systems_of
-from troth.report.page.differences import differences, story
+from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import Block, Heading, Section
 from troth.report.sources import Source
 
@@ -17,18 +17,18 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    users, schemas = systems_of(sources, "robust checkdst"), systems_of(sources, "robust sgdx")
-    by_user = differences(users, checkdst.headline(users))
-    by_schema = differences(schemas, sgdx.headline(schemas))
-    told = checkdst.headline(users)
+    given, worded = systems_of(sources, "robust checkdst"), systems_of(sources, "robust sgdx")
+    spoken = checkdst.headline(given)
+    users, schemas = Contest.of(given, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
+    marked = tested(users, schemas)
     if any(source.result.task == "dst" for source in sources):
-        told = told[1:]  # the section on state tracking speaks of JGA already
-    lines = story(users, by_user, told) + story(schemas, by_schema, sgdx.headline(schemas))
+        spoken = spoken[1:]  # the section on state tracking speaks of JGA already
+    lines = story(users, marked[0].marks, spoken) + story(schemas, marked[1].marks, schemas.headline)
     blocks: list[Block] = []
-    if users:
-        blocks += [Heading("When the user says it in other words"), *checkdst.blocks(users, by_user)]
-    if schemas:
-        blocks += [Heading("When the schema is worded differently"), *sgdx.blocks(schemas, by_schema)]
-    section = Section("robustness", "Robustness", LEAD, blocks) if blocks else None
-    cards = [checkdst.answer(users, by_user), sgdx.answer(schemas, by_schema)]
-    return contribution([*users, *schemas], cards, section, lines)
+    if users.systems:
+        blocks += [Heading("When the user says it in other words"), *checkdst.blocks(users, 0)]
+    if schemas.systems:
+        blocks += [Heading("When the schema is worded differently"), *sgdx.blocks(schemas, 1)]
+    section = Section("robustness", "Robustness", LEAD, blocks, marked) if blocks else None
+    cards = [checkdst.answer(users), sgdx.answer(schemas)]
+    return contribution([*users.systems, *schemas.systems], cards, section, lines)

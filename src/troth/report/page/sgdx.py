@@ -8,15 +8,14 @@ from typing import NamedTuple
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, card, metrics_grid
-from troth.report.page.differences import Differences
+from troth.report.page.cards import CardQuestion, card, metrics_grid, share_of
+from troth.report.page.contests import Contest
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
-from troth.report.sources import ScoredSystem
+from troth.report.sources import SHOWN, ScoredSystem
 
 QUESTION = CardQuestion(
-    "Does it stay right when the schema is worded differently?", "robustness", "the mean of what it is under each"
+    "Does it stay right when the schema is worded differently?", "robustness", "the mean of what it is under each", 1
 )
-SHOWN = 60  # examples on the page
 
 
 class SgdxMetrics(NamedTuple):
@@ -47,8 +46,8 @@ def headline(found: Sequence[ScoredSystem]) -> list[str]:
     return [metrics_of(found[0]).average] if found else []
 
 
-def answer(found: Sequence[ScoredSystem], beyond: Differences) -> Card | None:
-    return card(QUESTION, found, lambda one: metrics_of(one).average, beyond, _sentence, _facts)
+def answer(one: Contest) -> Card | None:
+    return card(QUESTION, one, lambda system: metrics_of(system).average, _sentence, _facts)
 
 
 def _sentence(one: ScoredSystem, score: Score) -> str:
@@ -84,7 +83,9 @@ def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
         yield f"Most fragile service: {fragile} (sensitivity {shown})."
 
 
-def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
+def blocks(contest: Contest, place: int) -> list[Block]:
+    """What the section shows; `place`: of the contest in it."""
+    found = contest.systems
     single = len(found) == 1
     rows: list[list[Cell]] = []
     for one in found:
@@ -112,13 +113,13 @@ def blocks(found: Sequence[ScoredSystem], beyond: Differences) -> list[Block]:
             y_title="schema sensitivity", percent=True, plain="" if scale in PERCENT else "sensitivity",
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
-        metrics_grid("sgdx", found, beyond),
-        *(block for one in found for block in _wavering(one, single)),
+        metrics_grid("sgdx", contest, place=place),
+        *_wavering(found),
     ]  # fmt: skip
 
 
 def _points(one: ScoredSystem) -> Iterator[list[Cell]]:
-    called, seen = metrics_of(one), one.source.archive.header.seen
+    called, seen = metrics_of(one), one.source.header.seen
     accuracy = one.groups(called.average, "service")
     for service, score in one.groups(called.sensitivity, "service").items():
         if service in accuracy:
@@ -126,19 +127,20 @@ def _points(one: ScoredSystem) -> Iterator[list[Cell]]:
             yield [one.name, service, kind, accuracy[service].value, score.value]
 
 
-def _wavering(one: ScoredSystem, single: bool) -> list[Block]:
-    views = one.source.archive.dialogues
-    texts = {(view.id, said.number): said.text for view in views for said in view.utterances}
-    items = []
-    for unit in one.source.details[:SHOWN]:
-        said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
-        items.append(
-            Example(
-                service, f"{unit.dialogue}, turn {unit.turn}", [Piece(said)] if said else [],
-                [f"{label} {words.percent(value, 0)}" for label, value in unit.values.items()],
-                unit.dialogue, str(unit.turn), group=service,
-            )
-        )  # fmt: skip
-    title = "Units that waver most" + ("" if single else f" under {one.name}")
-    note = "Score under each wording, in percent."
-    return [Examples(title, items, note, len(one.source.details))] if items else []
+def _wavering(found: Sequence[ScoredSystem]) -> list[Block]:
+    """Units whose score depends on the wording; of several systems some of each, to be chosen by system."""
+    items: list[Example] = []
+    for one in found:
+        texts = one.source.tallies.texts
+        for unit in one.source.details[: share_of(SHOWN, found)]:
+            said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
+            items.append(
+                Example(
+                    service if len(found) == 1 else f"{one.name}: {service}", f"{unit.dialogue}, turn {unit.turn}",
+                    [Piece(said)] if said else [],
+                    [f"{label} {words.percent(value, 0)}" for label, value in unit.values.items()],
+                    unit.dialogue, str(unit.turn), group=service if len(found) == 1 else one.name,
+                )
+            )  # fmt: skip
+    total = sum(len(one.source.details) for one in found)
+    return [Examples("Units that waver most", items, "Score under each wording, in percent.", total)] if items else []

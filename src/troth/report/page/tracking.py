@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from troth.core.score import Score
-from troth.report.page import verdicts, words
+from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid
-from troth.report.page.differences import Differences, differences, story
-from troth.report.page.model import Block, Cell, Chart, Heading, Rule, Section, Text
-from troth.report.sources import ScoredSystem, Source, by_group
+from troth.report.page.contests import Contest, story, tested
+from troth.report.page.model import MANY, Block, Cell, Chart, Heading, Rule, Section, Text
+from troth.report.sources import ScoredSystem, Source, by_group, estimated
+from troth.report.tallies import SlotErrors
 from troth.stats.estimates import Estimate
 from troth.storage.explorer import KINDS
 
@@ -20,7 +24,7 @@ HEADLINE = ("jga", "turn_match")
 COMPARED = ("jga", "fga@0.5", "aga")  # under several profiles
 KIND_COLOURS = {"missed": 1, "invented": 3, "wrong": 0, "stale": 4}
 HOW = {"missed": "missed", "invented": "invented", "wrong": "given a wrong value", "stale": "left stale"}
-WORST = 15  # slots in a chart
+WORST, FEWER = 15, 8  # slots in a chart, and in each of many
 LEAST = 5  # dialogues that a turn position must have to be drawn
 LEAD = (
     "A state is everything that the user has asked for so far. Joint goal accuracy asks whether all of it is right; "
@@ -30,11 +34,13 @@ LEAD = (
 
 def contribute(sources: Sequence[Source]) -> Contribution:
     runs = [source for source in sources if source.result.task == "dst"]
-    found = [group[0] for source in runs for group in profiles(source)]
-    beyond = differences(found, HEADLINE)
-    answer = card(QUESTION, found, lambda _: "jga", beyond, _sentence, _facts)
-    section = _section(runs, found, beyond) if found else None
-    return contribution(found, [answer], section, story(found, beyond, HEADLINE))
+    one = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
+    if not one.systems:
+        return Contribution()
+    marked = tested(one)
+    answer = card(QUESTION, one, lambda _: "jga", _sentence, _facts)
+    section = Section("tracking", "State tracking", LEAD, _blocks(runs, one), marked)
+    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
 
 
 def profiles(source: Source) -> list[list[ScoredSystem]]:
@@ -81,16 +87,20 @@ class WrongUnits(NamedTuple):
 
 def wrong_units(one: ScoredSystem) -> WrongUnits:
     """Counts the units that are wrong by JGA."""
+    return one.once("wrong units", lambda: _wrong_units(one))
+
+
+def _wrong_units(one: ScoredSystem) -> WrongUnits:
     import polars as pl
 
     keys = ["dialogue", "turn", *(["service"] if "service" in one.source.rows.columns else [])]
     jga, match = (one.rows(metric).select(*keys, "num") for metric in HEADLINE)
     wrong = jga.filter(pl.col("num") < 1.0)
-    lacking = verdicts.unpredicted(one)
+    lacking = one.tally.unpredicted
     there = [key not in lacking for key in wrong.select("dialogue", "turn").iter_rows()]
     predicted = wrong.filter(pl.Series(there, dtype=pl.Boolean))
     missing = one.counts.get("missing_dialogues") or one.counts.get("missing_turns")
-    if not match.height or (missing and not one.source.is_kept):
+    if not match.height or (missing and one.source.tallies.is_empty):
         return WrongUnits(wrong.height, predicted.height, None)
     both = predicted.join(match, on=keys, suffix="_match", nulls_equal=True)
     return WrongUnits(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
@@ -132,7 +142,7 @@ def _services_fact(one: ScoredSystem) -> Iterator[str]:
 
 
 def _slots_fact(one: ScoredSystem) -> Iterator[str]:
-    slots = verdicts.slots(one)
+    slots = one.tally.slots
     lasting = slots.lasting()
     if lasting is None:
         return
@@ -148,14 +158,14 @@ def _slots_fact(one: ScoredSystem) -> Iterator[str]:
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _section(runs: Sequence[Source], found: Sequence[ScoredSystem], beyond: Differences) -> Section:
-    blocks: list[Block] = [
-        metrics_grid("metrics", found, beyond),
+def _blocks(runs: Sequence[Source], one: Contest) -> list[Block]:
+    found = one.systems
+    return [
+        metrics_grid("metrics", one),
         Heading("How mistakes are carried on"), _curve(found), *_positions(found),
-        Heading("Where they are made"), *_services(found), *_slots(found),
+        Heading("Where they are made"), _services(found), *_slots(found),
         Heading("The same predictions by other scripts"), *(chart for run in runs for chart in _profile_charts(run)),
     ]  # fmt: skip
-    return Section("tracking", "State tracking", LEAD, blocks)
 
 
 def _curve(found: Sequence[ScoredSystem]) -> Chart:
@@ -173,24 +183,29 @@ def _curve(found: Sequence[ScoredSystem]) -> Chart:
         made: list[list[Cell]] = [[one.name, rate, s.value, s.low, s.high, True] for rate, s in known.items()]
         made += [
             [one.name, rate, value, None, None, False]
-            for rate, value in zip(grid, verdicts.flexible(one, grid), strict=False)
+            for rate, value in zip(grid, one.tally.flexible(grid), strict=False)
         ]
         if len(made) < 2:
             continue  # one point is no curve
         rows += sorted(made, key=lambda row: float(row[1] or 0.0))
         limit = one.value("turn_match")
-        if limit is not None:
+        if limit is not None and len(found) <= MANY:
             rules.append(Rule(limit, "turn match" if len(found) == 1 else f"turn match, {one.name}", one.name))
     return Chart(
         "fga", "lines", "Flexible goal accuracy over λ", ["system", "lambda", "value", "low", "high", "point"], rows,
         "lambda", "value", "system", "low", "high", x_title="λ, how fast a mistake is forgotten", y_title="FGA",
-        note="λ = 0 is joint goal accuracy: nothing is forgiven. For large λ the curve nears turn match (dashed).",
+        note="λ = 0 is joint goal accuracy: nothing is forgiven. For large λ the curve nears turn match"
+        f"{' (dashed)' if rules else ''}.",
         percent=True, rules=rules,
     )  # fmt: skip
 
 
 def by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
     """A metric by the number of the user turn, where enough dialogues get that far."""
+    return one.once(f"{metric} by turn", lambda: _by_turn(one, metric))
+
+
+def _by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
     import polars as pl
 
     rows = one.rows(metric)
@@ -211,7 +226,7 @@ def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
         ]
         for metric in HEADLINE
     }
-    note = "The band is the 95% interval over dialogues."
+    note = "The band is the 95% interval over dialogues." if len(found) <= MANY else ""
     if made["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
     plots = made if several else {"jga": [row for rows in made.values() for row in rows]}
@@ -230,35 +245,40 @@ def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
 
 def by_service(one: ScoredSystem) -> dict[str, Estimate]:
     """JGA by service: as the run has it, else from its rows, else from its dialogues."""
+    return one.once("by service", lambda: _by_service(one))
+
+
+def _by_service(one: ScoredSystem) -> dict[str, Estimate]:
+    scored = one.groups("jga", "service")
+    if scored:
+        return scored
     rows = one.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
-        rows = verdicts.service_rows(one)
-    return one.groups("jga", "service") or by_group(rows, "service")
+        return estimated(one.tally.by_service())
+    return by_group(rows, "service")
 
 
-def _services(found: Sequence[ScoredSystem]) -> list[Block]:
+def _services(found: Sequence[ScoredSystem]) -> Chart:
+    """A row per service with a dot per system; of many systems, a small chart per service with a row per system."""
     rows: list[list[Cell]] = []
-    split = False
+    split = any(one.source.header.seen is not None for one in found)
     for one in found:
-        seen = one.source.archive.header.seen
-        split = split or seen is not None
+        seen = one.source.header.seen
         for service, n in by_service(one).items():
             kind = "all" if seen is None else "seen" if service in seen else "unseen"
-            rows.append([one.name, service, kind, n.value, n.low, n.high, n.n])
+            name = f"{service} ({kind})" if split and len(found) > 1 else service
+            rows.append([one.name, name, kind, n.value, n.low, n.high, n.n])
     order = {service: _mean([row[3] for row in rows if row[1] == service]) for service in {row[1] for row in rows}}
     rows.sort(key=lambda row: (order[row[1]], str(row[1])))
-    by = "services" if split and len(found) == 1 else "system"
-    if split and len(found) > 1:
-        rows = [[system, f"{service} ({kind})", kind, *rest] for system, service, kind, *rest in rows]
+    many = len(found) > MANY
     note = "Joint goal accuracy over the frames of one service, hardest first."
     note += " Unseen services are not in the training schema." if split else ""
-    return [
-        Chart(
-            "services", "dots", "Joint goal accuracy by service",
-            ["system", "service", "services", "value", "low", "high", "n"], rows, "value", "service", by, "low", "high",
-            note=note, x_title="JGA", percent=True,
-        )
-    ]  # fmt: skip
+    return Chart(
+        "services", "dots", "Joint goal accuracy by service",
+        ["system", "service", "services", "value", "low", "high", "n"], rows, "value", "system" if many else "service",
+        "services" if split and len(found) == 1 else "system", "low", "high", note=note, x_title="JGA", percent=True,
+        panel="service" if many else "", wide=many,
+    )  # fmt: skip
 
 
 def _mean(cells: Sequence[Cell]) -> float:
@@ -267,40 +287,45 @@ def _mean(cells: Sequence[Cell]) -> float:
 
 
 def _slots(found: Sequence[ScoredSystem]) -> list[Block]:
+    """Mistakes by slot and kind: a small chart for each of several systems, with the same slots."""
     blocks: list[Block] = []
+    errors = {one.name: one.tally.slots for one in found if not one.source.tallies.is_empty}
     for one in found:
-        if not one.source.is_kept:
+        if one.source.tallies.is_empty:
             lacking = Text(f"{one.source.name} holds no dialogues, so slots cannot be told apart. Make the run again.")
             blocks += [] if lacking in blocks else [lacking]
-            continue
-        errors = verdicts.slots(one)
-        lacking_some = bool(verdicts.unpredicted(one))
-        if not errors.total:
-            blocks.append(Text(f"{one.name} makes no mistake{' where it predicts' if lacking_some else ''}."))
-            continue
-        title = "Mistakes made, by slot and kind" if len(found) == 1 else f"Mistakes made by {one.name}"
-        blocks.append(_slots_chart(f"slots-{len(blocks)}", title, one.name, errors, lacking_some))
-    return blocks
+        elif not errors[one.name].total:
+            where = " where it predicts" if one.tally.unpredicted else ""
+            blocks.append(Text(f"{one.name} makes no mistake{where}."))
+    chart = _slots_chart({name: mine for name, mine in errors.items() if mine.total}, single=len(found) == 1)
+    if any(one.tally.unpredicted for one in found):
+        chart = msgspec.structs.replace(chart, note=f"{chart.note} Turns without a prediction are left out.")
+    return [chart, *blocks]
 
 
-def _slots_chart(id: str, title: str, name: str, errors: verdicts.SlotErrors, lacking: bool) -> Chart:
-    shown = errors.worst(WORST)
+def _slots_chart(errors: Mapping[str, SlotErrors], *, single: bool) -> Chart:
+    made: Counter[str] = Counter()
+    for mine in errors.values():
+        made.update({slot: kinds.total() for slot, kinds in mine.made.items()})
+    shown = sorted(made, key=lambda slot: (-made[slot], slot))[: WORST if len(errors) <= MANY else FEWER]
     rows: list[list[Cell]] = [
-        [name, slot, kind, errors.made[slot][kind], errors.turns[slot]]
+        [name, slot, kind, mine.made[slot][kind], mine.turns[slot]]
+        for name, mine in errors.items()
         for slot in shown
         for kind in KINDS
-        if errors.made[slot][kind]
+        if slot in mine.made and mine.made[slot][kind]
     ]
-    note = f"{words.count(errors.total, 'mistake')}, counted in the turn that makes them"
-    note += f"; one stands for {errors.lasting():.1f} turns on average."
-    note += " Turns without a prediction are left out." if lacking else ""
-    if set(errors.kinds()) != {"wrong"}:
+    total, turns = made.total(), sum(mine.turns.total() for mine in errors.values())
+    note = f"{words.count(total, 'mistake')}, counted in the turn that makes them"
+    note += f"; one stands for {turns / max(total, 1):.1f} turns on average."
+    if any(set(mine.kinds()) != {"wrong"} for mine in errors.values()):
         note += " Missed: only gold has the slot. Invented: only the prediction has it. Stale: it keeps an old value."
-    left = len(errors.made) - len(shown)
+    left = len(made) - len(shown)
     note += f" {words.count(left, 'further slot')} not shown." if left else ""
     return Chart(
-        id, "bars", title, ["system", "slot", "kind", "mistakes", "turns wrong"], rows, "mistakes", "slot", "kind",
-        note=note, x_title="mistakes", zero=True, colours=KIND_COLOURS,
+        "slots", "bars", "Mistakes made, by slot and kind", ["system", "slot", "kind", "mistakes", "turns wrong"], rows,
+        "mistakes", "slot", "kind", note=note, x_title="mistakes", zero=True, colours=KIND_COLOURS,
+        panel="" if single else "system", wide=not single,
     )  # fmt: skip
 
 

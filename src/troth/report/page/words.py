@@ -25,11 +25,19 @@ def number(value: float | None, scale: Scale) -> str:
 
 
 def figure(score: Score | None) -> str:
-    """A score's value and the half-width of its interval, as the page's tables show it."""
+    """A score's value and its interval, as the page's tables show it."""
     if score is None or score.value is None:
         return "–"
-    half = None if score.low is None or score.high is None else (score.high - score.low) / 2
-    return " ±".join(number(n, score.scale) for n in (score.value, half) if n is not None)
+    value = number(score.value, score.scale)
+    if score.low is None or score.high is None:
+        return value
+    return f"{value} ({number(score.low, score.scale)} … {number(score.high, score.scale)})"
+
+
+def bounds(low: float | None, high: float | None, scale: Scale) -> str:
+    """The interval of a difference: points of a share."""
+    ends = [f"{'+' if end > 0 else ''}{number(end, scale)}" for end in (low, high) if end is not None]
+    return " … ".join(ends) or "–"
 
 
 def share(value: float) -> str:
@@ -45,6 +53,11 @@ def share(value: float) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def some(items: Sequence[str], number: int) -> list[str]:
+    """The first few items, and how many more there are."""
+    return [*items[:number], *([f"{len(items) - number} more"] if len(items) > number else [])]
 
 
 def listed(items: Sequence[str]) -> str:

@@ -1,79 +1,75 @@
 // Everything but the explorer: cards, tables, examples, sections.
-function card(one, systems) {
-  const several = one.entries.length > 1;
+function card(one) {
+  const many = one.entries.length > MANY;
+  const ends = many ? tightly(one.entries) : [0, 1];
+  const label = (end) => (one.percent === false ? end.toFixed(2) : `${percent(end, 0)}%`);
+  const labels = ends.map((end) => el("span", {}, label(end)));
+  const axis = el("div", { class: "entry axis", "aria-hidden": "true" }, el("div", { class: "ends" }, labels));
   return el(
     "article",
-    { class: several ? "card several" : "card half", "data-question": one.section },
-    el(
-      "h2",
-      { class: "question", css: { margin: "0", padding: "0", border: "0" } },
-      el("a", { href: `#${one.section}` }, one.question),
-    ),
+    { class: one.entries.length > 1 ? "card several" : "card half", "data-question": one.section },
+    el("h2", { class: "question" }, el("a", { href: `#${one.section}` }, one.question)),
     el("p", { class: "metric" }, one.metric + (one.about ? `: ${one.about}` : "")),
     el(
       "div",
-      { class: "entries" },
-      one.entries.map((entry) => cardEntry(entry, one, several, systems.indexOf(entry.system))),
+      { class: many ? "entries lines" : "entries" },
+      many ? axis : null,
+      one.entries.map((entry) => cardEntry(entry, one, ends)),
     ),
   );
 }
 
-function cardEntry(entry, one, several, place) {
+// Many systems lie close together: their line is as long as their intervals reach.
+function tightly(entries) {
+  const found = entries.flatMap((entry) => [entry.value, entry.low, entry.high]).filter((value) => value !== null);
+  const marks = ticks(Math.min(...found), Math.max(...found), 4);
+  return [marks[0], marks.at(-1)];
+}
+
+// With few systems a column each; of many, a line each, and what there is to say on a click.
+function cardEntry(entry, one, ends) {
+  const many = one.entries.length > MANY;
   const isPercent = one.percent !== false;
+  const contest = page.sections.find((section) => section.id === one.section)?.contests?.[one.contest];
+  const place = page.systems.indexOf(entry.system);
   const figure = (value) => (isPercent ? percent(value) : value.toFixed(2));
-  const at = (value) => `${Math.min(100, Math.max(0, value * 100))}%`;
-  const mark = entry.mark
+  const at = (value) => `${Math.min(100, Math.max(0, scale(ends, [0, 100])(value)))}%`;
+  const long = `${((entry.high - entry.low) / (ends[1] - ends[0])) * 100}%`;
+  const bounded = entry.low !== null && entry.high !== null;
+  const mark = el("span", { class: "mark-slot" });
+  if (several(contest)) followBase(() => mark.replaceChildren(...[markOf(contest, one, entry)].filter(Boolean)));
+  const who = one.entries.length > 1 ? el("p", { class: "who" }, swatch(place), entry.system) : null;
+  const big = el("span", { class: "big" }, figure(entry.value), isPercent ? el("small", {}, "%") : null);
+  const between = bounded ? el("span", { class: "between" }, `${figure(entry.low)} … ${figure(entry.high)}`) : null;
+  const line = isPercent || many
     ? el(
-        "span",
-        { class: entry.better ? "mark better" : "mark worse" },
-        el("b", { "aria-hidden": "true" }, entry.better ? "▲" : "▼"),
-        entry.mark,
+        "div",
+        { class: "scale", "aria-hidden": "true" },
+        bounded
+          ? el("i", { css: { left: at(entry.low), width: long, background: colour(place) } })
+          : null,
+        el("b", { css: { left: at(entry.value), background: colour(place) } }),
       )
     : null;
-  const bounded = entry.low !== null && entry.high !== null;
-  return el(
-    "div",
-    { class: "entry" },
-    el(
-      "div",
-      { class: "entry-head" },
-      several
-        ? el(
-            "p",
-            { class: "who" },
-            el("span", { class: "dot", css: { background: colour(place) } }),
-            entry.system,
-            mark,
-          )
-        : null,
-      el("span", { class: "big" }, figure(entry.value), isPercent ? el("small", {}, "%") : null),
-      bounded ? el("span", { class: "between" }, `95% interval ${figure(entry.low)} – ${figure(entry.high)}`) : null,
-    ),
-    isPercent
-      ? el(
-          "div",
-          { class: "scale", "aria-hidden": "true" },
-          bounded
-            ? el("i", { css: { left: at(entry.low), width: at(entry.high - entry.low), background: colour(place) } })
-            : null,
-          el("b", { css: { left: at(entry.value), background: colour(place) } }),
-        )
-      : null,
+  const said = [
     el("p", { class: "sentence" }, entry.sentence),
-    entry.facts && entry.facts.length
+    (entry.facts || []).length
       ? el(
           "ul",
           { class: "facts" },
           entry.facts.map((fact) => el("li", {}, fact)),
         )
       : null,
-    el(
-      "details",
-      { class: "recipe" },
-      el("summary", {}, `Recipe, over ${entry.n.toLocaleString("en")} units`),
-      el("code", {}, entry.signature),
-    ),
-  );
+  ];
+  const recipe = [
+    el("summary", {}, many ? "more" : `Recipe, over ${entry.n.toLocaleString("en")} units`),
+    many ? said : null,
+    el("code", {}, entry.signature),
+  ];
+  const head = many
+    ? [who, big, between || el("span"), line, mark]
+    : [el("div", { class: "entry-head" }, who, big, between), mark, line];
+  return el("div", { class: "entry" }, head, many ? null : said, el("details", { class: "recipe" }, recipe));
 }
 
 // A table's data: words as they stand, and each figure as a value with its interval, unrounded.
@@ -84,63 +80,63 @@ function figuresOf(grid) {
   return [[...grid.columns.slice(0, labels), ...fields], rows];
 }
 
-function gridPanel(grid) {
+function gridPanel(grid, section) {
   const labels = grid.labels ?? 1;
-  const marks = new Map((grid.marks || []).map(([row, column, better]) => [`${row}/${column}`, better]));
+  const key = (row, column) => `${row}/${column}`;
+  const best = new Set((grid.best || []).map(([row, column]) => key(row, column)));
+  const few = new Map((grid.few || []).map(([row, column, why]) => [key(row, column), why]));
+  const contest = grid.contest === undefined ? null : section.contests[grid.contest];
+  const rooms = []; // where marks go: system, metric, element
   const cell = (text, row, column) => {
-    if (column < labels)
-      return el("td", { class: "word" }, text, grid.notes && grid.notes[row] ? el("small", {}, grid.notes[row]) : null);
-    const [value, half] = text.split(" ±");
-    const better = marks.get(`${row}/${column}`);
+    if (column < labels) {
+      const about = column === 0 && grid.notes && grid.notes[row] ? el("small", {}, grid.notes[row]) : null;
+      return el("td", { class: "word" }, el("span", {}, text), about);
+    }
+    const [value, interval] = text.split(" (");
+    const place = grid.places && grid.places[row][column - labels];
+    const room = contest ? el("span", { class: "mark-room" }) : null;
+    if (room && place) rooms.push([...place, room]);
+    const why = few.get(key(row, column));
+    const tail = interval === undefined ? "" : interval.replace(")", "");
     return el(
       "td",
-      {},
-      value,
-      half === undefined ? null : el("span", { class: "half-width" }, `±${half}`),
-      better === undefined
-        ? marks.size
-          ? el("span", { class: "mark-room" })
-          : null
-        : el(
-            "span",
-            { class: better ? "mark-room up" : "mark-room down" },
-            better ? "▲" : "▼",
-            el("span", { class: "visually-hidden" }, better ? "better" : "worse"),
-          ),
+      { class: best.has(key(row, column)) ? "best" : null },
+      el("span", { class: "figure" }, value, room),
+      tail || why ? el("span", { class: "interval", title: why }, tail, why ? "°" : "") : null,
     );
   };
+  const head = grid.columns.map((name, i) => {
+    const place = i < labels ? -1 : page.systems.indexOf(name);
+    return el("th", { class: i < labels ? "word" : null, scope: "col" }, place < 0 ? null : swatch(place), name);
+  });
+  const body = grid.rows.map((row, r) =>
+    el(
+      "tr",
+      {},
+      row.map((text, c) => cell(text, r, c)),
+    ),
+  );
+  const wide = grid.columns.length > MANY + labels;
+  const legend = contest ? el("p", { class: "note" }) : null;
+  if (contest)
+    followBase(() => {
+      for (const [system, metric, room] of rooms) {
+        const [sign, meaning, kind] = LETTERS[letterOf(contest, system, metric)] || ["", "", ""];
+        room.className = `mark-room ${kind.replace("mark ", "")}`;
+        room.replaceChildren(...(sign ? [sign, el("span", { class: "visually-hidden" }, meaning)] : []));
+      }
+      legend.textContent = marksNote(contest);
+    });
   return el(
     "figure",
     { class: "panel", "data-table": grid.id },
     el("div", { class: "panel-head" }, el("h3", {}, grid.title), csvButton(grid.id, ...figuresOf(grid))),
     el(
       "div",
-      { class: "scroll" },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            grid.columns.map((name, i) => el("th", { class: i < labels ? "word" : null, scope: "col" }, name)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          grid.rows.map((row, r) =>
-            el(
-              "tr",
-              {},
-              row.map((text, c) => cell(text, r, c)),
-            ),
-          ),
-        ),
-      ),
+      { class: wide ? "scroll wide" : "scroll", tabindex: wide ? 0 : null, role: "group", "aria-label": grid.title },
+      el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
     ),
+    legend,
     grid.note ? el("figcaption", { class: "note" }, grid.note) : null,
   );
 }
@@ -251,7 +247,7 @@ function exampleItem(item) {
 const BLOCKS = {
   text: (block) => el("p", { class: "text" }, block.text),
   heading: (block) => el("h2", {}, block.text),
-  chart: chartPanel,
+  chart: (block) => chartPanel(block),
   grid: gridPanel,
   examples: examplesPanel,
 };
@@ -262,7 +258,8 @@ function sectionSheet(section) {
     { class: "sheet hidden", id: `sheet-${section.id}` },
     el("h1", {}, section.title),
     el("div", { class: "lead" }, el("p", {}, section.lead)),
-    el("div", { class: "blocks" }, paired(section.blocks.map((block) => BLOCKS[block.block](block)))),
+    baseChoice(section.contests || []),
+    el("div", { class: "blocks" }, paired(section.blocks.map((block) => BLOCKS[block.block](block, section)))),
   );
 }
 
@@ -272,7 +269,7 @@ const glimpse = (page) =>
     .flatMap((section) => section.blocks)
     .filter((block) => block.block === "chart")
     .slice(0, 2)
-    .map(chartPanel);
+    .map((block) => chartPanel(block));
 
 // Charts stand two in a row, like beside like; one that would stand alone takes the row.
 function paired(panels) {
@@ -299,7 +296,8 @@ function summarySheet(page) {
       { class: "lead" },
       page.lead.map((line) => el("p", {}, line)),
     ),
-    el("div", { class: "cards" }, paired(page.cards.map((one) => card(one, page.systems)))),
+    baseChoice(page.sections.flatMap((section) => section.contests || [])),
+    el("div", { class: "cards" }, paired(page.cards.map((one) => card(one)))),
     page.cards.length === 1 ? el("div", { class: "blocks" }, paired(glimpse(page))) : null,
     el(
       "details",

@@ -4,8 +4,8 @@ function drawColumns(chart, frame, width) {
   const groups = series(chart);
   const height = Math.min(320, Math.max(220, width * 0.5));
   const box = { left: 50, right: width - 10, top: 12, bottom: height - 46 };
-  const names = [...new Set(chart.rows.map((row) => row[at.x]))];
-  const y = extent({ ...chart, zero: true }, at, at.y, 5, false);
+  const names = [...new Set((chart.whole || chart).rows.map((row) => row[at.x]))];
+  const y = extent({ ...(chart.whole || chart), zero: true }, at, at.y, 5, false);
   const up = scale(y.domain, [box.bottom, box.top]);
   const slot = (box.right - box.left) / Math.max(1, names.length);
   const thin = Math.max(2, Math.min(40, (slot * 0.82) / groups.length));

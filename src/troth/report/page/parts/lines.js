@@ -1,4 +1,6 @@
 // Curves: metrics over λ, over turns, over wordings, over checkpoints.
+const MANY = 4; // curves, beyond which their intervals would hide them
+
 function drawLines(chart, frame, width) {
   const at = columns(chart);
   const groups = series(chart);
@@ -18,10 +20,21 @@ function drawLines(chart, frame, width) {
     const dashes = { "stroke-width": 1.5, "stroke-dasharray": "5 4" };
     const stroke = mine ? colour(mine.colour) : "var(--muted)";
     root.append(segment(box.left, up(rule.value), box.right, up(rule.value), { css: { stroke }, ...dashes }));
-    root.append(words(box.right, up(rule.value) - 5, "end", rule.label));
   }
-  for (const group of groups) drawLine(chart, frame, root, at, group, x.along, up);
+  ruleLabels(root, chart, box, up);
+  const few = groups.length <= MANY;
+  for (const group of groups) drawLine(chart, frame, root, at, { ...group, few }, x.along, up);
   return root;
+}
+
+// Names of the lines across, from the top down, each where it covers no other.
+function ruleLabels(root, chart, box, up) {
+  let last = -Infinity;
+  const rules = [...(chart.rules || [])].sort((a, b) => b.value - a.value);
+  for (const rule of rules) {
+    last = Math.max(up(rule.value) - 5, last + 14);
+    root.append(words(box.left + 4, last, "start", rule.label)); // on the left, where the curves are lowest
+  }
 }
 
 // Numbers on a scale, anything else side by side.
@@ -30,7 +43,10 @@ function lineAxis(chart, at, box) {
   if (names.some((name) => typeof name !== "number")) {
     const step = (box.right - box.left - 40) / Math.max(1, names.length - 1);
     const along = (name) => box.left + 20 + step * names.indexOf(name);
-    return { along, marks: names.map((name) => ({ place: along(name), label: String(name) })) };
+    const letters = Math.max(...names.map((name) => String(name).length)) * LETTER + 8;
+    const every = Math.max(1, Math.ceil(letters / Math.max(1, step))); // labels that would overprint are left out
+    const shown = names.filter((_, i) => i % every === 0);
+    return { along, marks: shown.map((name) => ({ place: along(name), label: String(name) })) };
   }
   const numbers = [...names, ...(chart.diagonal ? [0, 1] : [])];
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
@@ -43,10 +59,13 @@ function lineAxis(chart, at, box) {
   return { along, marks: shown.map((value) => ({ place: along(value), label: value.toLocaleString("en") })) };
 }
 
-// Intervals are a band where points are many, else a bar at each. A row whose `point` is false only bends the line.
-function drawLine(chart, frame, root, at, group, along, up) {
+// Intervals are a band where points are many, else a bar at each; of many curves there are none. A row whose `point`
+// is false only bends the line.
+function drawLine(chart, frame, parent, at, group, along, up) {
+  const root = svg("g", { class: "series", "data-series": group.name });
+  parent.append(root);
   const rows = group.rows.filter((row) => typeof row[at.y] === "number");
-  const bounded = (row) => at.low >= 0 && typeof row[at.low] === "number";
+  const bounded = (row) => group.few && at.low >= 0 && typeof row[at.low] === "number";
   const band = at.point < 0 && rows.length > 4 && rows.every(bounded);
   const places = (field) => rows.map((row) => `${along(row[at.x])} ${up(row[field])}`);
   const stroke = { css: { stroke: colour(group.colour) } };
@@ -55,7 +74,7 @@ function drawLine(chart, frame, root, at, group, along, up) {
     root.append(svg("path", { d: `M${edge.join("L")}Z`, css: { fill: colour(group.colour) }, opacity: 0.14 }));
   }
   const line = { d: `M${places(at.y).join("L")}`, fill: "none", "stroke-width": 2, "stroke-linejoin": "round" };
-  root.append(svg("path", { ...line, ...stroke }));
+  root.append(svg("path", { ...line, "stroke-dasharray": dash(group.colour), ...stroke }));
   for (const row of rows) {
     if (at.point >= 0 && !row[at.point]) continue;
     const [x, y] = [along(row[at.x]), up(row[at.y])];

@@ -1,21 +1,53 @@
 // A chart with its frame: title, legend, note, and its data as CSV.
 const PAPER = { half: 330, whole: 690 }; // of A4 between its margins
+const SMALL = 250; // pixels that a small chart takes at least
+const GAP = 18;
 const DRAW = { lines: drawLines, dots: drawDots, bars: drawBars, columns: drawColumns, scatter: drawScatter };
 
-function legend(chart) {
+function legend(chart, frame) {
   const groups = series(chart);
-  if (groups.length < 2) return null;
-  const swatch = (group) =>
+  // A small chart whose rows are the systems themselves needs none.
+  if (groups.length < 2 || chart.series === chart.y) return null;
+  const bar = (group) => svg("rect", { x: 1, y: 2, width: 12, height: 10, css: { fill: colour(group.colour) } });
+  const mark = (group) =>
     chart.kind === "bars" || chart.kind === "columns"
-      ? svg("rect", { x: 1, y: 2, width: 12, height: 10, css: { fill: colour(group.colour) } })
-      : marker(group.colour, 7, 7, 4.6);
+      ? swatchBox(bar(group))
+      : swatch(group.colour);
+  // Pointing at a name brings its curve to the fore.
+  const raise = (name) => {
+    for (const one of frame.querySelectorAll(".series"))
+      one.classList.toggle("back", name !== null && one.dataset.series !== name);
+  };
   return el(
     "div",
     { class: "legend" },
     groups.map((group) =>
-      el("span", {}, svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, swatch(group)), group.name),
+      el(
+        "span",
+        { onpointerenter: () => raise(group.name), onpointerleave: () => raise(null) },
+        mark(group),
+        group.name,
+      ),
     ),
   );
+}
+
+// The chart itself, or a small one for each value of the field that splits it; they share their scales.
+function drawing(chart, frame, width) {
+  if (!chart.panel) return [DRAW[chart.kind](chart, frame, width)];
+  const at = chart.fields.indexOf(chart.panel);
+  const names = [...new Set(chart.rows.map((row) => row[at]))];
+  const columns = Math.max(1, Math.min(names.length, Math.floor(width / SMALL)));
+  const each = Math.floor((width - (columns - 1) * GAP) / columns);
+  const parts = names.map((name) => {
+    const rows = chart.rows.filter((row) => row[at] === name);
+    const small = { ...chart, title: `${chart.title}, ${name}`, rows, whole: chart };
+    const holder = el("div", { class: "small", css: { width: `${each}px` } });
+    const place = chart.panel === "system" ? page.systems.indexOf(name) : -1;
+    holder.append(el("h4", {}, place < 0 ? null : swatch(place), String(name)), DRAW[chart.kind](small, holder, each));
+    return holder;
+  });
+  return [el("div", { class: "smalls", css: { gap: `${GAP}px` } }, parts)];
 }
 
 function chartPanel(chart) {
@@ -24,7 +56,7 @@ function chartPanel(chart) {
   const draw = (width) => {
     if (!width || width === last) return;
     last = width;
-    frame.replaceChildren(DRAW[chart.kind](chart, frame, width));
+    frame.replaceChildren(...drawing(chart, frame, width));
   };
   let paper = false;
   const fit = () => paper || draw(Math.round(frame.clientWidth));
@@ -42,7 +74,7 @@ function chartPanel(chart) {
     "figure",
     { class: chart.wide ? "panel" : "panel half", "data-chart": chart.id, "data-kind": chart.kind },
     el("div", { class: "panel-head" }, el("h3", {}, chart.title), csvButton(chart.id, chart.fields, chart.rows)),
-    legend(chart),
+    legend(chart, frame),
     frame,
     chart.note ? el("figcaption", { class: "note" }, chart.note) : null,
   );

@@ -7,7 +7,8 @@ class Rows {
     this.chart = chart;
     this.perRow = perRow;
     this.at = columns(chart);
-    this.names = [...new Set(chart.rows.map((row) => row[this.at.y]))];
+    // Small charts of one have the same rows, unless each has rows of its own.
+    this.names = [...new Set((chart.whole || chart).rows.map((row) => row[this.at.y]))];
     const longest = Math.max(0, ...this.names.map((name) => String(name).length)) * LETTER + 22;
     this.above = width < 460 && longest > width * 0.3 ? ABOVE : 0;
     const left = this.above ? 4 : Math.min(longest, width * 0.44);
@@ -52,7 +53,7 @@ function drawDots(chart, frame, width) {
   const groups = series(chart);
   const single = groups.length === 1;
   const categories = new Set(chart.rows.map((row) => row[chart.fields.indexOf(chart.y)]));
-  const spread = chart.join || categories.size === chart.rows.length ? 0 : 9;
+  const spread = chart.join || categories.size === chart.rows.length ? 0 : groups.length > 8 ? 7 : 9;
   const rows = new Rows(chart, width, spread ? Math.max(26, 14 + spread * groups.length) : 26, single ? 46 : 14);
   const { at, box, root } = rows;
   const x = extent(chart, at, at.x, Math.max(3, rows.room), chart.percent);
@@ -87,6 +88,17 @@ function joined(rows, along) {
   }
 }
 
+// The longest bars to either side, over all small charts of one.
+function barRange(chart, at, length) {
+  const { rows, panel, fields } = chart.whole || chart;
+  const sums = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row[at.y], panel ? row[fields.indexOf(panel)] : "", Math.sign(length(row))]);
+    sums.set(key, (sums.get(key) || 0) + length(row));
+  }
+  return [Math.min(0, ...sums.values()), Math.max(0, ...sums.values())];
+}
+
 // Stacked to the right, and the series that is named for it to the left.
 function drawBars(chart, frame, width) {
   const groups = series(chart);
@@ -94,12 +106,7 @@ function drawBars(chart, frame, width) {
   const { at, box, root } = rows;
   const by = chart.fields.indexOf(chart.series);
   const length = (row) => (chart.left && row[by] === chart.left ? -row[at.x] : row[at.x]);
-  const summed = (name, sign) => {
-    const mine = chart.rows.filter((row) => row[at.y] === name && length(row) * sign > 0);
-    return mine.reduce((sum, row) => sum + length(row), 0);
-  };
-  const low = Math.min(0, ...rows.names.map((name) => summed(name, -1)));
-  const high = Math.max(0, ...rows.names.map((name) => summed(name, 1)));
+  const [low, high] = barRange(chart, at, length);
   const every = ticks(low, high || (low ? 0 : 1), Math.max(2, rows.room));
   const marks = every.filter((tick) => chart.percent || Number.isInteger(tick));
   const range = [box.left + (low < 0 ? 34 : 0), box.right]; // room for a figure before the first bar

@@ -1,23 +1,29 @@
 // Charts: rows to SVG, drawn anew whenever their width changes. No library: five kinds of marks over two kinds of axes.
+// A series is told apart by colour, shape, filling and dash: the first eight by colour alone, and so on.
+const COLOURS = 8;
 const SHAPES = ["circle", "square", "triangle", "diamond"];
+const DASHES = [null, "7 3", "2 3", "9 3 2 3"];
+
+const dash = (place) => DASHES[Math.floor(place / COLOURS) % DASHES.length];
 
 function marker(place, x, y, size, attributes) {
-  const fill = { css: { fill: colour(place) }, ...attributes };
-  const shape = SHAPES[place % 4];
-  if (shape === "square")
-    return svg("rect", { x: x - size * 0.88, y: y - size * 0.88, width: size * 1.76, height: size * 1.76, ...fill });
-  if (shape === "triangle")
-    return svg("path", {
-      d: `M${x} ${y - size * 1.15}L${x + size * 1.1} ${y + size * 0.85}L${x - size * 1.1} ${y + size * 0.85}Z`,
-      ...fill,
-    });
-  if (shape === "diamond")
-    return svg("path", {
-      d: `M${x} ${y - size * 1.25}L${x + size * 1.25} ${y}L${x} ${y + size * 1.25}L${x - size * 1.25} ${y}Z`,
-      ...fill,
-    });
-  return svg("circle", { cx: x, cy: y, r: size, ...fill });
+  const round = Math.floor(place / COLOURS);
+  const shape = SHAPES[(place + round) % SHAPES.length];
+  const ink = { fill: round % 2 ? "var(--panel)" : colour(place), stroke: colour(place) };
+  const look = { css: ink, "stroke-width": round % 2 ? 1.8 : 0, ...attributes };
+  if (shape === "circle") return svg("circle", { cx: x, cy: y, r: size, ...look });
+  const corners = {
+    square: [-0.88, -0.88, 0.88, -0.88, 0.88, 0.88, -0.88, 0.88],
+    triangle: [0, -1.15, 1.1, 0.85, -1.1, 0.85],
+    diamond: [0, -1.25, 1.25, 0, 0, 1.25, -1.25, 0],
+  }[shape];
+  const points = corners.map((one, i) => (i % 2 ? y : x) + one * size);
+  return svg("polygon", { points: points.join(" "), ...look });
 }
+
+// The mark of a system beside its name.
+const swatch = (place) => swatchBox(marker(place, 7, 7, 4.4));
+const swatchBox = (mark) => svg("svg", { viewBox: "0 0 14 14", class: "swatch", "aria-hidden": "true" }, mark);
 
 // A step of 1, 2 or 5 times a power of ten, and the ticks that it makes.
 function ticks(low, high, count) {
@@ -40,7 +46,7 @@ function series(chart) {
   const at = chart.fields.indexOf(chart.series);
   const present = new Set(chart.rows.map((row) => row[at]));
   const names = [...Object.keys(chart.colours || {}).filter((name) => present.delete(name)), ...present];
-  // A system has one colour on the whole page; other series have theirs by meaning, or by place.
+  // A system has one mark on the whole page; other series have theirs by meaning, or by place.
   const own = chart.series === "system" ? Object.fromEntries(page.systems.map((name, i) => [name, i])) : {};
   const meant = { ...own, ...chart.colours };
   return names.map((name, i) => ({
@@ -66,8 +72,9 @@ function columns(chart) {
 const tickLabel = (value, isPercent) =>
   isPercent ? String(Number((value * 100).toFixed(6))) : value.toLocaleString("en");
 
-// The values' range over rows and intervals, widened to whole ticks.
+// The values' range over rows and intervals, widened to whole ticks. Small charts of one share theirs.
 function extent(chart, at, value, count, within) {
+  if (chart.whole) return extent(chart.whole, at, value, count, within);
   const found = [];
   for (const row of chart.rows)
     for (const place of [value, at.low, at.high])

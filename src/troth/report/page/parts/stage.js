@@ -26,6 +26,7 @@ class Stage {
     const systems = [...item.tracks.keys()].filter((one) => one !== system);
     const twins = [...corpus.sets.keys()].filter((set) => set !== item.set && corpus.byKey.has(`${set}/${item.id}`));
     return [
+      ...(systems.length > 1 ? [["all", "all systems"]] : []),
       ...systems.map((one) => [`system:${one}`, corpus.systems[one]]),
       ...twins.map((set) => [`set:${set}`, `its twin: ${corpus.sets[set] || "original"}`]),
     ];
@@ -39,7 +40,7 @@ class Stage {
   }
 
   #other(corpus, item, system, chosen) {
-    if (!chosen) return null;
+    if (!chosen || chosen === "all") return null;
     const [kind, place] = chosen.split(":");
     if (kind === "system") return unpacked(corpus, item, Number(place));
     const twin = corpus.byKey.get(`${place}/${item.id}`);
@@ -67,12 +68,18 @@ class Stage {
       ),
     );
     const link = (turn) => this.link(item, turn);
-    const parts = [
-      this.#head(corpus, view, choices.length ? beside : null, place),
-      this.#overview(view, link),
-      other ? this.#columnHeads(corpus, swap ? [other, view] : [view, other]) : null,
-      turnRows(view, other, { swap, query, link, go: (turn) => (location.hash = link(turn)) }),
-    ];
+    const head = this.#head(corpus, view, choices.length ? beside : null, place);
+    const options = { swap, query, link, corpus, go: (turn) => (location.hash = link(turn)) };
+    const everyone = chosen === "all" ? [...item.tracks.keys()].sort((a, b) => a - b) : [];
+    const views = everyone.map((one) => unpacked(corpus, item, one));
+    const parts = views.length
+      ? [head, everyoneOverview(views, corpus, link), everyoneRows(views, options)]
+      : [
+          head,
+          el("nav", { class: "overview", "aria-label": "Turns" }, verdictCells(view, link)),
+          other ? this.#columnHeads(corpus, swap ? [other, view] : [view, other]) : null,
+          turnRows(view, other, options),
+        ];
     this.element.replaceChildren(...parts.filter(Boolean));
     this.element.scrollTop = 0;
   }
@@ -112,17 +119,6 @@ class Stage {
     return parts.filter(Boolean).join(", ");
   }
 
-  #overview(view, link) {
-    const cells = view.lines
-      .filter((line) => line.tracked)
-      .map(({ number, tracked }) => {
-        const [sign, meaning] = MEANING[tracked.verdict];
-        const title = `turn ${number}: ${meaning}`;
-        return el("a", { class: tracked.verdict, href: link(number), title }, `${number} ${sign}`);
-      });
-    return el("nav", { class: "overview", "aria-label": "Turns" }, cells);
-  }
-
   #columnHeads(corpus, views) {
     const name = (one) => [corpus.systems[one.system], corpus.sets[one.item.set]].filter(Boolean).join(", ");
     const heads = views.map((one) => el("div", { class: "column-head" }, name(one)));
@@ -146,4 +142,15 @@ class Stage {
     void body.offsetWidth; // so that it begins anew
     body.classList.add("flash");
   }
+}
+
+// A link to each turn, with its verdict.
+function verdictCells(view, link) {
+  return view.lines
+    .filter((line) => line.tracked)
+    .map(({ number, tracked }) => {
+      const [sign, meaning] = MEANING[tracked.verdict];
+      const title = `turn ${number}: ${meaning}`;
+      return el("a", { class: tracked.verdict, href: link(number), title }, `${number} ${sign}`);
+    });
 }

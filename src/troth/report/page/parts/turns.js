@@ -127,6 +127,9 @@ function stateBlock(line) {
   return blocks.some(Boolean) ? el("div", { class: "state" }, blocks) : null;
 }
 
+const sinceButton = (turn, go) =>
+  el("button", { class: "back", type: "button", onclick: () => go(turn) }, `since turn ${turn}`);
+
 function faultBlock(fault, number, go) {
   const old = fault.since !== number;
   const near = fault.score > 0 ? ` (${percent(fault.score, 0)}% alike)` : "";
@@ -138,15 +141,12 @@ function faultBlock(fault, number, go) {
     el("span", { class: "kind" }, SAID[fault.kind] + near),
     fault.gold ? el("span", { class: "gold" }, "gold ", el("b", {}, fault.gold.values.join(" | "))) : null,
     fault.pred ? el("span", { class: "pred" }, "predicted ", el("b", {}, valueText(fault.pred))) : null,
-    old
-      ? el(
-          "span",
-          { class: "since" },
-          el("button", { class: "back", type: "button", onclick: () => go(fault.since) }, `since turn ${fault.since}`),
-        )
-      : null,
+    old ? el("span", { class: "since" }, sinceButton(fault.since, go)) : null,
   );
 }
+
+// Mistakes that are made here, then those that have stood since an earlier turn.
+const causesFirst = (faults, number) => [...faults].sort((a, b) => (a.since !== number) - (b.since !== number));
 
 function trackedBlocks(line, go) {
   const found = line.tracked;
@@ -158,7 +158,7 @@ function trackedBlocks(line, go) {
       ? el(
           "div",
           { class: "faults" },
-          found.faults.map((fault) => faultBlock(fault, line.number, go)),
+          causesFirst(found.faults, line.number).map((fault) => faultBlock(fault, line.number, go)),
         )
       : null,
     inherited.map((unit) =>
@@ -176,9 +176,8 @@ function trackedBlocks(line, go) {
 }
 
 function probabilities(label, values) {
-  return values
-    ? `${label}: entailed ${percent(values[0], 0)}%, neutral ${percent(values[1], 0)}%, contradicted ${percent(values[2], 0)}%`
-    : null;
+  const words = ["entailed", "neutral", "contradicted"];
+  return values ? `${label}: ${words.map((word, i) => `${word} ${percent(values[i], 0)}%`).join(", ")}` : null;
 }
 
 function answerBlocks(answer) {

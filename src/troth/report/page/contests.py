@@ -1,0 +1,275 @@
+"""Systems of a section against each other: what differs beyond noise, from whichever base the reader takes.
+
+All tests of a section against one base are one family for Holm's correction. What is best in a row (bold) is a question
+of its own, with a correction over that row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+
+from troth.core.metric import PERCENT
+from troth.core.score import Score
+from troth.core.sums import DialogueSums
+from troth.report.page import model, words
+from troth.report.sources import ScoredSystem, Source
+from troth.stats import holm
+from troth.stats.contests import LEVEL, Marked, PairTest, pairwise, unbeaten
+from troth.stats.paired import Change, difference_bounds, paired
+
+SWAPS = 5000  # random swaps, and more for many tests:
+FOR_EACH = 40  # test of a family, so that the least p stays well below 0.05 with Holm's correction
+NAMED = 4  # systems that a sentence names
+BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # what a system is, against a base: as the page's script reads it
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Systems that answer the same question, the best by the main metric first; the base is the one given first."""
+
+    systems: Sequence[ScoredSystem]
+    base: str
+    headline: Sequence[str]  # the metrics that the summary speaks of, the main one first
+
+    @classmethod
+    def of(cls, found: Sequence[ScoredSystem], headline: Sequence[str]) -> Contest:
+        """Systems in the order given; the main metric is the first of `headline` that any has."""
+        shown = [metric for metric in headline if any(one.known(metric) for one in found)]
+        ranked = sorted(found, key=lambda one: _rank(one.known(shown[0]))) if shown else found
+        return cls(ranked, found[0].name if found else "", shown)
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What is tested against a base: the task's headline metrics, or all where it names none.
+
+        Twenty metrics that say much the same, tested together, would leave none of them a chance to be told.
+        """
+        every = dict.fromkeys(metric for one in self.systems for metric in one.overall)
+        flagged = {m.name for one in self.systems for m in one.source.result.metrics if m.headline}
+        shared = [metric for metric in every if sum(one.known(metric) is not None for one in self.systems) > 1]
+        return [metric for metric in shared if not flagged or metric in flagged or metric in self.headline]
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """All scores, under the names that the systems have on the page."""
+        return [msgspec.structs.replace(s, system=one.name) for one in self.systems for s in one.scores.values()]
+
+    @cached_property
+    def test(self) -> PairTest:
+        """P of two systems on a metric, by their names; NaN where dialogues or recipes differ."""
+        if len(self.systems) < 2:
+            return lambda *_: math.nan
+        runs: dict[int, tuple[Source, dict[str, str]]] = {id(one.source): (one.source, {}) for one in self.systems}
+        for one in self.systems:
+            runs[id(one.source)][1][one.system] = one.name
+        sums = DialogueSums.merged((source.sums, names) for source, names in runs.values())
+        swaps = max(SWAPS, FOR_EACH * (len(self.systems) - 1) * len(self.metrics))
+        found = pairwise(self.scores, sums, resamples=swaps)
+        recipes = {(s.system, s.metric): s.recipe for s in self.scores if s.group == "all"}
+
+        def test(one: str, other: str, metric: str) -> float:
+            alike = recipes.get((one, metric)) == recipes.get((other, metric))
+            return found(one, other, metric) if alike else math.nan
+
+        return test
+
+    @cached_property
+    def best(self) -> frozenset[Marked]:
+        """What is in bold."""
+        return unbeaten(self.scores, self.test) if len(self.systems) > 1 else frozenset()
+
+    def system(self, name: str) -> ScoredSystem:
+        return next(one for one in self.systems if one.name == name)
+
+    def difference(self, base: str, other: str, metric: str) -> float:
+        ours, theirs = (self.system(name).value(metric) for name in (base, other))
+        return (theirs or 0.0) - (ours or 0.0)
+
+    def range(self, base: str, other: str, metric: str) -> tuple[float | None, float | None]:
+        """The 95% interval of a difference; nothing where two systems cannot be compared."""
+        if math.isnan(self.test(base, other, metric)):
+            return None, None
+        sides = [side for name in (base, other) for side in self.system(name).sums(metric)]
+        low, high, _ = difference_bounds(Change.of(paired(*sides).metric(0)))
+        return low, high
+
+
+def _rank(score: Score | None) -> float:
+    if score is None or score.value is None:
+        return math.inf
+    return score.value if score.better == "lower" else -score.value
+
+
+# -- what the page's script marks --------------------------------------------------------------------------------------
+
+
+def tested(*contests: Contest) -> list[model.ContestMarks]:
+    """The contests of one section with their marks from every base; a section's tests are one family."""
+    marks: list[dict[str, list[str]]] = [{} for _ in contests]
+    tests: dict[str, int] = {}
+    for base in dict.fromkeys(system.name for one in contests for system in one.systems):
+        p = {
+            (place, name, metric): one.test(chosen, name, metric)
+            for place, one in enumerate(contests)
+            for chosen in [base if base in (s.name for s in one.systems) else one.base]
+            for name in (s.name for s in one.systems if s.name != chosen)
+            for metric in one.metrics
+        }
+        adjusted = dict(zip(p, holm(list(p.values())), strict=True))
+        tests[base] = sum(not math.isnan(value) for value in p.values())
+        for place, one in enumerate(contests):
+            if base in (s.name for s in one.systems):
+                marks[place][base] = [
+                    "".join(
+                        _letter(one, base, s.name, metric, adjusted.get((place, s.name, metric))) for s in one.systems
+                    )
+                    for metric in one.metrics
+                ]
+    return [
+        model.ContestMarks(
+            [s.name for s in one.systems],
+            one.metrics,
+            [_inline(one, metric) for metric in one.metrics],
+            one.base,
+            tests,
+            mine,
+            _ranges(one),
+        )
+        for one, mine in zip(contests, marks, strict=True)
+    ]
+
+
+def _letter(one: Contest, base: str, name: str, metric: str, p: float | None) -> str:
+    if p is None or math.isnan(p):
+        return APART
+    if p >= LEVEL:
+        return LEVEL_WITH
+    rises = one.difference(base, name, metric) > 0
+    return BETTER if rises == (one.system(name).metric(metric).better == "higher") else WORSE
+
+
+def _ranges(one: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
+    """For the main metrics, the interval of each pair's difference: second system minus first."""
+    names = [system.name for system in one.systems]
+    pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+    return {metric: [one.range(a, b, metric) for a, b in pairs] for metric in one.headline}
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def story(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
+    """What the summary says of several systems. `marks`: those of the page (`tested`)."""
+    spoken = [metric for metric in metrics if metric in one.metrics]
+    if len(one.systems) < 2:
+        return []
+    lines = [_pair(one, marks, spoken)] if len(one.systems) == 2 else [_leader(one, metric) for metric in spoken]
+    return [line for line in lines if line] + apart(one, metrics)
+
+
+def _pair(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
+    place, other = next((i, s.name) for i, s in enumerate(one.systems) if s.name != one.base)
+    letters = {metric: marks[one.base][one.metrics.index(metric)][place] for metric in metrics}
+    beyond = [
+        f"{_size(one, other, metric)} {'above' if one.difference(one.base, other, metric) > 0 else 'below'} "
+        f"{one.base} in {_inline(one, metric)}"
+        for metric, letter in letters.items()
+        if letter in (BETTER, WORSE)
+    ]
+    level = [
+        f"{_inline(one, metric)} ({_range(one, one.base, other, metric)})"
+        for metric, letter in letters.items()
+        if letter == LEVEL_WITH
+    ]
+    parts = [f"{other} is {words.listed(beyond)}, beyond noise"] if beyond else []
+    if level:
+        shown = f"no difference shown in {words.listed(level)}"
+        parts.append(shown if beyond else f"{other} and {one.base}: {shown}")
+    return "; ".join(parts) + "." if parts else ""
+
+
+def _leader(one: Contest, metric: str) -> str:
+    """The best of three systems or more, and those that no difference from it is shown for."""
+    known = [s for s in one.systems if s.known(metric)]
+    best = min(known, key=lambda s: _rank(s.known(metric)))
+    near = [s.name for s in known if s is not best and Marked(s.name, metric, "all") in one.best]
+    start = f"Best in {_inline(one, metric)}: {best.name} ({_value(best, metric)})"
+    if Marked(best.name, metric, "all") not in one.best:
+        return f"{start}, by recipes that differ."
+    if not near:
+        return f"{start}, ahead of all others beyond noise."
+    shown = words.some([f"{name} ({_range(one, best.name, name, metric)})" for name in near], NAMED)
+    return f"{start}; no difference from it shown for {words.listed(shown)}."
+
+
+def _value(one: ScoredSystem, metric: str) -> str:
+    scale = one.metric(metric).scale
+    return words.number(one.value(metric), scale) + ("%" if scale in PERCENT else "")
+
+
+def _size(one: Contest, other: str, metric: str) -> str:
+    """Points of a share; any other number as tables have it."""
+    scale = one.systems[0].metric(metric).scale
+    return words.number(abs(one.difference(one.base, other, metric)), scale) + (" points" if scale in PERCENT else "")
+
+
+def _range(one: Contest, base: str, other: str, metric: str) -> str:
+    low, high = one.range(base, other, metric)
+    clear = low is not None and high is not None and not low <= 0 <= high
+    text = words.bounds(low, high, one.systems[0].metric(metric).scale)
+    return f"{text} before the correction for many tests" if clear else text
+
+
+def _inline(one: Contest, metric: str) -> str:
+    return words.inline(one.systems[0].metric(metric).title)
+
+
+# -- what cannot be compared -------------------------------------------------------------------------------------------
+
+
+def apart(one: Contest, metrics: Sequence[str] = ()) -> list[str]:
+    """Why systems are not compared with the base: a line for each reason. `metrics`: only these are spoken of."""
+    if len(one.systems) < 2:
+        return []
+    base = one.system(one.base)
+    reasons: dict[str, list[str]] = {}
+    for other in one.systems:
+        reason = _why_apart(base, other, metrics) if other is not base else ""
+        if reason:
+            reasons.setdefault(reason, []).append(other.name)
+    return [
+        f"{words.listed(words.some(names, NAMED))} {'is' if len(names) == 1 else 'are'}"
+        f" not compared with {base.name}{reason}"
+        for reason, names in reasons.items()
+    ]
+
+
+def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) -> str:
+    ours, theirs = len(base.dialogues), len(other.dialogues)
+    shared = [metric for metric in base.overall if metric in other.overall]
+    spoken = [metric for metric in shared if not metrics or metric in metrics]
+    unlike = [m for m in spoken if base.scores[m, "all"].recipe != other.scores[m, "all"].recipe]
+    if base.dialogues != other.dialogues:
+        sizes = f" ({theirs:,} against {ours:,})" if theirs != ours else ""
+        return f": other {'documents' if other.source.result.task == 'ground' else 'dialogues'}{sizes}."
+    if not shared:
+        return ": no metric in common."
+    if unlike:
+        titles = [words.inline(base.metric(metric).title) for metric in unlike]
+        some = words.listed(titles) if len(unlike) <= 3 else "some metrics"
+        where = "" if len(unlike) == len(spoken) else f" in {some}"
+        return f"{where}: another recipe ({_recipes(base.scores[unlike[0], 'all'], other.scores[unlike[0], 'all'])})."
+    return ""
+
+
+def _recipes(ours: Score, theirs: Score) -> str:
+    """What tells two recipes apart: the profile, or the first rule that differs."""
+    mine, other = words.rules(ours.recipe), words.rules(theirs.recipe)
+    keys = [key for key in (other | mine) if mine.get(key) != other.get(key)]
+    key = "profile" if "profile" in keys else keys[0] if keys else ""
+    return f"{key} {other.get(key, 'none')} against {mine.get(key, 'none')}" if key else "another metric"

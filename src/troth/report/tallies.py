@@ -1,0 +1,150 @@
+"""What a run's dialogues say beyond its scores, counted in one pass over them.
+
+FGA over λ, JGA by service, which slots go wrong and how, which turns have no prediction, and the acts of responses.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from troth.core.parts import Parts
+from troth.storage.explorer import ActView, AnswerView, DialogueView, ResponseView, States, TurnView
+
+
+class Answered(NamedTuple):
+    """A response, and where it stands."""
+
+    dialogue: str
+    set: str
+    answer: AnswerView
+
+
+@dataclass(frozen=True)
+class SlotErrors:
+    """Mistakes by slot and kind, counted where they are made, and the turns in which they stand."""
+
+    made: dict[str, Counter[str]] = field(default_factory=dict)
+    turns: Counter[str] = field(default_factory=Counter)
+
+    def worst(self, number: int) -> list[str]:
+        return sorted(self.made, key=lambda slot: (-self.made[slot].total(), slot))[:number]
+
+    @property
+    def total(self) -> int:
+        return self.kinds().total()
+
+    def lasting(self) -> float | None:
+        """For how many turns a mistake stands, on average."""
+        return self.turns.total() / self.total if self.total else None
+
+    def kinds(self) -> Counter[str]:
+        return sum(self.made.values(), Counter())
+
+
+class TrackTally:
+    """What one system made of the dialogues of a run; verdicts on states are of the original test set alone."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answered] = []
+        self._joint, self._lag = array("d"), array("d")
+        self._frames: dict[tuple[str, str], list[float]] = {}  # by dialogue and service: sums of num and den
+        self._lacking: set[tuple[str, int]] = set()
+        self._predicts = False  # a file of right and wrong has no values at all
+        self._slots = SlotErrors()  # of turns with a prediction
+        self._all_slots = SlotErrors()
+
+    def add(self, dialogue: DialogueView, turns: Sequence[TurnView], gold: dict[int, States]) -> None:
+        """Counts the turns of one dialogue. `gold`: its states by the number of the turn."""
+        scored = [turn for turn in turns if turn.units]
+        lacking = {turn.number for turn in scored if turn.state is None}
+        self._lacking |= {(dialogue.id, number) for number in lacking}
+        self._predicts = self._predicts or len(lacking) < len(scored)
+        for turn in scored:
+            for unit in turn.units:
+                self._joint.append(unit.joint)
+                self._lag.append(math.inf if unit.blamed is None else turn.number - unit.blamed)
+            for service, joint in turn.frames.items():
+                if gold.get(turn.number, {}).get(service):
+                    sums = self._frames.setdefault((dialogue.id, service), [0.0, 0.0])
+                    sums[0] += joint
+                    sums[1] += 1.0
+            for fault in turn.faults:
+                name = f"{fault.service}.{fault.slot}" if fault.service else fault.slot
+                known = turn.number not in lacking and fault.since not in lacking
+                for errors in (self._all_slots, self._slots) if known else (self._all_slots,):
+                    errors.turns[name] += 1
+                    if fault.since == turn.number:
+                        errors.made.setdefault(name, Counter())[fault.kind] += 1
+
+    @property
+    def unpredicted(self) -> set[tuple[str, int]]:
+        """Turns without a prediction, by dialogue and number."""
+        return self._lacking if self._predicts else set()
+
+    @property
+    def slots(self) -> SlotErrors:
+        """Mistakes made in turns that have a prediction: without one, every slot would be missing."""
+        return self._slots if self._predicts else self._all_slots
+
+    def flexible(self, rates: Sequence[float]) -> list[float]:
+        """FGA at each λ from the verdicts: w = J + (1 − J)·(1 − exp(−λ·lag)). Empty without dialogues."""
+        if not self._joint:
+            return []
+        joint, lag = np.array(self._joint), np.array(self._lag)
+        # At λ = 0 nothing is recovered, however long ago the mistake was made.
+        return [float(np.mean(joint - (1.0 - joint) * np.expm1(-rate * lag) if rate else joint)) for rate in rates]
+
+    def by_service(self) -> dict[str, Parts]:
+        """Joint scores of the services that gold has values of, for runs whose units are whole turns."""
+        services = sorted({service for _, service in self._frames})
+        return {
+            service: Parts.of(
+                [(num, den) for (_, name), (num, den) in self._frames.items() if name == service],
+                [(dialogue, 0, "") for dialogue, name in self._frames if name == service],
+            )
+            for service in services
+        }
+
+    @property
+    def acts(self) -> Iterator[tuple[Answered, ActView]]:
+        """Every act that the system's responses were to convey."""
+        return ((one, act) for one in self.answers for act in one.answer.acts)
+
+
+class Tallies:
+    """What the dialogues, or the responses to documents, of a run say."""
+
+    def __init__(self, wanted: Collection[tuple[str, int | None]] = ()) -> None:
+        """`wanted`: turns, by dialogue and number, whose text is kept."""
+        self.dialogues = 0
+        self.responses: list[ResponseView] = []
+        self.texts: dict[tuple[str, int | None], str] = {}
+        self._wanted = frozenset(wanted)
+        self._tracks: dict[str, TrackTally] = {}
+
+    def add(self, view: DialogueView) -> None:
+        self.dialogues += 1
+        gold = {said.number: said.state or {} for said in view.utterances if said.number is not None}
+        for said in view.utterances if self._wanted else ():
+            if (view.id, said.number) in self._wanted:
+                self.texts[view.id, said.number] = said.text
+        for track in view.tracks:
+            mine = self._tracks.get(track.system) or self._tracks.setdefault(track.system, TrackTally())
+            if not view.set:
+                mine.add(view, track.tracked, gold)
+            mine.answers += (Answered(view.id, view.set, answer) for answer in track.answers)
+
+    def track(self, system: str) -> TrackTally:
+        return self._tracks.get(system) or TrackTally()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run has nothing to look at one by one."""
+        return not self.dialogues and not self.responses
