@@ -11,6 +11,8 @@ from troth.core.errors import UserError, near
 
 T = TypeVar("T")
 
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
 
 def resolve(record: type[T], keywords: Mapping[str, Any]) -> T:
     """The options of a function as a record with defaults; a keyword that does not exist is named, with the nearest."""
@@ -28,6 +30,19 @@ def one_of(option: str, value: str, known: Iterable[str]) -> str:
         hint = near(value, choices) or "one of: " + ", ".join(choices)
         raise UserError(f"{option} cannot be '{value}'", hint=hint)
     return value
+
+
+def size(text: str) -> int:
+    """Bytes from "500MB", "2 GB", "1000000"."""
+    number = text.strip().upper().removesuffix("B").rstrip()
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    try:
+        count = float(number.removesuffix(unit)) * UNITS[unit]
+        if not 0 <= count < 2**60:
+            raise ValueError
+    except ValueError as error:
+        raise UserError(f"'{text}' is no size", hint="such as 500MB or 2GB") from error
+    return int(count)
 
 
 def recorded(settings: Any, **more: Any) -> dict[str, Any]:

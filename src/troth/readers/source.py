@@ -1,12 +1,17 @@
 """Reads bytes from a file, a folder, an archive or standard input, one document at a time.
 
-A folder streams, so that memory grows with its largest file and not with the corpus.
+A folder streams, so that memory grows with its largest file and not with the corpus. What is unpacked, or comes from a
+pipe or a device, has a limit (`_most`). A pipe can be read once and is needed twice, to recognise the format and to
+read it, so its content is kept.
 """
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import io
+import os
+import struct
 import sys
 import zipfile
 import zlib
@@ -14,16 +19,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from troth.core.errors import UserError, near
+from troth.core.options import size
 
 SCHEMA = "schema.json"
 NOT_DIALOGUES = (SCHEMA, "dialogues_and_metrics.json", "perturbation.json", "run.json")
 SPLITS = ("train", "dev", "test", "val", "valid", "validation")  # folders of a corpus that share a schema one level up
 RIGHT_FILE = "is it the right one?"
 
+LARGEST = 2 * 10**9  # bytes of one document, unless TROTH_INPUT_LIMIT says otherwise
+RATIO = 100  # how many times its size an archive may unpack to; dialogues in JSON reach about 30
+HARMLESS = 10**8  # bytes that anything may unpack to
+
+_CHUNK = 1 << 20  # bytes read at once
+_GZIP = b"\x1f\x8b"
+_DAMAGE = (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, RuntimeError)
 _ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 
 
@@ -114,15 +128,18 @@ def empty(document: Document) -> UserError:
     return UserError("the file is empty", file=document.name, hint=RIGHT_FILE)
 
 
+def is_pipe(path: str) -> bool:
+    """Whether a path is standard input, a pipe or a device: something that can be read once, by one process."""
+    return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
 @cache
 def _stdin() -> Document:
-    """Standard input, which can be read once and is needed twice: to recognise the format, and to read it."""
     if sys.stdin is None:  # closed before we were started
         raise UserError("is closed", file="<stdin>", hint="send a file to it: troth dst - < FILE")
     try:
-        data = sys.stdin.buffer.read()
-        return _document("<stdin>", gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+        return _document("<stdin>", sys.stdin.buffer)
+    except (OSError, *_DAMAGE) as error:
         raise UserError(f"cannot be read: {error}", file="<stdin>", hint="send a file to it") from error
 
 
@@ -149,7 +166,7 @@ def _readable(place: Path) -> Iterator[None]:
     except OSError as error:
         hint = "check the path" if error.errno is not None else "is the file whole?"
         raise UserError(f"cannot be read: {error.strerror or error}", file=str(place), hint=hint) from error
-    except (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise UserError(f"cannot be read: {error}", file=str(place), hint="is the file whole?") from error
 
 
@@ -162,22 +179,74 @@ def _open(file: Path) -> Iterator[Document]:
                 raise UserError("no .json or .jsonl file in this archive", file=str(file), hint=RIGHT_FILE)
             yield document
             yield from members
+        elif file.is_file():
+            with file.open("rb") as data:
+                yield _document(str(file), data)
         else:
-            data = file.read_bytes()
-            yield _document(str(file), gzip.decompress(data) if file.suffix == ".gz" else data)
+            yield _piped(file)
 
 
-def _document(name: str, data: bytes) -> Document:
-    """A document without the byte order mark that editors on Windows put first, and that is no part of JSON."""
-    return Document(name, data.removeprefix(codecs.BOM_UTF8))
+_PIPES: dict[tuple[int, int], Document] = {}  # what pipes held, by device and number of the file
+
+
+def _piped(file: Path) -> Document:
+    """What a pipe or a device holds. If nobody writes to it any more, that is what was read of it before."""
+    status = file.stat()
+    pipe = status.st_dev, status.st_ino
+    if pipe not in _PIPES:
+        with file.open("rb") as data:
+            _PIPES[pipe] = _document(str(file), data)
+    else:
+        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as raw:
+            begin = raw.read(_CHUNK)  # b"": no writer; None: a writer that has written nothing yet
+            if begin != b"":
+                os.set_blocking(raw.fileno(), True)
+                _PIPES[pipe] = _document(str(file), raw, begin=begin or b"")
+    return _PIPES[pipe]
 
 
 def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
     with zipfile.ZipFile(file) as archive:
+        most = _most(file.stat().st_size)
         for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
             member = archive.getinfo(name)
             if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 hint = "unpack the archive and name the folder"
                 raise UserError("encrypted, or an unknown kind of compression", file=f"{file}/{name}", hint=hint)
-            data = archive.read(name)
-            yield _document(f"{file}/{name}", gzip.decompress(data) if name.endswith(".gz") else data)
+            with archive.open(member) as data:
+                document = _document(f"{file}/{name}", data, most)
+            yield document
+            most -= len(document.data)
+
+
+def _document(name: str, file: IO[bytes], most: int | None = None, begin: bytes = b"") -> Document:
+    """What a file holds, unpacked, without the byte order mark that editors on Windows put first.
+
+    `most`: how many bytes it may unpack to; without it, that depends on the size of the file. `begin`: what was read of
+    the file already.
+    """
+    data = _bytes(name, file, _most() if most is None else most, begin)
+    if data.startswith(_GZIP) or name.endswith(".gz"):
+        packed = gzip.GzipFile(fileobj=io.BytesIO(data))
+        data = _bytes(name, packed, _most(len(data)) if most is None else most)
+    return Document(name, data.removeprefix(codecs.BOM_UTF8))
+
+
+def _bytes(name: str, file: IO[bytes] | gzip.GzipFile, most: int, begin: bytes = b"") -> bytes:
+    data = io.BytesIO()
+    chunk = begin
+    while chunk := chunk or file.read(_CHUNK):
+        data.write(chunk)
+        if data.tell() > most:
+            hint = "TROTH_INPUT_LIMIT=20GB allows more, where that is what it should hold"
+            raise UserError(f"holds more than {most / 1e6:,.0f} MB once it is read", file=name, hint=hint)
+        chunk = b""
+    return data.getvalue()
+
+
+def _most(packed: int | None = None) -> int:
+    """How many bytes a document may have: a fixed number, and for an archive of this size, in proportion to it."""
+    own = os.environ.get("TROTH_INPUT_LIMIT")
+    if own:
+        return size(own)
+    return LARGEST if packed is None else min(LARGEST, max(HARMLESS, RATIO * packed))

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 from troth.core.errors import UserError
 from troth.core.names import Path as AnyPath
 from troth.core.names import path_of
+from troth.core.options import size as size  # part of this module, too
 from troth.core.progress import note
 from troth.storage import places
 from troth.storage.locks import locked
@@ -72,7 +73,6 @@ BY_MODEL = (
     f"SELECT name, COUNT(*), SUM({SIZE.format('')}), MAX(used) FROM answers JOIN models ON model = id "  # noqa: S608
     "GROUP BY name ORDER BY COUNT(*) DESC, name"
 )
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class _DamagedError(Exception):
@@ -103,19 +103,6 @@ def key(*parts: str) -> bytes:
     data = [part.encode("utf-8", "surrogatepass") for part in parts]
     lengths = b"".join(len(part).to_bytes(8, "little") for part in data)
     return blake2b(len(data).to_bytes(8, "little") + lengths + b"".join(data), digest_size=16).digest()
-
-
-def size(text: str) -> int:
-    """Bytes from "500MB", "2 GB", "1000000"."""
-    number = text.strip().upper().removesuffix("B").rstrip()
-    unit = number[-1:] if number[-1:] in UNITS else ""
-    try:
-        count = float(number.removesuffix(unit)) * UNITS[unit]
-        if not 0 <= count < 2**60:
-            raise ValueError
-    except ValueError as error:
-        raise UserError(f"'{text}' is no size", hint="such as 500MB or 2GB") from error
-    return int(count)
 
 
 class Store:

@@ -149,7 +149,7 @@ def _shares(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> lis
     """Runs of files, or of systems, of about equal size; one share if sharing would not pay or cannot be done."""
     everything = [_Share(range(len(systems)))]
     paths = [corpus.gold, *(system.path or "" for system in systems)]
-    if workers < 2 or "-" in paths:
+    if workers < 2 or any(map(source.is_pipe, paths)):
         return everything
     folders = [source.files(path) for path in paths]
     same = bool(folders[0]) and all([f.name for f in folder] == [f.name for f in folders[0]] for folder in folders)
