@@ -21,32 +21,46 @@ GOLD = SHARED / "data/multiwoz/test.json.zip"
 PUBLISHED = [SHARED / "data/mwzeval/pptod.json", SHARED / "data/mwzeval/soloist.json"]
 
 # The procedure of the public script in its plainest form, without its reading of a database: gold is read for each
-# system, both states are normalised, and every slot of every turn is compared with fuzzywuzzy's partial ratio.
+# system, both states are normalised, and every slot of every turn is compared with fuzzywuzzy's partial ratio. Of
+# troth it has the normaliser alone, without its memory of values; the public script remembers none either.
 PEER = """
-import json, sys
+import json, re, sys, zipfile
 from fuzzywuzzy import fuzz
-from troth import readers
 from troth.core.mwzeval import mwzeval_slot, mwzeval_value
 from troth.core.normalize import multiwoz_slot
 value = mwzeval_value.__wrapped__
-def state(frames, gold):
-    found = {}
-    for frame in frames:
-        for slot, values in (frame.state.slot_values if frame.state else {}).items():
-            name = mwzeval_slot(multiwoz_slot(frame.service.lower(), slot))
-            if not gold or values[0] not in ("", "none", "not mentioned", "dontcare"):
-                found[frame.service.lower(), name] = value(name, values[0])
-    return found
+NOTHING = {"", "none", "not mentioned", "dontcare", "dont care", "do n't care", "don't care"}
+def golds(path):
+    archive = zipfile.ZipFile(path)
+    dialogues = json.loads(archive.read(archive.namelist()[0]))
+    return {key.lower().removesuffix(".json"): one["log"][1::2] for key, one in dialogues.items()}
+def truth(metadata):
+    state = {}
+    for domain, parts in metadata.items():
+        for part in ("semi", "book"):
+            for slot, raw in parts[part].items():
+                if slot == "booked" or raw in NOTHING:
+                    continue
+                text = re.split("[|<>]", raw)[0].strip()
+                if text not in NOTHING:
+                    state.setdefault(domain, {})[slot] = text
+    return normal(state)
+def normal(state):
+    normalized = {}
+    for domain, slots in state.items():
+        for slot, text in slots.items():
+            name = mwzeval_slot(multiwoz_slot(domain.lower(), slot))
+            normalized[domain.lower(), name] = value(name, text)
+    return normalized
 for path in sys.argv[2:]:
-    golds = {one.id.lower().removesuffix(".json"): one for one in readers.gold(sys.argv[1])}
+    gold = golds(sys.argv[1])
     joint = turns = right = active = predicted = 0
-    for pred in readers.predictions(path):
-        truth = dict(golds[pred.id.lower().removesuffix(".json")].user_turns())
-        for number, turn in pred.user_turns():
-            gold, guess = state(truth[number].frames, True), state(turn.frames, False)
-            same = [k for k in gold if k in guess and fuzz.partial_ratio(gold[k], guess[k]) > 95]
-            joint += len(same) == len(gold) == len(guess)
-            turns, right, active, predicted = turns + 1, right + len(same), active + len(gold), predicted + len(guess)
+    for key, answers in json.load(open(path)).items():
+        for turn, answer in zip(gold[key.lower().removesuffix(".json")], answers):
+            mine, theirs = truth(turn["metadata"]), normal(answer["state"])
+            same = [k for k in mine if k in theirs and fuzz.partial_ratio(mine[k], theirs[k]) > 95]
+            joint += len(same) == len(mine) == len(theirs)
+            turns, right, active, predicted = turns + 1, right + len(same), active + len(mine), predicted + len(theirs)
     print(json.dumps([joint / turns, right / predicted, right / active]))
 """
 
