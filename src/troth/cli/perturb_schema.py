@@ -42,6 +42,10 @@ def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json
     for record in records:
         names = f"{record.slots_renamed} slots and {record.intents_renamed} intents of {record.services} services"
         show.text(f"{out}/{record.variant}: {names} renamed, {record.counts.dialogues} dialogues")
+    refused = records[0].refused if records else {}
+    if refused:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
+        show.note(f"{sum(refused.values())} wordings were refused: {reasons}")
 
 
 def _chosen(make: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

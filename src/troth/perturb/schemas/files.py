@@ -35,6 +35,7 @@ class Variant(msgspec.Struct, frozen=True):
     name: str
     files: dict[str, bytes]  # by name: what is written besides dialogues
     renaming: Renaming
+    refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
 def load(path: str, schema: str | None = None) -> SchemaSource:

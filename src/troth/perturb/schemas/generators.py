@@ -1,4 +1,5 @@
-"""Where variants of a schema come from: published ones, paraphrases in a file, translation there and back, or chance.
+"""Where variants of a schema come from: published ones, paraphrases in a file, translation there and back, a model, or
+chance.
 
 A generator is a frozen `Generator` struct: its fields are its options, its first docstring line is what it does, and
 
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from troth import models
 from troth.core.errors import UserError
 from troth.core.records import Schema
 from troth.core.registry import Registry
@@ -21,6 +23,7 @@ from troth.perturb.options import flag
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.calls import NAMES
 from troth.perturb.schemas.files import SchemaSource, Variant, published, variant_names
+from troth.perturb.schemas.lm import paraphrased
 from troth.perturb.schemas.renaming import Renaming
 from troth.perturb.schemas.variants import (
     PUBLISHED,
@@ -43,6 +46,7 @@ GENERATORS = Registry(
         "published": "troth.perturb.schemas.generators:Published",
         "compose": "troth.perturb.schemas.generators:Compose",
         "backtranslate": "troth.perturb.schemas.generators:Backtranslate",
+        "paraphrase": "troth.perturb.schemas.generators:LmParaphrase",
         "corrupt": "troth.perturb.schemas.generators:Corrupt",
     },
 )
@@ -117,6 +121,34 @@ class Backtranslate(Generator, frozen=True, tag="backtranslate"):
         engine = ThereAndBack([translator(name) for name in self.engines], self.count)
         with where(file=source.path):
             return _composed(source, translated(source.schema, engine), len(engine.routes), self.stop)
+
+
+class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
+    """Names and descriptions reworded by a language model, kept only where numbers, values and names survive."""
+
+    count: Count = None
+    stop: Stop = "paper"
+    seed: int = 0
+    lm: Annotated[str, flag("NAME", "Language model, such as embedded or http://HOST/v1#MODEL.")] = "embedded"
+    keep_meaning: Annotated[
+        str | None,
+        flag("NAME", "Entailment model (nli: the embedded one) by which old and new must entail each other.",
+             option="--keep-meaning"),
+    ] = None  # fmt: skip
+    temperature: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=2)], flag("T", "Temperature at which wordings are drawn.")
+    ] = 0.8
+
+    def vary(self, source: SchemaSource) -> list[Variant]:
+        count = self.count or PUBLISHED
+        judge = {"nli": "embedded"}.get(self.keep_meaning or "", self.keep_meaning)
+        paraphrases, refused = paraphrased(
+            source.schema, models.lm(self.lm), nli=None if judge is None else models.nli(judge),
+            count=count, temperature=self.temperature, seed=self.seed,
+        )  # fmt: skip
+        with where(file=source.path):
+            variants = _composed(source, paraphrases, count, self.stop, seed=self.seed)
+        return [msgspec.structs.replace(one, refused=dict(sorted(refused.items()))) for one in variants]
 
 
 class Corrupt(Generator, frozen=True, tag="corrupt"):

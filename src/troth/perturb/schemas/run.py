@@ -75,15 +75,16 @@ class Variation(msgspec.Struct, frozen=True):
     services: int
     slots_renamed: int
     intents_renamed: int
+    refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
 def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variation]:
     """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
 
     `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
-    (function definitions). `with_` says where variants come from: "published", "compose", "backtranslate" or "corrupt",
-    with options as a mapping, or a `Generator` value. Each folder has the variant's schema or tools, the dialogues
-    under their files' names, and perturbation.json.
+    (function definitions). `with_` says where variants come from: "published", "compose", "backtranslate", "paraphrase"
+    or "corrupt", with options as a mapping, or a `Generator` value. Each folder has the variant's schema or tools, the
+    dialogues under their files' names, and perturbation.json.
 
     >>> import tempfile
     >>> from troth import demo
@@ -126,7 +127,7 @@ def _variation(variant: Variant, source: str, how: dict[str, Any], counts: Dialo
     services = variant.renaming.services.values()
     slots = sum(old != new for names in services for old, new in names.slots.items())
     intents = sum(old != new for names in services for old, new in names.intents.items())
-    return Variation(variant.name, source, how, versions, counts, len(services), slots, intents)
+    return Variation(variant.name, source, how, versions, counts, len(services), slots, intents, variant.refused)
 
 
 def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:

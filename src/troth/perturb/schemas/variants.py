@@ -73,11 +73,10 @@ class ThereAndBack:
 
 def translated(schema: Schema, engine: ThereAndBack) -> Paraphrases:
     """Names (as words) and descriptions through an engine, all of a schema in one batch."""
-    texts = [text for service in schema.values() for text in _texts(service)]
-    worded_texts = [text for text in texts if text]
-    paraphrases = iter(engine.paraphrase(worded_texts))
-    wordings = iter([next(paraphrases) if text else [] for text in texts])
-    return {service.name: _wordings(service, lambda *_: tuple(next(wordings))) for service in schema.values()}
+    every = [text for service in schema.values() for _, text in texts(service)]
+    paraphrases = iter(engine.paraphrase([text for text in every if text]))
+    said = iter([next(paraphrases) if text else [] for text in every])
+    return {service.name: wordings(service, lambda *_: tuple(next(said))) for service in schema.values()}
 
 
 def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
@@ -92,7 +91,7 @@ def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: fl
         vocabulary = names if element.endswith("/name") else described
         return tuple(_corrupt(text, vocabulary, rng, rate) for _ in range(count)) if text else ()
 
-    return {service.name: _wordings(service, corrupt) for service in schema.values()}
+    return {service.name: wordings(service, corrupt) for service in schema.values()}
 
 
 def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: float) -> str:
@@ -103,25 +102,25 @@ def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: flo
     return " ".join(words)
 
 
-def _texts(service: Service) -> Iterator[str]:
-    """In the order in which `_wordings` asks for them."""
-    yield service.description
-    for item in elements(service):
-        yield " ".join(naming.words(item.name))
-        yield item.description
+def texts(service: Service) -> Iterator[tuple[str, str]]:
+    """Every text of a service with its path (`slots/city/name`), in the order in which `wordings` asks for them."""
+    yield "description", service.description
+    for kind, items in (("slots", service.slots), ("intents", service.intents)):
+        for item in items:
+            yield f"{kind}/{item.name}/name", " ".join(naming.words(item.name))
+            yield f"{kind}/{item.name}/description", item.description
 
 
-def _wordings(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceWordings:
+def wordings(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceWordings:
     """Wordings of everything in a service; `say` gets the service, the element's path and its text."""
+    said = {path: say(service, path, text) for path, text in texts(service)}
 
-    def element(kind: str, item: SlotSchema | Intent) -> Wordings:
-        path = f"{kind}/{item.name}"
-        names = say(service, f"{path}/name", " ".join(naming.words(item.name)))
-        return Wordings(names, say(service, f"{path}/description", item.description))
+    def element(path: str) -> Wordings:
+        return Wordings(said[f"{path}/name"], said[f"{path}/description"])
 
-    descriptions = say(service, "description", service.description)
-    slots = {slot.name: element("slots", slot) for slot in service.slots}
-    return ServiceWordings(descriptions, slots, {intent.name: element("intents", intent) for intent in service.intents})
+    slots = {slot.name: element(f"slots/{slot.name}") for slot in service.slots}
+    intents = {intent.name: element(f"intents/{intent.name}") for intent in service.intents}
+    return ServiceWordings(said["description"], slots, intents)
 
 
 def compose(
