@@ -20,7 +20,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import State
 from troth.core.registry import Registry
-from troth.perturb.options import configured, name_of
+from troth.perturb.options import configured
 from troth.systems.data import TrackerCorpus, TrackerTurn
 
 E = TypeVar("E")
@@ -30,6 +30,9 @@ RECIPES = Registry(
     "troth.recipes",
     {
         "span": "troth.systems.span:Span",
+        "simpletod": "troth.systems.wholestate:SimpleTod",
+        "bart-dst": "troth.systems.wholestate:BartDst",
+        "t5dst": "troth.systems.t5dst:T5Dst",
     },
 )
 TRACKERS = Registry("tracker", "troth.trackers", {})  # trained ones by name: functions that return their folder
@@ -107,17 +110,16 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The folder with weights and configuration of a model that fits: a folder, hf:ORG/MODEL or "embedded"."""
         from troth.models import hub
 
-        name = _name_of(self)
         if model == "embedded":
             if not self.base:
-                hint = f"families that fit: {', '.join(self.families)}; name a folder or hf:ORG/MODEL"
-                raise UserError(f"no model that recipe '{name}' can begin with comes along", hint=hint)
+                hint = f"name a folder or hf:ORG/MODEL; families that fit: {', '.join(self.families)}"
+                raise UserError("no model that this recipe can begin with comes along", hint=hint)
             return hub.embedded(self.base).folder()
         folder = hub.source(model).folder()
         with hub.loading(str(folder)):
             family = msgspec.json.decode((folder / "config.json").read_bytes())["model_type"]
         if self.families and family not in self.families:
-            what = f"recipe '{name}' cannot use a model of the family '{family}'"
+            what = f"a model of the family '{family}' does not fit this recipe"
             raise UserError(what, file=str(folder), hint="families that fit: " + ", ".join(self.families))
         return folder
 
@@ -126,7 +128,3 @@ def recipe_of(name: str, options: Mapping[str, Any] | None = None) -> Recipe:
     """The recipe of this name with these options."""
     made: Recipe = configured(RECIPES, name, options or {})
     return made
-
-
-def _name_of(recipe: Recipe) -> str:
-    return name_of(RECIPES, recipe)

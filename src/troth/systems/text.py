@@ -1,0 +1,170 @@
+"""Networks that read text and write text: decoders (GPT-2, Llama) and encoders with a decoder (BART, T5).
+
+A source that is too long loses the beginning of what it has to lose (the dialogue), not its end. Rows are padded on the
+left for decoders, so that answers end together and only their logits are computed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, NamedTuple
+
+from troth.core.errors import UserError
+from troth.models.batches import Room, by_length, encodable, padded
+from troth.models.hf import reach
+from troth.models.hub import ModelFiles, load
+from troth.systems.recipe import Recipe, TrackerModel
+
+IGNORED = -100  # a label that no loss counts
+DECODERS = ("gpt2", "llama", "gpt_neo", "gpt_neox", "mistral", "opt", "phi", "qwen2", "qwen3", "smollm3")
+ENCODER_DECODERS = ("bart", "t5", "mbart", "mt5", "pegasus", "longt5")
+ROOM = Room(items=32, units=8192)  # of a batch of prompts
+FAR = 1024  # tokens that are read, where neither model nor tokenizer says (T5)
+
+
+class TextExample(NamedTuple):
+    """A source and its answer in tokens."""
+
+    source: array[int]
+    target: array[int]
+    weight: float = 1.0
+
+
+class TextNetwork:
+    """A network with its tokenizer: examples, loss and greedy answers."""
+
+    def __init__(self, folder: Path, *, length: int, answer: int) -> None:
+        """`length`, `answer`: tokens of a source and of an answer, at most."""
+        import msgspec
+
+        config = msgspec.json.decode((folder / "config.json").read_bytes())
+        self.decoder = not config.get("is_encoder_decoder", False)
+        kind = "AutoModelForCausalLM" if self.decoder else "AutoModelForSeq2SeqLM"
+        self.tokenizer, self.module = load(ModelFiles(str(folder), lambda: folder), kind)
+        self.end = self.tokenizer.eos_token_id
+        if self.end is None:
+            raise UserError("the tokenizer has no token for the end of a text", file=str(folder))
+        special = self.tokenizer("")["input_ids"]
+        self.begin, self.close = (
+            [one for one in special if one != self.end],
+            [one for one in special if one == self.end],
+        )
+        self.padding = self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self.end
+        most = reach(self.tokenizer, self.module.config, FAR)
+        self.answer = min(answer, max(2, most // 2))
+        self.length = min(length, most - self.answer if self.decoder else most)
+        self._keeps = "logits_to_keep" in inspect.signature(self.module.forward).parameters
+
+    def example(self, parts: tuple[str, str], answer: str, weight: float = 1.0) -> TextExample:
+        """An example from a source, in two parts of which the first may lose its beginning, and the answer."""
+        return TextExample(self.source(*parts), array("i", [*self._ids(answer)[: self.answer - 1], self.end]), weight)
+
+    def source(self, loses: str, stays: str) -> array[int]:
+        """The tokens of a text; where it is too long, `loses` loses its beginning, then `stays`."""
+        room = self.length - len(self.begin) - len(self.close)
+        end = self._ids(stays)[-room:]
+        start = self._ids(loses)[-max(room - len(end), 0) :] if room > len(end) else []
+        return array("i", [*self.begin, *start, *end, *self.close])
+
+    @lru_cache(maxsize=64)  # noqa: B019 (a dialogue is asked about slot by slot)
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(encodable(text), add_special_tokens=False)["input_ids"] if text else []
+        return ids
+
+    def collate(self, examples: Sequence[TextExample]) -> dict[str, Any]:
+        import torch
+
+        weights = torch.tensor([example.weight for example in examples])
+        if not self.decoder:
+            ids, mask = _tensors([list(one.source) for one in examples], self.padding)
+            labels, _ = _tensors([list(one.target) for one in examples], IGNORED)
+            return {"input_ids": ids, "attention_mask": mask, "labels": labels, "weights": weights}
+        ids, mask = _tensors([[*one.source, *one.target] for one in examples], self.padding, left=True)
+        labels, _ = _tensors([list(one.target) for one in examples], IGNORED, left=True)
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        return {"input_ids": ids, "attention_mask": mask, "position_ids": places, "labels": labels, "weights": weights}
+
+    def loss(self, batch: dict[str, Any]) -> Any:
+        """Cross-entropy: the mean over an example's tokens of the answer, weighted, over the tokens of the batch."""
+        import torch
+
+        inputs = dict(batch)
+        labels, weights = inputs.pop("labels"), inputs.pop("weights")
+        if self.decoder:
+            last = labels.shape[1] + 1  # the logits of a token are those of the place before it
+            keep = {"logits_to_keep": last} if self._keeps else {}
+            logits = self.module(**inputs, **keep, use_cache=False).logits[:, -last:-1]
+        else:
+            logits = self.module(**inputs, labels=labels).logits
+        each = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, reduction="none", ignore_index=IGNORED)
+        known = (labels != IGNORED) * weights[:, None]
+        return (each * known).sum() / known.sum()
+
+    def answers(self, sources: Sequence[array[int]]) -> list[str]:
+        """The likeliest answer to each, token by token."""
+        texts = [""] * len(sources)
+        for batch in by_length([len(source) + self.answer for source in sources], ROOM):
+            for place, text in zip(batch.places, self._answers([list(sources[i]) for i in batch.places]), strict=True):
+                texts[place] = text
+        return texts
+
+    def _answers(self, rows: Sequence[list[int]]) -> list[str]:
+        import torch
+        from transformers import GenerationConfig
+
+        ids, mask = _tensors(rows, self.padding, left=self.decoder)
+        config = GenerationConfig(
+            max_new_tokens=self.answer, do_sample=False, num_beams=1, pad_token_id=self.padding,
+            eos_token_id=self.end, decoder_start_token_id=self.module.config.to_dict().get("decoder_start_token_id"),
+        )  # fmt: skip
+        with torch.inference_mode():
+            out = self.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)
+        out = out[:, ids.shape[1] :] if self.decoder else out
+        return [str(text).strip() for text in self.tokenizer.batch_decode(out, skip_special_tokens=True)]
+
+    def save(self, folder: Path) -> None:
+        self.module.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+class TextModel(TrackerModel[TextExample]):
+    """A tracker whose network reads and writes text; recipes say what."""
+
+    def __init__(self, network: TextNetwork) -> None:
+        self.network, self.module = network, network.module
+
+    def size(self, example: TextExample) -> int:
+        return len(example.source) + len(example.target)
+
+    def collate(self, examples: Sequence[TextExample], rng: Random) -> dict[str, Any]:  # noqa: ARG002
+        return self.network.collate(examples)
+
+    def loss(self, batch: Any) -> Any:
+        return self.network.loss(batch)
+
+    def save(self, folder: Path) -> None:
+        self.network.save(folder)
+
+
+class TextRecipe(Recipe, frozen=True, kw_only=True):
+    """What recipes have in common whose networks read and write text."""
+
+    families: ClassVar[tuple[str, ...]] = (*DECODERS, *ENCODER_DECODERS)
+
+    length: int = 512  # tokens of the dialogue and the schema that are read
+    answer: int = 128  # tokens that are written
+
+    def network(self, model: str) -> TextNetwork:
+        return TextNetwork(self.files(model), length=self.length, answer=self.answer)
+
+
+def _tensors(rows: Sequence[list[int]], padding: int, *, left: bool = False) -> tuple[Any, Any]:
+    import torch
+
+    ids, mask = padded(rows, padding, left=left)
+    return torch.from_numpy(ids), torch.from_numpy(mask)
