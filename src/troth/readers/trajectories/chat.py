@@ -61,7 +61,7 @@ def written(one: Trajectory) -> dict[str, Any]:
     """A trajectory as a line of this format; reading it gives the trajectory back."""
     row: dict[str, Any] = {"id": one.id}
     row |= {"task": one.task, "trial": one.trial} if one.task else {}
-    row["messages"] = [_written_message(message) for message in one.messages]
+    row["messages"] = [written_message(message) for message in one.messages]
     if one.tools:
         row["tools"] = [{"type": "function", "function": _written_tool(tool)} for tool in one.tools]
     if one.expected is not None:
@@ -133,7 +133,8 @@ def _expected(value: Any) -> tuple[Expected, ...] | None:
     return tuple(expected)
 
 
-def _written_message(message: Message) -> dict[str, Any]:
+def written_message(message: Message) -> dict[str, Any]:
+    """A message in OpenAI's layout."""
     row: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.calls:
         row["tool_calls"] = [
