@@ -3,7 +3,7 @@
     import troth
 
     result = troth.dst("gold/", "predictions/")     # state tracking; checkdst and sgdx: robustness
-    result["jga"].value, result.frame()             # nlg: responses; ground: answers from documents
+    result["jga"].value, result.frame()             # nlg: responses; ground: answers from documents; agent: calls
     result.save("runs/new")
     troth.compare("runs/old", "runs/new")           # or gate, report
     troth.open("runs/new")
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from troth import models as models
     from troth import readers as readers
     from troth import stats as stats
+    from troth.agents.score import agent as agent
     from troth.core.errors import UserError as UserError
     from troth.core.metric import Metric as Metric
     from troth.core.score import Score as Score
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from troth.robustness.sgdx import sgdx as sgdx
     from troth.storage.result import Result as Result
     from troth.storage.result import open as open  # noqa: A004
+    from troth.systems.track import track as track
+    from troth.systems.train import train_tracker as train_tracker
     from troth.tracking.check import check as check
     from troth.tracking.explain import explain as explain
     from troth.tracking.profiles import PROFILES as PROFILES
@@ -53,6 +56,7 @@ _NAMES = {
     "Result": "troth.storage.result",
     "Score": "troth.core.score",
     "UserError": "troth.core.errors",
+    "agent": "troth.agents.score",
     "check": "troth.tracking.check",
     "checkdst": "troth.robustness.checkdst",
     "compare": "troth.report.compare",
@@ -64,6 +68,8 @@ _NAMES = {
     "nlg": "troth.responses.score",
     "open": "troth.storage.result",
     "sgdx": "troth.robustness.sgdx",
+    "track": "troth.systems.track",
+    "train_tracker": "troth.systems.train",
 }
 _PACKAGES = ("demo", "integrations", "meta", "models", "perturb", "readers", "report", "stats")  # two can be called
 __all__ = ["__version__", *_NAMES, *_PACKAGES]  # noqa: PLE0604

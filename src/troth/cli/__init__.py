@@ -21,9 +21,12 @@ COMMANDS = {
     "check": "troth.cli.tracking:check",
     "perturb": "troth.cli:perturb",
     "robust": "troth.cli.robust:robust",
+    "train": "troth.cli.train:train",
+    "track": "troth.cli.track:track",
     "generate": "troth.cli.generate:generate",
     "nlg": "troth.cli.nlg:nlg",
     "ground": "troth.cli.ground:ground",
+    "agent": "troth.cli:agent",
     "meta": "troth.cli:meta",
     "compare": "troth.cli.runs:compare",
     "gate": "troth.cli.runs:gate",
@@ -40,6 +43,10 @@ PERTURB = {
     "dialogue": "troth.cli.perturb_dialogue:dialogue",
     "schema": "troth.cli.perturb_schema:schema",
     "stats": "troth.cli.perturb_schema:stats",
+}
+AGENT = {
+    "score": "troth.cli.agent:score",
+    "explain": "troth.cli.agent:explain",
 }
 META = {
     "wording": "troth.cli.wording:wording",
@@ -85,6 +92,11 @@ def app() -> None:
 @click.group(cls=Lazy, paths=PERTURB, no_args_is_help=True)
 def perturb() -> None:
     """Reword dialogues or schemas, to test whether a system still gets them right."""
+
+
+@click.group(cls=Lazy, paths=AGENT, no_args_is_help=True)
+def agent() -> None:
+    """Measure assistants that call tools: calls, states, trials, claims and sources of values."""
 
 
 @click.group(cls=Lazy, paths=META, no_args_is_help=True)

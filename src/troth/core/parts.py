@@ -93,10 +93,13 @@ class Parts:
         )
 
     def frame(self, system: str, metric: str) -> pl.DataFrame:
-        """The units that the metric applies to, one row each, in the layout of `rows.parquet`."""
+        """The units that the metric applies to, one row each, in the layout of `rows.parquet`.
+
+        A unit may add to the numerator alone: what an unsolved trial has cost, in the cost per solved one.
+        """
         import polars as pl
 
-        applies = self.den > 0
+        applies = (self.den > 0) | (self.num != 0)
         count = int(applies.sum())
         ids = pl.Series(self.units.dialogues, dtype=pl.String)
         names = pl.Series([*self.units.items, None], dtype=pl.String)

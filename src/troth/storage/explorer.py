@@ -19,6 +19,7 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.records import Speaker
+from troth.storage.trajectory_views import TrajectoryView
 
 NAME = "dialogues.jsonl.gz"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
@@ -138,31 +139,32 @@ class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 class Header(msgspec.Struct, frozen=True):
     layout: int = LAYOUT
-    holds: Literal["dialogues", "responses"] = "dialogues"
+    holds: Literal["dialogues", "responses", "trajectories"] = "dialogues"
     seen: tuple[str, ...] | None = None  # services of the training schema, where it was given
 
 
 @dataclass(frozen=True)
 class Archive:
-    """What the explorer shows of a run: dialogues, or responses to documents. Files are read on iteration."""
+    """What the explorer shows of a run: dialogues, responses, or trajectories. Files are read on iteration."""
 
     header: Header = field(default_factory=Header)
     dialogues: Iterable[DialogueView] = ()
     responses: Iterable[ResponseView] = ()
+    trajectories: Iterable[TrajectoryView] = ()
 
 
 def write(path: Path, archive: Archive) -> None:
     """One dialogue or response at a time; without a time stamp, so that the same content gives the same bytes."""
     encoder = msgspec.json.Encoder()
     with path.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
-        for one in chain([archive.header], archive.dialogues, archive.responses):
+        for one in chain([archive.header], archive.dialogues, archive.responses, archive.trajectories):
             file.write(encoder.encode(one) + b"\n")
 
 
 def read(path: Path) -> Archive:
     """The whole file, with lists in place of iterators."""
     archive = stream(path)
-    return Archive(archive.header, list(archive.dialogues), list(archive.responses))
+    return Archive(archive.header, list(archive.dialogues), list(archive.responses), list(archive.trajectories))
 
 
 def stream(path: Path) -> Archive:
@@ -173,6 +175,8 @@ def stream(path: Path) -> Archive:
         raise UserError("written by a newer troth", file=str(path), hint="update troth to read it")
     if header.holds == "responses":
         return Archive(header, responses=_Records(path, ResponseView))
+    if header.holds == "trajectories":
+        return Archive(header, trajectories=_Records(path, TrajectoryView))
     return Archive(header, dialogues=_Records(path, DialogueView))
 
 

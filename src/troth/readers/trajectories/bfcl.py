@@ -23,7 +23,7 @@ from troth.readers.source import Document
 from troth.readers.trajectories.items import first, items
 from troth.readers.trajectories.messages import call, messages, name_of
 
-FORMAT = Format(name="bfcl", about="BFCL's questions with tools, accepted answers, and results")
+FORMAT = Format(name="bfcl", about="BFCL's questions with tools, accepted answers, and results", profile="bfcl")
 KINDS = ("question", "ground_truth", "result", "calls")
 
 

@@ -19,7 +19,9 @@ from troth.readers.source import Document
 from troth.readers.trajectories.items import first, items
 from troth.readers.trajectories.messages import messages, name_of, usage, whole_number
 
-FORMAT = Format(name="tau-bench", about="τ-bench results: trials with gold actions, rewards and messages")
+FORMAT = Format(
+    name="tau-bench", about="τ-bench results: trials with gold actions, rewards and messages", profile="tau"
+)
 
 
 def detect(document: Document) -> bool:

@@ -22,7 +22,7 @@ from troth.readers.source import Document
 from troth.readers.trajectories.messages import messages, name_of, usage, whole_number
 from troth.readers.trajectories.tau import actions, reward
 
-FORMAT = Format(name="tau2-bench", about="τ²-bench results: tasks with gold actions, and simulations of them")
+FORMAT = Format(name="tau2-bench", about="τ²-bench results: tasks with gold actions, and simulations", profile="tau")
 
 
 def detect(document: Document) -> bool:

@@ -1,0 +1,210 @@
+"""Everything that the metrics need of each trial, worked out once: matching, states, faults of calls, success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from troth.agents import forbidden
+from troth.agents.claims import ActionClaim, action_claims
+from troth.agents.corpus import AgentCorpus, AgentSystem
+from troth.agents.matching import MatchedCalls, match
+from troth.agents.provenance import Unsourced, checked_values, unsourced
+from troth.agents.rules import MatchingRule
+from troth.agents.sources import Sources
+from troth.agents.states import PROFILE, FoldedStates, Near, fold, nearest
+from troth.agents.support import Detail, details
+from troth.agents.tools import Toolbox, failed
+from troth.core.parts import NONE, Parts, Units
+from troth.core.trajectories import Numbered, Trajectory, Usage
+from troth.tracking.dialogues import DialogueGatherer
+from troth.tracking.frames import Frames
+from troth.tracking.scorer import Scorer
+
+SOLVED = 1.0 - 1e-6  # as τ-bench has it: a reward of 1, up to rounding
+
+
+class CallFacts(NamedTuple):
+    """What is found about one call by itself."""
+
+    numbered: Numbered
+    writes: bool
+    failed: bool
+    forbidden: str | None  # why the tools' definitions forbid it
+    repeats: bool  # an earlier call again, with nothing changed in between
+    checked: int  # values of a writing call that must come from somewhere,
+    unsourced: tuple[Unsourced, ...]  # and those of them that nobody said and no result held
+
+
+@dataclass(frozen=True)
+class TrialAnalysis:
+    """One trial of a task; `absent` where the system has none."""
+
+    trial: Trajectory
+    calls: tuple[CallFacts, ...] = ()
+    matched: MatchedCalls | None = None  # None: there is no gold
+    near: Near | None = None
+    states: FoldedStates | None = None
+    solved: float | None = None  # None: there is neither a reward nor gold
+    claims: tuple[ActionClaim, ...] = ()
+    details: tuple[Detail, ...] = ()
+    absent: bool = False
+
+    @property
+    def item(self) -> str:
+        """What tells trials of one task apart in rows."""
+        return f"trial {self.trial.trial}"
+
+    @property
+    def usage(self) -> Usage:
+        """What the trial has cost: as given for the whole, else summed over its messages."""
+        whole = self.trial.usage or Usage()
+        parts = [message.usage for message in self.trial.messages if message.usage is not None]
+
+        def either(name: str) -> float | None:
+            known = [value for part in parts if (value := getattr(part, name)) is not None]
+            given = getattr(whole, name)
+            return given if given is not None else sum(known) if known else None
+
+        tokens = [None if (count := either(name)) is None else int(count) for name in ("input_tokens", "output_tokens")]
+        return Usage(tokens[0], tokens[1], either("seconds"), either("cost"))
+
+
+@dataclass(frozen=True)
+class AnalysisRules:
+    """By what trials are judged: the matching rule, what counts as solved, and what an answer may rest on."""
+
+    rule: MatchingRule
+    solved: str  # "reward" or "match"
+    context: tuple[str, ...] = ("tools", "user", "system")
+
+
+@dataclass(frozen=True)
+class AgentAnalysis:
+    """One system's trials, analysed; what metrics compute from."""
+
+    name: str
+    rules: AnalysisRules
+    trials: tuple[TrialAnalysis, ...]
+    scorer: Scorer = field(repr=False)
+    gatherer: DialogueGatherer = field(repr=False)
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(one.trial.unit for one in self.trials))
+
+    @cached_property
+    def by_task(self) -> dict[str, list[TrialAnalysis]]:
+        trials: dict[str, list[TrialAnalysis]] = {}
+        for one in self.trials:
+            trials.setdefault(one.trial.unit, []).append(one)
+        return trials
+
+    @cached_property
+    def frames(self) -> Frames:
+        """The states of all trials, as state tracking scores them."""
+        return self.scorer.frames()
+
+    def of_trials(self, fraction: Callable[[TrialAnalysis], tuple[float, float] | None]) -> Parts:
+        """Parts with one unit per trial; None where a metric does not apply to it."""
+        found = [(fraction(one), one) for one in self.trials]
+        keys = [(one.trial.unit, NONE, one.item) for value, one in found if value is not None]
+        return Parts.of([value for value, _ in found if value is not None], keys)
+
+    def of_tasks(self, fraction: Callable[[list[TrialAnalysis]], tuple[float, float] | None]) -> Parts:
+        """Parts with one unit per task."""
+        found = [(task, fraction(trials)) for task, trials in self.by_task.items()]
+        keys = [(task, NONE, "") for task, value in found if value is not None]
+        return Parts.of([value for _, value in found if value is not None], keys)
+
+    def relabelled(self, parts: Parts) -> Parts:
+        """Parts of the tracking metrics, whose dialogues are trials, with tasks as what is resampled."""
+        trials = {one.trial.id: one for one in self.trials}
+        tasks = self.tasks
+        place = {task: code for code, task in enumerate(tasks)}
+        items = list(dict.fromkeys(one.item for one in self.trials))
+        at = {item: code for code, item in enumerate(items)}
+        named = [trials[id] for id in parts.units.dialogues]
+        task = np.array([place[one.trial.unit] for one in named] or [0], dtype=np.int64)[parts.units.dialogue]
+        item = np.array([at[one.item] for one in named] or [0], dtype=np.int64)[parts.units.dialogue]
+        return Parts(parts.num, parts.den, Units(tasks, task, parts.units.turn, items, item))
+
+
+def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> AgentAnalysis:
+    """Every trial of a system, and an absent one for each task that it has no trial of."""
+    scorer, gatherer = Scorer(PROFILE, None), DialogueGatherer(PROFILE, None)
+    trials: list[TrialAnalysis] = []
+    absent = [Trajectory(task, corpus.tasks[task].messages, task) for task in system.missing]
+    for trial in (*system.trials, *absent):
+        one = _trial(corpus, trial, rules, absent=trial.unit in system.missing)
+        trials.append(one)
+        if one.states is not None:
+            gold, pred = one.states.dialogues(trial.id, trial.users())
+            for gatherers in (scorer, gatherer):
+                gatherers.add(gold, None if one.absent else pred)
+    return AgentAnalysis(system.name, rules, tuple(trials), scorer, gatherer)
+
+
+def _trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:
+    toolbox, gold = corpus.toolbox(trial), corpus.gold(trial)
+    matched = None if gold is None else match(trial, gold, rules.rule, toolbox)
+    near = None if matched is None else nearest(matched, rules.rule)
+    states = None if matched is None or near is None else fold(trial, matched, near, rules.rule)
+    if absent:
+        return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
+    seen = Sources(trial)
+    return TrialAnalysis(
+        trial,
+        tuple(_calls(trial, toolbox, seen)),
+        matched,
+        near,
+        states,
+        _solved(trial, matched, rules.solved),
+        tuple(action_claims(trial, toolbox)),
+        tuple(details(trial, seen, rules.context)),
+    )
+
+
+def _solved(trial: Trajectory, matched: MatchedCalls | None, by: str) -> float | None:
+    if by == "reward":
+        return None if trial.reward is None else float(trial.reward >= SOLVED)
+    return None if matched is None else float(matched.valid)
+
+
+def _calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallFacts]:
+    made: set[bytes] = set()  # calls since something was last changed
+    for one in trial.calls():
+        writes, lost = toolbox.writes(one.call.tool), failed(trial, one)
+        key = msgspec.json.encode([one.call.tool, one.call.arguments, one.call.broken], order="sorted")
+        repeats = key in made
+        if writes and not lost:
+            made.clear()
+        if not lost:
+            made.add(key)
+        tool = toolbox.tools.get(one.call.tool)
+        lacking = tuple(unsourced(one, seen, tool)) if writes else ()
+        why = forbidden.why(one.call, toolbox)
+        yield CallFacts(one, writes, lost, why, repeats, checked_values(one, tool) if writes else 0, lacking)
+
+
+def first_wrong_turn(one: TrialAnalysis) -> int | None:
+    """The first turn whose state is wrong; None where all are right, or there is no gold."""
+    if one.states is None:
+        return None
+    pairs = zip(one.states.gold, one.states.pred, strict=True)
+    return next((turn for turn, (gold, pred) in enumerate(pairs) if not same_state(gold, pred)), None)
+
+
+def same_state(gold: dict[str, dict[str, tuple[str, ...]]], pred: dict[str, dict[str, tuple[str, ...]]]) -> bool:
+    """Whether two states are equal; any of gold's values counts."""
+    if gold.keys() != pred.keys():
+        return False
+    return all(
+        gold[service].keys() == slots.keys() and all(values[0] in gold[service][name] for name, values in slots.items())
+        for service, slots in pred.items()
+    )

@@ -1,0 +1,189 @@
+"""Trajectories of several systems joined with gold, by task and trial.
+
+Gold is in the transcripts themselves (τ-bench), or in files of its own: BFCL's answers and questions, or transcripts
+whose calls are the right ones. Gold decides what is scored: a task that a system has no trial of counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+
+from troth.agents.tools import Toolbox
+from troth.core.errors import UserError
+from troth.core.trajectories import Expected, Message, Tool, Trajectory
+from troth.readers import source, trajectories
+from troth.readers import tools as tool_readers
+
+
+@dataclass(frozen=True)
+class AgentTask:
+    """What is known of a task besides the trials: gold calls, expected outputs, tools, the user's turns."""
+
+    id: str
+    expected: tuple[Expected, ...] | None = None
+    outputs: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+    def joined(self, other: AgentTask) -> AgentTask:
+        """What two files say of one task; the first that says something is taken."""
+        return AgentTask(
+            self.id,
+            other.expected if self.expected is None else self.expected,
+            self.outputs or other.outputs,
+            self.tools or other.tools,
+            self.messages or other.messages,
+        )
+
+
+@dataclass(frozen=True)
+class AgentSystem:
+    """One system's trajectories, the tasks that it has no trial of, and the format that it was read from."""
+
+    name: str
+    trials: tuple[Trajectory, ...]
+    missing: tuple[str, ...]
+    format: str
+
+
+@dataclass(frozen=True)
+class AgentCorpus:
+    tasks: dict[str, AgentTask]
+    systems: list[AgentSystem]
+    tools: tuple[Tool, ...] = ()  # of all tasks
+    writing: frozenset[str] | None = None
+    notes: list[str] = field(default_factory=list)
+    _boxes: dict[tuple[str, ...], Toolbox] = field(default_factory=dict)
+
+    def toolbox(self, trial: Trajectory) -> Toolbox:
+        """The tools of a trial: its own, its task's, or those of all tasks."""
+        task = self.tasks.get(trial.unit)
+        known = trial.tools or (task.tools if task else ()) or self.tools
+        key = tuple(f"{tool.name}@{id(tool)}" for tool in known)
+        if key not in self._boxes:
+            self._boxes[key] = Toolbox({tool.name: tool for tool in known}, self.writing)
+        return self._boxes[key]
+
+    def gold(self, trial: Trajectory) -> tuple[Expected, ...] | None:
+        """The gold calls of a trial's task, with arguments named where gold gives them by position."""
+        task = self.tasks[trial.unit]
+        if task.expected is None:
+            return None
+        return tuple(_named(one, self.toolbox(trial)) for one in task.expected)
+
+    @cached_property
+    def has_gold(self) -> bool:
+        return any(task.expected is not None for task in self.tasks.values())
+
+
+def load(
+    files: Sequence[tuple[str, str]],
+    gold: Sequence[str],
+    tools: str | None,
+    format: str | None,
+    writing: Iterable[str] | None = None,
+) -> AgentCorpus:
+    """Every system's trajectories (`files`: name and path) with gold from them, or from files of its own."""
+    tasks: dict[str, AgentTask] = {}
+    for path in gold:
+        for one in trajectories.read(path):
+            known = _task(one, derived=True)
+            tasks[one.unit] = tasks[one.unit].joined(known) if one.unit in tasks else known
+    read = {name: list(trajectories.read(path, format)) for name, path in files}
+    notes: list[str] = []
+    for name, trials in read.items():
+        if not trials:
+            raise UserError("no trajectory in it", file=dict(files)[name], hint="is it the right file?")
+        for one in trials:
+            if gold:
+                _check_known(one, tasks, dict(files)[name])
+                continue
+            known = _task(one)
+            before = tasks.setdefault(one.unit, known)
+            if before.expected is not None and known.expected not in (None, before.expected):
+                notes.append(f"WARNING: {name}: gold of task {one.unit} differs from that of an earlier file; not used")
+    shared = tuple(tool_readers.load(tools)) if tools is not None else ()
+    systems = [_system(name, path, read[name], tasks, format) for name, path in files]
+    chosen = None if writing is None else frozenset(writing)
+    return AgentCorpus(tasks, systems, shared, chosen, list(dict.fromkeys(notes)))
+
+
+def _system(
+    name: str, path: str, trials: list[Trajectory], tasks: dict[str, AgentTask], format: str | None
+) -> AgentSystem:
+    present = {one.unit for one in trials}
+    ordered = sorted(trials, key=lambda one: (one.unit, one.trial))  # the order of files and lines changes nothing
+    missing = tuple(sorted(task for task in tasks if task not in present))
+    read_as = format or trajectories.detect(source.first(path))
+    return AgentSystem(
+        name, tuple(_completed(one, tasks[one.unit]) for one in _undotted(ordered, tasks)), missing, read_as
+    )
+
+
+def _task(one: Trajectory, *, derived: bool = False) -> AgentTask:
+    """What a transcript says of its task; in a gold file the calls that were made are the expected ones."""
+    expected = one.expected
+    if expected is None and derived and any(message.calls for message in one.messages):
+        expected = tuple(
+            Expected(n.call.tool, {key: (value,) for key, value in n.call.arguments.items()}, turn=n.turn)
+            for n in one.calls()
+        )
+    users = tuple(message for message in one.messages if message.role == "user" and message.text)
+    return AgentTask(one.unit, expected, one.outputs, one.tools if derived else (), users)
+
+
+def _check_known(one: Trajectory, tasks: dict[str, AgentTask], file: str) -> None:
+    if one.unit not in tasks:
+        hint = "do gold and transcripts belong together?"
+        raise UserError(f"gold has no task '{one.unit}'", file=file, dialogue=one.id, hint=hint)
+
+
+def _completed(one: Trajectory, task: AgentTask) -> Trajectory:
+    """A trial with what gold knows: the outputs, and the user's words where the results file has none."""
+    empty = [message for message in one.messages if message.role == "user"]
+    messages = one.messages
+    if len(task.messages) == len(empty) and not any(message.text for message in empty):
+        users = iter(task.messages)
+        messages = tuple(next(users) if message.role == "user" else message for message in messages)
+    return msgspec.structs.replace(one, messages=messages, outputs=one.outputs or task.outputs)
+
+
+def _undotted(trials: list[Trajectory], tasks: dict[str, AgentTask]) -> list[Trajectory]:
+    """Calls under their tools' names, where a whole file writes `math_add` for `math.add`.
+
+    Function calling APIs allow no dots in names, so that results of BFCL come without them.
+    """
+    if any("." in call.tool for one in trials for message in one.messages for call in message.calls):
+        return trials
+    names = {
+        one.unit: {tool.name.replace(".", "_"): tool.name for tool in tasks[one.unit].tools if "." in tool.name}
+        for one in trials
+    }
+    if not any(names.values()):
+        return trials
+
+    def renamed(message: Message, by: dict[str, str]) -> Message:
+        if not message.calls:
+            return message
+        calls = tuple(msgspec.structs.replace(call, tool=by.get(call.tool, call.tool)) for call in message.calls)
+        return msgspec.structs.replace(message, calls=calls)
+
+    return [
+        msgspec.structs.replace(one, messages=tuple(renamed(message, names[one.unit]) for message in one.messages))
+        for one in trials
+    ]
+
+
+def _named(expected: Expected, toolbox: Toolbox) -> Expected:
+    """Arguments that gold gives by position ("0", "1", …), under the names of the tool's parameters."""
+    if not any(name.isdigit() for name in expected.arguments):
+        return expected
+    tool = toolbox.tools.get(expected.tool)
+    properties = list((tool.parameters.get("properties") or {}) if tool else {})
+    names = {str(place): name for place, name in enumerate(properties)}
+    arguments = {names.get(name, name): values for name, values in expected.arguments.items()}
+    return msgspec.structs.replace(expected, arguments=arguments)

@@ -1,0 +1,161 @@
+"""What a run of assistants shows one by one: each trial with its calls, states, gold and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+
+import msgspec
+
+from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis, first_wrong_turn, same_state
+from troth.agents.metrics import written_calls
+from troth.agents.states import wrong_arguments
+from troth.storage.explorer import Archive, Header
+from troth.storage.trajectory_views import (
+    CallStates,
+    CallVerdict,
+    CallView,
+    ClaimView,
+    GoldCallView,
+    MessageView,
+    PartingView,
+    TrajectoryView,
+)
+
+
+def archive(systems: Iterable[AgentAnalysis]) -> Archive:
+    """The trials of all systems, as a run keeps them."""
+    return Archive(Header(holds="trajectories"), trajectories=(view for system in systems for view in views(system)))
+
+
+def views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
+    """Each trial that the system has."""
+    for one in system.trials:
+        if not one.absent:
+            yield _view(system, one)
+
+
+def _view(system: AgentAnalysis, one: TrialAnalysis) -> TrajectoryView:
+    trial = one.trial
+    wrong_turn = first_wrong_turn(one)
+    usage = msgspec.to_builtins(one.usage)
+    return TrajectoryView(
+        system.name,
+        trial.id,
+        trial.unit,
+        trial.trial,
+        tuple(_messages(one, system)),
+        None if one.matched is None else tuple(_gold(one)),
+        tuple(_states(one)),
+        one.solved,
+        trial.reward,
+        None if one.matched is None else one.matched.error,
+        wrong_turn,
+        _wrong_message(one, wrong_turn),
+        tuple(partings(one, system.by_task[trial.unit])),
+        {name: value for name, value in usage.items() if value is not None},
+    )
+
+
+def _messages(one: TrialAnalysis, system: AgentAnalysis) -> Iterator[MessageView]:
+    calls: dict[int, list[CallView]] = {}
+    for facts in one.calls:
+        calls.setdefault(facts.numbered.message, []).append(_call(one, facts, system))
+    claims: dict[int, list[ClaimView]] = {}
+    for detail in one.details:
+        claim = ClaimView(detail.start, detail.end, detail.kind, detail.supported, detail.source)
+        claims.setdefault(detail.message, []).append(claim)
+    for action in one.claims:
+        claim = ClaimView(action.start, action.end, "action", action.supported, action.source)
+        claims.setdefault(action.message, []).append(claim)
+    turn = -1
+    for index, message in enumerate(one.trial.messages):
+        turn += message.role == "user"
+        yield MessageView(
+            index,
+            message.role,
+            message.text,
+            turn if turn >= 0 else None,
+            message.tool,
+            message.error,
+            tuple(calls.get(index, ())),
+            tuple(sorted(claims.get(index, ()), key=lambda claim: (claim.start, claim.end))),
+        )
+
+
+def _call(one: TrialAnalysis, facts: CallFacts, system: AgentAnalysis) -> CallView:
+    verdict, gold, wrong = _verdict(one, facts, system)
+    call = facts.numbered.call
+    return CallView(
+        call.tool,
+        call.arguments,
+        call.broken,
+        facts.numbered.result,
+        facts.writes,
+        facts.failed,
+        verdict,
+        gold,
+        wrong,
+        facts.forbidden,
+        facts.repeats,
+        {lacking.argument: lacking.value for lacking in facts.unsourced},
+    )
+
+
+def _verdict(
+    one: TrialAnalysis, facts: CallFacts, system: AgentAnalysis
+) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
+    if one.matched is None or one.near is None:
+        return "unknown", None, ()
+    place = next((n for n, counted in enumerate(one.matched.calls) if counted is facts.numbered), None)
+    if place is None:
+        place = next((n for n, counted in enumerate(one.matched.calls) if counted == facts.numbered), None)
+    if place is None:
+        return "uncounted", None, ()
+    gold = next((gold for gold, number in one.near.pairs.items() if number == place), None)
+    if gold is None:
+        return "extra", None, ()
+    if gold in one.matched.pairs:
+        return "right", gold, ()
+    wrong = wrong_arguments(facts.numbered.call.arguments, one.matched.gold[gold], system.rules.rule)
+    return "wrong", gold, wrong
+
+
+def _gold(one: TrialAnalysis) -> Iterator[GoldCallView]:
+    if one.matched is None or one.near is None:
+        return
+    for place, gold in enumerate(one.matched.gold):
+        number = one.near.pairs.get(place)
+        message = None if number is None else one.matched.calls[number].message
+        yield GoldCallView(gold.tool, dict(gold.arguments), gold.turn, message, place in one.matched.pairs)
+
+
+def _states(one: TrialAnalysis) -> Iterator[CallStates]:
+    if one.states is not None:
+        for turn, (gold, pred) in enumerate(zip(one.states.gold, one.states.pred, strict=True)):
+            yield CallStates(turn, pred, gold, same_state(gold, pred))
+
+
+def _wrong_message(one: TrialAnalysis, turn: int | None) -> int | None:
+    """The message with the first call of a turn that gold does not expect."""
+    if one.matched is None or turn is None:
+        return None
+    unexpected = (one.matched.calls[number] for number in one.matched.extra)
+    return next((call.message for call in unexpected if call.turn == turn), None)
+
+
+def partings(one: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[PartingView]:
+    """Where a trial parts from each other trial of its task, in what it changes."""
+    mine = [call.numbered for call in one.calls if call.writes and not call.failed]
+    keys = written_calls(one)
+    for other in trials:
+        if other is one or other.absent:
+            continue
+        theirs = [call.numbered for call in other.calls if call.writes and not call.failed]
+        pairs = enumerate(zip_longest(keys, written_calls(other)))
+        place = next((n for n, (first, second) in pairs if first != second), None)
+        if place is not None:
+            here = mine[place] if place < len(mine) else None
+            there = theirs[place] if place < len(theirs) else None
+            turn = here.turn if here is not None else None
+            yield PartingView(other.trial.trial, here.message if here else None, there.message if there else None, turn)

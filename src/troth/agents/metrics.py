@@ -1,0 +1,295 @@
+"""Metrics of assistants that call tools: what each is, and its parts over trials, turns or tasks.
+
+Tasks are what is resampled: trials of one task share its difficulty, as turns of one dialogue do. States are scored by
+the metrics of state tracking (`troth.agents.states` says how calls become states).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import msgspec
+
+from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis
+from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.names import listed
+from troth.core.parts import Parts
+from troth.core.registry import Registry
+from troth.core.trajectories import Usage
+from troth.tracking.metrics import metric as tracking_metric
+
+STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "turn_match")
+Fraction = tuple[float, float] | None
+
+
+def _of_trials(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+    return lambda analysis: analysis.of_trials(fraction)
+
+
+def _of_tasks(fraction: Callable[[list[TrialAnalysis]], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+    return lambda analysis: analysis.of_tasks(fraction)
+
+
+def _declare(name: str, title: str, about: str, compute: Callable[[AgentAnalysis], Parts], **further: Any) -> Metric:
+    return Metric(name, title, about, compute=compute, **further)
+
+
+def pass_hat(k: int) -> Metric:
+    """pass^k, the chance that k trials of a task are all solved: mean over tasks of C(solved, k) / C(trials, k)."""
+
+    def fraction(trials: list[TrialAnalysis]) -> Fraction:
+        judged = [one.solved for one in trials if one.solved is not None]
+        if any(one.absent for one in trials):
+            return 0.0, 1.0
+        return (comb(int(sum(judged)), k) / comb(len(judged), k), 1.0) if len(judged) >= k else None
+
+    return _declare(
+        f"pass^{k}", f"pass^{k}", "chance that all of k trials of a task are solved", _of_tasks(fraction), unit="task",
+        needs=("success",), of="pass^k", variant=str(k), headline=k == 1,
+    )  # fmt: skip
+
+
+# -- calls against gold ------------------------------------------------------------------------------------------------
+
+
+def _matched(one: TrialAnalysis) -> tuple[int, int, int] | None:
+    """How many calls match, how many there are, and how many gold has."""
+    if one.matched is None:
+        return None
+    return len(one.matched.pairs), len(one.matched.calls), len(one.matched.gold)
+
+
+def _precision(one: TrialAnalysis) -> Fraction:
+    counts = _matched(one)
+    return None if counts is None else (counts[0], counts[1])
+
+
+def _recall(one: TrialAnalysis) -> Fraction:
+    counts = _matched(one)
+    return None if counts is None else (counts[0], counts[2])
+
+
+def _f1(one: TrialAnalysis) -> Fraction:
+    counts = _matched(one)
+    return None if counts is None else (2 * counts[0], counts[1] + counts[2])
+
+
+def _extra(one: TrialAnalysis) -> Fraction:
+    return None if one.matched is None or one.absent else (len(one.matched.extra), 1)
+
+
+def _missing(one: TrialAnalysis) -> Fraction:
+    return None if one.matched is None else (len(one.matched.missing), 1)
+
+
+def _arguments(one: TrialAnalysis) -> Fraction:
+    """Gold's arguments that the call which stands for the gold call has right; arguments beyond gold's cost nothing."""
+    if one.matched is None or one.near is None:
+        return None
+    every = sum(len(gold.arguments) for gold in one.matched.gold)
+    wrong = sum(
+        len([name for name in names if name in one.matched.gold[place].arguments])
+        for place, names in one.near.wrong.items()
+    )
+    return every - wrong, every
+
+
+def _order(one: TrialAnalysis) -> Fraction:
+    """Pairs of matched calls that stand in gold's order, among all pairs."""
+    if one.matched is None:
+        return None
+    calls = [one.matched.pairs[place] for place in sorted(one.matched.pairs)]
+    pairs = list(combinations(calls, 2))
+    return sum(first < second for first, second in pairs), len(pairs)
+
+
+def _right(one: TrialAnalysis) -> Fraction:
+    return None if one.matched is None else (float(one.matched.valid and not one.absent), 1)
+
+
+# -- calls by themselves -----------------------------------------------------------------------------------------------
+
+
+def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysis], Parts]:
+    return _of_trials(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
+
+
+def _provenance(analysis: AgentAnalysis) -> Parts:
+    def fraction(one: TrialAnalysis) -> Fraction:
+        checked = lost = 0
+        for call in one.calls:
+            if call.writes:
+                checked += call.checked
+                lost += len(call.unsourced)
+        return checked - lost, checked
+
+    return analysis.of_trials(fraction)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def _claims(one: TrialAnalysis) -> Fraction:
+    return sum(not claim.supported for claim in one.claims), len(one.claims)
+
+
+def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
+    def fraction(one: TrialAnalysis) -> Fraction:
+        mine = [detail for detail in one.details if detail.kind == kind]
+        return sum(not detail.supported for detail in mine), len(mine)
+
+    return _of_trials(fraction)
+
+
+def _grounded(one: TrialAnalysis) -> Fraction:
+    """Answers that hold something checkable, and those of them in which all of it is supported."""
+    answers: dict[int, bool] = {}
+    found = [(one.message, one.supported) for one in one.details] + [(one.message, one.supported) for one in one.claims]
+    for message, supported in found:
+        answers[message] = answers.get(message, True) and supported
+    return sum(answers.values()), len(answers)
+
+
+# -- trials of one task ------------------------------------------------------------------------------------------------
+
+
+def _wavers(trials: list[TrialAnalysis]) -> Fraction:
+    judged = {one.solved for one in trials if one.solved is not None}
+    return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
+
+
+def _same_calls(trials: list[TrialAnalysis]) -> Fraction:
+    pairs = list(combinations([written_calls(one) for one in trials], 2))
+    return sum(first == second for first, second in pairs), len(pairs)
+
+
+def written_calls(one: TrialAnalysis) -> list[bytes]:
+    """The successful calls of a trial that change something, in order, in a form that can be compared."""
+    return [
+        msgspec.json.encode([call.numbered.call.tool, call.numbered.call.arguments], order="sorted")
+        for call in one.calls
+        if call.writes and not call.failed
+    ]
+
+
+# -- cost --------------------------------------------------------------------------------------------------------------
+
+
+def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[AgentAnalysis], Parts]:
+    """What all trials have cost over how many of them are solved: failures are paid for, too."""
+
+    def compute(analysis: AgentAnalysis) -> Parts:
+        def fraction(one: TrialAnalysis) -> Fraction:
+            cost = spent(one)
+            return None if cost is None or one.solved is None else (cost, one.solved)
+
+        return analysis.of_trials(fraction)
+
+    return compute
+
+
+def _used(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
+    return lambda one: None if one.absent else read(one.usage)
+
+
+def _tokens(usage: Usage) -> float | None:
+    known = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
+    return sum(known) if known else None
+
+
+def _on_states(name: str) -> Metric:
+    base = tracking_metric(name)
+
+    def compute(analysis: AgentAnalysis) -> Parts:
+        return analysis.relabelled(base.compute(analysis.frames))
+
+    return msgspec.structs.replace(
+        base, compute=compute, needs=("gold",), unit="turn", against="", headline=name == "jga"
+    )
+
+
+_GOLD: dict[str, Any] = {"needs": ("gold",), "unit": "trial"}
+_COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", "better": "lower", "scale": "number"}
+_CALLS: dict[str, Any] = {"unit": "trial", "better": "lower"}
+
+_METRICS = (
+    _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
+             _of_trials(_right), **_GOLD, headline=True),
+    _declare("call_precision", "Call precision", "share of calls that gold expects", _of_trials(_precision), **_GOLD),
+    _declare("call_recall", "Call recall", "share of gold's calls that were made", _of_trials(_recall), **_GOLD),
+    _declare("call_f1", "Call F1", "harmonic mean of call precision and call recall, over all trials together",
+             _of_trials(_f1), **_GOLD, headline=True),
+    _declare("arguments_right", "Arguments right", "share of the arguments of gold's calls that were given right",
+             _of_trials(_arguments), **_GOLD),
+    _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
+             _of_trials(_order), **_GOLD),
+    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _of_trials(_extra), **_GOLD,
+             better="lower", scale="number"),
+    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _of_trials(_missing),
+             **_GOLD, better="lower", scale="number"),
+    *map(_on_states, STATES),
+    _declare("repeated_calls", "Repeated calls", "share of calls that repeat one after which nothing has changed",
+             _share_of_calls(lambda call: call.repeats), **_CALLS),
+    _declare("failed_calls", "Failed calls", "share of calls whose result is an error",
+             _share_of_calls(lambda call: call.failed), **_CALLS),
+    _declare("forbidden_calls", "Forbidden calls", "share of calls that the tools' definitions do not allow",
+             _share_of_calls(lambda call: call.forbidden is not None), **_CALLS, needs=("tools",)),
+    _declare("provenance", "Provenance",
+             "share of values in calls that change something which the user said or a result held", _provenance,
+             unit="trial", headline=True),
+    _declare("claims_without_calls", "Claims without calls",
+             "share of claims of done actions that no successful call stands behind", _of_trials(_claims), unit="trial",
+             better="lower", headline=True),
+    _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
+             _unsupported("number"), unit="trial", better="lower"),
+    _declare("unsupported_times", "Unsupported times", "share of times and dates in answers that nothing seen supports",
+             _unsupported("time"), unit="trial", better="lower"),
+    _declare("unsupported_names", "Unsupported names", "share of names and codes in answers that nothing seen supports",
+             _unsupported("name"), unit="trial", better="lower"),
+    _declare("grounded_answers", "Grounded answers",
+             "share of answers with details or claims in which all of them are supported", _of_trials(_grounded),
+             unit="trial"),
+    _declare("wavering_tasks", "Wavering tasks", "share of tasks that some trials solve and others do not",
+             _of_tasks(_wavers), unit="task", better="lower", needs=("success", "trials")),
+    _declare("same_calls", "Same calls", "share of pairs of trials of a task that change the same things in order",
+             _of_tasks(_same_calls), unit="task", needs=("trials",)),
+    _declare("calls_per_solved", "Calls per solved trial", "calls of all trials per solved one",
+             _per_solved(lambda one: float(len(one.calls))), **_COST),
+    _declare("turns_per_solved", "User turns per solved trial", "user turns of all trials per solved one",
+             _per_solved(lambda one: float(len(one.trial.users()))), **_COST),
+    _declare("tokens_per_solved", "Tokens per solved trial", "tokens of all trials per solved one",
+             _per_solved(_used(_tokens)), **_COST),
+    _declare("seconds_per_solved", "Seconds per solved trial", "seconds of all trials per solved one",
+             _per_solved(_used(lambda usage: usage.seconds)), **_COST),
+    _declare("cost_per_solved", "Cost per solved trial", "cost of all trials per solved one",
+             _per_solved(_used(lambda usage: usage.cost)), **_COST),
+)  # fmt: skip
+
+METRICS = Registry(
+    "metric of assistants",
+    "troth.agent_metrics",
+    {one.name: one for one in (*map(pass_hat, range(1, 5)), *_METRICS)},
+)
+
+
+def metric(name: str) -> Metric:
+    """A metric by name; `pass^8` for any number of trials."""
+    hat = re.fullmatch(r"pass\^([1-9][0-9]{0,3})", name)
+    known: Metric = pass_hat(int(hat[1])) if hat else METRICS.load(name)
+    return known
+
+
+def chosen(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
+    """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
+    if names is not None:
+        wanted = [metric(name) for name in listed(names)]
+        if not wanted:
+            raise UserError("no metric is named", hint="for example call_f1 or pass^1")
+        return wanted
+    own = [one for one in (METRICS.load(name) for name in METRICS.by_name()) if one.of != "pass^k"]
+    return [*map(pass_hat, range(1, max(trials, 1) + 1)), *own]

@@ -1,0 +1,273 @@
+"""Scores assistants that call tools: transcripts in, every metric out, with intervals over tasks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+
+from troth.agents import explorer
+from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
+from troth.agents.corpus import AgentCorpus, load
+from troth.agents.metrics import chosen
+from troth.agents.rules import MatchingRule
+from troth.agents.rules import rule as find_rule
+from troth.agents.states import PROFILE
+from troth.agents.support import CONTEXT
+from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.core.names import Path, labelled, listed, path_of
+from troth.core.options import one_of, resolve
+from troth.core.score import Score
+from troth.readers import trajectories
+from troth.stats.estimates import NOTHING, Cell, Resampling, scores
+from troth.storage.result import Result, check_out
+
+REASONS = {
+    "gold": "no gold calls are known; give gold",
+    "success": "it is not known which trials are solved: there are neither rewards nor gold",
+    "tools": "the tools are not known; give them",
+    "trials": "no task has more than one trial",
+    "usage": "the transcripts do not say, or no trial is solved",
+}
+
+
+class AgentOptions(TypedDict, total=False):
+    """Keywords of `agent`; what they mean and their defaults: `AgentSettings`."""
+
+    gold: Path | Sequence[Path] | None
+    tools: Path | None
+    rule: str | MatchingRule | None
+    solved: str | None
+    metrics: str | Iterable[str] | None
+    writing: str | Iterable[str] | None
+    context: str | Iterable[str]
+    format: str | None
+    resamples: int
+    seed: int
+    out: Path | None
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    gold: Path | Sequence[Path] | None = None  # files with gold calls, where the transcripts have none
+    tools: Path | None = None  # definitions of the tools, where the transcripts have none
+    rule: str | MatchingRule | None = None  # how calls are matched; None: the rule that the format declares
+    solved: str | None = (
+        None  # what says that a trial is solved: "reward" or "match"; None: rewards, where all have one
+    )
+    metrics: str | Iterable[str] | None = None  # None: all
+    writing: str | Iterable[str] | None = None  # names of tools that change something; None: by definition or name
+    context: str | Iterable[str] = CONTEXT  # what answers may rest on: tools, user, system
+    format: str | None = None  # of the transcripts; None: detected
+    resamples: int = 1000  # of the bootstrap, over tasks
+    seed: int = 0
+    out: Path | None = None  # save the run to this folder
+
+    @property
+    def gold_files(self) -> list[str]:
+        if self.gold is None:
+            return []
+        several = [self.gold] if isinstance(self.gold, str | os.PathLike) else self.gold
+        return [path_of(one) for one in several]
+
+
+def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
+    """Scores assistants by their transcripts; each file is one system, each conversation a trial of a task.
+
+    `transcripts`: files, folders or `NAME=FILE` in any format of trajectories. Gold calls are taken from the
+    transcripts (τ-bench), or from `gold`. Intervals are over tasks: trials of a task are drawn together. The options
+    are those of `AgentSettings`.
+
+    >>> from troth import demo
+    >>> result = agent(demo.path("agents/hasty.jsonl"), tools=demo.path("agents/tools.json"))
+    >>> result["pass^1"].n, result["claims_without_calls"].value > 0
+    (6, True)
+    """
+    settings = resolve(AgentSettings, options)
+    if not transcripts:
+        raise UserError("no transcript is named", hint="for example results.json, or name=results.json")
+    out = None if settings.out is None else check_out(settings.out)
+    files = labelled(transcripts, "file")
+    tools = None if settings.tools is None else path_of(settings.tools)
+    writing = None if settings.writing is None else listed(settings.writing)
+    corpus = load(files, settings.gold_files, tools, settings.format, writing)
+    rules = _rules(settings, corpus)
+    systems = [analyse(corpus, one, rules) for one in corpus.systems]
+    metrics = chosen(settings.metrics, _trials(systems))
+    how = Resampling(settings.resamples, settings.seed)
+    tasks = sorted(corpus.tasks)
+    result = Result(
+        "agent score",
+        [_of_tasks(score) for one in systems for score in scores(one.name, cells(one, metrics, corpus), tasks, how)],
+        metrics,
+        {one.name: _counts(one) for one in systems},
+        [*corpus.notes, *(note for one in systems for note in _notes(one, rules))],
+        [detail for one in systems for detail in findings(one)],
+        _arguments(transcripts, settings, rules),
+        make_rows=lambda: _rows(systems, metrics),
+        make_explorer=lambda: explorer.archive(systems),
+    )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
+    declared = [trajectories.FORMATS.load(one.format).FORMAT.profile for one in corpus.systems]
+    by = find_rule(settings.rule if settings.rule is not None else declared[0] or "exact")
+    rewards = all(trial.reward is not None for system in corpus.systems for trial in system.trials)
+    solved = settings.solved or ("reward" if rewards else "match")
+    context = tuple(one_of("context", kind, CONTEXT) for kind in listed(_commas(settings.context)))
+    return AnalysisRules(by, one_of("solved", solved, ("reward", "match")), context or CONTEXT)
+
+
+def _commas(names: str | Iterable[str]) -> str | Iterable[str]:
+    return names.replace("+", ",") if isinstance(names, str) else names
+
+
+def cells(system: AgentAnalysis, metrics: Sequence[Metric], corpus: AgentCorpus) -> Iterator[Cell]:
+    """Every metric of one system, with its recipe and the reason where there is nothing to score."""
+    for metric in metrics:
+        lacking = [need for need in metric.needs if _lacks(need, system, corpus)]
+        parts = metric.compute(system)
+        scarce = [need for need in metric.needs if need in ("trials", "usage")]
+        reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else NOTHING
+        if lacking:
+            parts = parts.take(parts.den < 0)
+        yield Cell(metric, parts, _recipe(metric, system.rules), reason=reason)
+
+
+def _of_tasks(score: Score) -> Score:
+    """A score whose interval speaks of tasks, which are what is resampled."""
+    note = score.interval_note
+    return score if note is None else msgspec.structs.replace(score, interval_note=note.replace("dialogue", "task"))
+
+
+def _lacks(need: str, system: AgentAnalysis, corpus: AgentCorpus) -> bool:
+    if need == "gold":
+        return not corpus.has_gold
+    if need == "success":
+        return all(one.solved is None for one in system.trials)
+    if need == "tools":
+        return not any(corpus.toolbox(one.trial).tools for one in system.trials)
+    return False
+
+
+def _recipe(metric: Metric, rules: AnalysisRules) -> tuple[Any, ...]:
+    """The rules that move a metric's number, which its signature names."""
+    if "success" in metric.needs:
+        return ({"solved": "reward"},) if rules.solved == "reward" else (rules.rule, {"solved": "match"})
+    if "gold" in metric.needs:
+        return (rules.rule, PROFILE) if metric.unit == "turn" else (rules.rule,)
+    if metric.name.startswith(("unsupported", "grounded")) and set(rules.context) != set(CONTEXT):
+        return ({"context": rules.context},)
+    return ({},)
+
+
+def _trials(systems: Sequence[AgentAnalysis]) -> int:
+    """How many trials every task has at least."""
+    counts = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
+    return min(counts, default=1)
+
+
+def _counts(system: AgentAnalysis) -> dict[str, int]:
+    present = [one for one in system.trials if not one.absent]
+    return {
+        "tasks": len({one.trial.unit for one in present}),
+        "trials": len(present),
+        "missing_tasks": len(system.trials) - len(present),
+        "calls": sum(len(one.calls) for one in present),
+    }
+
+
+def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[str]:
+    counts = Counter(len(trials) for trials in system.by_task.values() if not trials[0].absent)
+    if len(counts) > 1:
+        yield f"{system.name}: tasks have {min(counts)} to {max(counts)} trials"
+    missing = sum(one.absent for one in system.trials)
+    if missing:
+        yield f"{system.name}: {missing} tasks of gold have no trial, and count as not solved"
+    other = [
+        one.trial.id
+        for one in system.trials
+        if rules.solved == "reward" and one.matched is not None and one.solved != float(one.matched.valid)
+    ]
+    if other and not missing:
+        share = f"{len(other)} of {len(system.trials)} trials"
+        named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
+        yield f"{system.name}: reward and the rule '{rules.rule.name}' differ on {share} ({named})"
+
+
+# -- single findings ---------------------------------------------------------------------------------------------------
+
+
+class AgentFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something in one trial that a reader should see."""
+
+    kind: str  # "claim", "value" or "wavers"
+    system: str
+    task: str
+    trial: int | None = None
+    turn: int | None = None
+    message: int | None = None
+    text: str = ""  # the claim
+    tool: str = ""
+    argument: str = ""
+    value: str = ""  # that has no source
+    solved: tuple[int, ...] = ()  # trials of a wavering task,
+    failed: tuple[int, ...] = ()
+    parts_at: int | None = None  # and the user turn at which the first two that differ in outcome part
+
+
+def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
+    """Claims without calls, values without a source, and tasks that waver between trials."""
+    for one in system.trials:
+        turns = _turns(one)
+        place = (system.name, one.trial.unit, one.trial.trial)
+        for claim in one.claims:
+            if not claim.supported:
+                yield AgentFinding("claim", *place, turns[claim.message], claim.message, claim.text)
+        for call in one.calls:
+            for lacking in call.unsourced:
+                at = (call.numbered.turn, call.numbered.message)
+                yield AgentFinding("value", *place, *at, "", call.numbered.call.tool, lacking.argument, lacking.value)
+    for task, trials in system.by_task.items():
+        solved = [one for one in trials if one.solved]
+        failed = [one for one in trials if one.solved == 0.0]
+        if solved and failed:
+            parting = next((p for p in explorer.partings(failed[0], [solved[0]])), None)
+            names = [tuple(one.trial.trial for one in side) for side in (solved, failed)]
+            turn = None if parting is None else parting.turn
+            yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
+
+
+def _turns(one: TrialAnalysis) -> list[int]:
+    """The user turn of each message."""
+    turns: list[int] = []
+    turn = -1
+    for message in one.trial.messages:
+        turn += message.role == "user"
+        turns.append(max(turn, 0))
+    return turns
+
+
+def _rows(systems: Sequence[AgentAnalysis], metrics: Sequence[Metric]) -> Any:
+    import polars as pl
+
+    return pl.concat(metric.compute(one).frame(one.name, metric.name) for one in systems for metric in metrics)
+
+
+def _arguments(transcripts: Sequence[Path], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
+    """What a reader needs to make the run again."""
+    writing = None if settings.writing is None else listed(settings.writing)
+    tools = None if settings.tools is None else path_of(settings.tools)
+    return {
+        "transcripts": [path_of(one) for one in transcripts], "gold": settings.gold_files, "tools": tools,
+        "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
+        "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,
+    }  # fmt: skip
