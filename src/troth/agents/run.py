@@ -1,0 +1,239 @@
+"""Runs an assistant live on recorded conversations, under other words of its tools and of its users.
+
+Sets are the original, each rewording of the tools (users as they were) and each rewording of the users (tools as they
+were). Every task is replayed in every set and trial, several at a time. The folder gets `SET/trial-N.jsonl` with the
+trajectories under the original names, `missing.json` with what could not be finished, `result/` with the scores, and
+`journal.jsonl` with every answer: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path as Folder
+from typing import Any, NamedTuple, Unpack
+
+import msgspec
+
+from troth.agents import run_summary as summary
+from troth.agents.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
+from troth.agents.replay import Recording, Replayed, ToolWording, replay
+from troth.agents.run_journal import EXHAUSTED, Budget, Journal
+from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
+from troth.agents.run_plan import plan as make_plan
+from troth.agents.run_summary import ReplayKey
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.options import recorded, resolve
+from troth.core.progress import bar
+from troth.readers.plain import indented
+from troth.readers.trajectories import chat
+from troth.stats.estimates import Resampling, scores
+from troth.storage.files import replaced_file, writing
+from troth.storage.result import Result
+
+PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
+
+
+def run_agent(agent: str | Callable[..., Any], tasks: Path, out: Path, **options: Unpack[RunAgentOptions]) -> Result:
+    """Replays recorded conversations to an assistant under other words; returns how its calls hold up.
+
+    `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages
+    and tools. `tasks` holds the recorded conversations, in any format of trajectories. `out` is a folder; the same call
+    with the same folder goes on without asking anything twice. The options are those of `RunAgentSettings`.
+
+    >>> import tempfile
+    >>> tasks = [{"messages": [{"role": "user", "content": "Cancel order 7."}],
+    ...           "expected": [{"name": "cancel", "arguments": {"id": 7}}]}]
+    >>> call = {"function": {"name": "cancel", "arguments": {"id": 7}}}
+    >>> def agent(messages, tools):
+    ...     return {"tool_calls": [call]} if messages[-1]["role"] == "user" else "It is cancelled."
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Folder(folder, "tasks.json").write_bytes(msgspec.json.encode(tasks))
+    ...     run_agent(agent, f"{folder}/tasks.json", f"{folder}/run")["call_right"].value
+    1.0
+    """
+    settings = resolve(RunAgentSettings, options)
+    live = assistant(
+        agent, temperature=settings.temperature, timeout=settings.timeout, retries=settings.retries,
+        key=settings.key_variable,
+    )  # fmt: skip
+    plan = make_plan(live.name, path_of(tasks), settings)
+    folder = Folder(path_of(out))
+    _open(folder, plan.identity)
+    journal, budget = Journal(folder / JOURNAL), Budget(settings.budget)
+    replays = _replayed(plan, settings, _Live(live, journal, budget))
+    _write(folder, replays)
+    result = _result(plan, replays, settings, (journal, budget))
+    result.save(folder / RESULT)
+    return result
+
+
+# -- doing it ----------------------------------------------------------------------------------------------------------
+
+
+class _Live(NamedTuple):
+    """An assistant whose answers are kept, and paid for, once."""
+
+    assistant: Assistant
+    journal: Journal
+    budget: Budget
+
+    def ask(self, wording: ToolWording, trial: int, seed: int, messages: Chat) -> Reply:
+        question = {"agent": self.assistant.name, "tools": wording.tools, "messages": messages, "trial": trial}
+        ask = partial(self.assistant.ask, list(messages), wording.tools, seed=seed + trial)
+        return self.journal.answer(question, lambda: self.budget.spend(ask))
+
+
+def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
+    """Every conversation of the plan, or why it could not be finished."""
+
+    def work(one: WordingSet, recording: Recording, trial: int) -> Replayed | str:
+        wording = plan.wording(one, recording.task)
+        ask = partial(live.ask, wording, trial, settings.seed)
+        users = one.users.get(recording.task, recording.users)
+        try:
+            return replay(recording, users, wording, ask, trial=trial, steps=settings.steps)
+        except UnansweredError as error:
+            return str(error)
+
+    replays: dict[ReplayKey, Replayed | str] = {}
+    with ThreadPoolExecutor(max(1, settings.parallel)) as pool, bar("conversations") as step:
+        futures: dict[Future[Replayed | str], ReplayKey] = {
+            pool.submit(work, one, recording, trial): ReplayKey(one.name, recording.task, trial)
+            for trial in range(settings.trials)
+            for recording in plan.recordings
+            for one in plan.sets
+        }
+        waiting = set(futures)
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in done:
+                    replays[futures[future]] = future.result()
+                step(len(replays), len(futures))
+        except BaseException:  # an interrupt, or an error that the user can mend: answers so far are in the journal
+            live.budget.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return {key: replays[key] for key in futures.values()}
+
+
+# -- what is left behind -----------------------------------------------------------------------------------------------
+
+
+def _open(folder: Folder, identity: dict[str, str]) -> None:
+    """A new folder, or one in which the same run was begun."""
+    plan = folder / PLAN
+    if folder.exists() and not plan.is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError("exists and is not a run of an assistant", file=str(folder), hint="choose another name")
+    if plan.is_file():
+        try:
+            before = msgspec.json.decode(plan.read_bytes(), type=dict[str, str])
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+            raise UserError(f"cannot be read: {error}", file=str(plan), hint="choose another folder") from error
+        other = [name for name, value in identity.items() if before.get(name) != value]
+        if other:
+            what = f"holds a run with another {' and '.join(other)}"
+            raise UserError(what, file=str(folder), hint="choose another folder")
+        return
+    with writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+    _replace(plan, indented(identity))
+
+
+def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:
+    """One file of trajectories for each set and trial, and what is missing."""
+    missing = [
+        {"set": key.set, "task": key.task, "trial": key.trial, "reason": one}
+        for key, one in replays.items()
+        if isinstance(one, str)
+    ]
+    for name, trial in dict.fromkeys((key.set, key.trial) for key in replays):
+        mine = [one.trajectory for key, one in replays.items() if (key.set, key.trial) == (name, trial) and
+                isinstance(one, Replayed)]  # fmt: skip
+        with writing(str(folder)):
+            (folder / name).mkdir(exist_ok=True)
+        encoded = b"".join(msgspec.json.encode(chat.written(one)) + b"\n" for one in mine)
+        _replace(folder / name / f"trial-{trial}.jsonl", encoded)
+    _replace(folder / MISSED, indented(missing))
+
+
+def _replace(file: Folder, content: bytes) -> None:
+    with replaced_file(str(file), lambda _: None) as out:
+        out.write(content)
+
+
+def _result(
+    plan: RunPlan,
+    replays: Mapping[ReplayKey, Replayed | str],
+    settings: RunAgentSettings,
+    spent: tuple[Journal, Budget],
+) -> Result:
+    import polars as pl
+
+    expected = {one.task: summary.reference(one) for one in plan.recordings}
+    seen = [
+        outcome
+        for key, one in replays.items()
+        if isinstance(one, Replayed)
+        for outcome in summary.outcomes(key, one, expected[key.task])
+    ]
+    names = [one.name for one in plan.sets]
+    recipe = {"rule": "exact", "trials": settings.trials, "steps": settings.steps}
+    listed_cells = {name: list(summary.cells(name, seen, replays, recipe)) for name in names}
+    how = Resampling(seed=settings.seed)
+    tasks = [one.task for one in plan.recordings]
+    counts = {name: _counts(name, replays) for name in names}
+    return Result(
+        "agent run",
+        [score for name in names for score in scores(name, listed_cells[name], tasks, how)],
+        [summary.METRICS.load(name) for name in summary.METRICS.own],
+        counts,
+        _notes(plan, replays, counts, spent),
+        [msgspec.to_builtins(one) for one in summary.findings(seen, plan.wordings, plan.users, seed=settings.seed)],
+        {"agent": plan.agent} | recorded(settings),
+        make_rows=lambda: pl.concat(
+            cell.parts.frame(name, cell.metric.name) for name in names for cell in listed_cells[name]
+            if cell.group == "all"
+        ),
+    )  # fmt: skip
+
+
+def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:
+    mine = [one for key, one in replays.items() if key.set == name]
+    done = [one for one in mine if isinstance(one, Replayed)]
+    return {
+        "conversations": len(mine),
+        "missing": len(mine) - len(done),
+        "calls": sum(len(list(one.trajectory.calls())) for one in done),
+        "unrecorded": sum(one.unrecorded for one in done),
+        "turns_cut": sum(one.cut for one in done),
+    }
+
+
+def _notes(
+    plan: RunPlan,
+    replays: Mapping[ReplayKey, Replayed | str],
+    counts: Mapping[str, Mapping[str, int]],
+    spent: tuple[Journal, Budget],
+) -> list[str]:
+    journal, budget = spent
+    total: Counter[str] = Counter()
+    for one in counts.values():
+        total.update(one)
+    notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
+    reasons = Counter(one for one in replays.values() if isinstance(one, str))
+    if reasons:
+        why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        last = "raise the budget and run the same command again" if EXHAUSTED in reasons else "run it again to go on"
+        notes.append(f"{total['missing']} of {total['conversations']} conversations are missing ({why}): {last}")
+    if total["unrecorded"]:
+        notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
+    if total["turns_cut"]:
+        notes.append(f"{total['turns_cut']} turns were cut after the last step that is allowed")
+    if any(one.expected is None for one in plan.recordings):
+        notes.append("tasks without expected calls are compared with the calls of their recording")
+    return notes
