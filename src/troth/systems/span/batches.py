@@ -1,0 +1,102 @@
+"""Examples as padded arrays, for training and for the exported network alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth.systems.span.examples import IGNORED, Example
+from troth.systems.span.layout import Layout
+from troth.systems.span.memory import FLAGS
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Vectors = Callable[[Layout], Floats]  # the vectors of all queries of a service
+PADDING, SPECIAL, SYSTEM, USER = range(4)  # segments
+SLOT_BY_SLOT = ("status", "user", "system", "offers", "value", "offered", "requested")
+
+
+class Inputs(NamedTuple):
+    """What the network reads: T turns of L tokens; R services in turns, of Q queries each."""
+
+    ids: Ints  # T, L
+    segments: Ints  # T, L
+    turn: Ints  # R: which turn a row belongs to
+    vectors: Floats  # R, Q, width
+    kinds: Ints  # R, Q; -1 is padding
+    flags: Floats  # R, Q, FLAGS
+    sources: Floats  # R, C, width: slots of other services; zero is padding
+
+
+class Targets(NamedTuple):
+    """`Target` of all rows, query by query; `IGNORED` where nothing is asked."""
+
+    status: Ints  # R, Q
+    user: Ints  # R, Q, 2
+    system: Ints  # R, Q, 2
+    offers: Ints  # R, Q
+    value: Ints  # R, Q
+    offered: Ints  # R, Q
+    requested: Ints  # R, Q
+    intent: Ints  # R
+    carried: Ints  # R, Q, C
+    slot_of: Ints  # R, Q
+
+
+def inputs(examples: Sequence[Example], layouts: Sequence[dict[str, Layout]], vectors: Vectors, padding: int) -> Inputs:
+    """The arrays of `examples`; `layouts` has the services of the dialogue of each."""
+    rows = [(at, row) for at, example in enumerate(examples) for row in example.rows]
+    longest = max(len(example.words.ids) for example in examples)
+    queries = max(len(row.flags) for _, row in rows)
+    most = max(1, *(len(row.sources) for _, row in rows))
+    width = vectors(rows[0][1].layout).shape[1]
+    ids = np.full((len(examples), longest), padding, np.int64)
+    segments = np.full_like(ids, PADDING)
+    for at, (words, _) in enumerate(examples):
+        count = len(words.ids)
+        ids[at, :count], segments[at, :count] = words.ids, SPECIAL
+        segments[at, 1 : words.user - 1], segments[at, words.user : count - 1] = SYSTEM, USER
+    made = Inputs(
+        ids,
+        segments,
+        np.array([at for at, _ in rows], np.int64),
+        np.zeros((len(rows), queries, width), np.float32),
+        np.full((len(rows), queries), -1, np.int64),
+        np.zeros((len(rows), queries, FLAGS), np.float32),
+        np.zeros((len(rows), most, width), np.float32),
+    )
+    for at, (turn, row) in enumerate(rows):
+        count = len(row.flags)
+        made.vectors[at, :count], made.kinds[at, :count] = vectors(row.layout), row.layout.kinds
+        made.flags[at, :count] = row.flags
+        for number, (service, slot) in enumerate(row.sources):
+            other = layouts[turn][service]
+            made.sources[at, number] = vectors(other)[1 + other.slots.index(slot)]
+    return made
+
+
+def targets(examples: Sequence[Example], made: Inputs) -> Targets:
+    """The arrays to learn, in the shape of the inputs."""
+    rows, queries = made.kinds.shape
+    whole = {
+        name: np.full((rows, queries, *([2] if name in ("user", "system") else [])), IGNORED, np.int64)
+        for name in SLOT_BY_SLOT
+    }
+    table = Targets(
+        **whole,
+        intent=np.full(rows, IGNORED, np.int64),
+        carried=np.full((rows, queries, made.sources.shape[1]), -1, np.int64),
+        slot_of=np.full((rows, queries), -1, np.int64),
+    )
+    for at, row in enumerate(row for example in examples for row in example.rows):
+        if row.target is not None:
+            slots = slice(1, 1 + len(row.layout.slots))
+            for name in SLOT_BY_SLOT:
+                getattr(table, name)[at, slots] = getattr(row.target, name)
+            table.intent[at] = row.target.intent
+            table.carried[at, slots, : row.target.carried.shape[1]] = row.target.carried
+            table.slot_of[at, : len(row.flags)] = row.layout.slot_of
+    return table

@@ -1,0 +1,91 @@
+"""What the tracker knows before a turn: the states so far, and the values that the system offered for each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth.core.records import Act
+from troth.systems.data import TrackerTurn
+from troth.systems.span.layout import Layout
+
+DONTCARE = "dontcare"
+TOLD = ("OFFER", "INFORM", "CONFIRM")  # acts by which a system gives a value
+FLAGS = 9  # columns of `flags`
+Flags = NDArray[np.float32]
+Source = tuple[str, str]  # service and slot
+
+
+@dataclass
+class ServiceMemory:
+    """One service of one dialogue."""
+
+    intent: str | None = None
+    state: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, str] = field(default_factory=dict)  # the last value that the system gave for a slot
+
+    def hear(self, acts: Iterable[Act], layout: Layout) -> None:
+        """Remember the values that acts of the system give; of a slot with possible values, one of these."""
+        for act in acts:
+            if act.act in TOLD and act.slot in layout.slots and act.values:
+                possible = layout.values[layout.slots.index(act.slot)]
+                told = [value for value in (*act.canonical_values, *act.values) if value in possible]
+                self.offered[act.slot] = (told or act.values)[0]
+
+
+Memory = dict[str, ServiceMemory]  # by service
+
+
+def remembered(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
+    """What the annotation says before `turn`: the states before it, and what the system offered up to the turn before.
+
+    What the system said last is not in it: that is for the tracker to understand.
+    """
+    memory = {name: ServiceMemory() for name in layouts}
+    for name, state in turn.before.items():
+        if name in memory:
+            memory[name].intent = None if state.active_intent == "NONE" else state.active_intent
+            memory[name].state = {slot: values[0] for slot, values in state.slot_values.items() if values}
+    last = len(turn.past) - 1
+    for place, said in enumerate(turn.past):
+        if said.speaker == "SYSTEM" and place < last:
+            for frame in said.frames:
+                if frame.service in memory:
+                    memory[frame.service].hear(frame.acts, layouts[frame.service])
+    return memory
+
+
+def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flags:
+    """What is known of each query before this turn, and whether a value stands in one of the two utterances."""
+    table = np.zeros((len(layout.kinds), FLAGS), dtype=np.float32)
+    for number, slot in enumerate(layout.slots):
+        value, offered, possible = memory.state.get(slot), memory.offered.get(slot), layout.values[number]
+        table[1 + number, :4] = value is not None, value == DONTCARE, offered is not None, bool(possible)
+        for choice, query in possible.items():
+            words = spoken(choice)
+            table[query, 4:8] = choice == value, choice == offered, words in user, words in system
+    if memory.intent in layout.intents:
+        table[layout.intents[memory.intent], 8] = 1
+    table[0, 8] = memory.intent is not None
+    return table
+
+
+def spoken(text: str) -> str:
+    """The words of `text` in lower case, parted and framed by single spaces."""
+    kept = "".join(letter if letter.isalnum() else " " for letter in text.lower())
+    return f" {' '.join(kept.split())} "
+
+
+def sources(layouts: Mapping[str, Layout], service: str) -> list[Source]:
+    """The slots of the other services of a dialogue, whose values a slot of `service` may take over."""
+    return [(other, slot) for other, layout in layouts.items() if other != service for slot in layout.slots]
+
+
+def value_at(memory: Memory, source: Source) -> str | None:
+    """What a slot of another service holds: its state, else what the system offered for it."""
+    known, slot = memory[source[0]], source[1]
+    value = known.state.get(slot, known.offered.get(slot))
+    return None if value == DONTCARE else value
