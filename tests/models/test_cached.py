@@ -200,13 +200,17 @@ def test_several_processes_on_one_new_file(tmp_path: Path, file: str) -> None:
 
 
 def test_several_processes_find_a_damaged_file(tmp_path: Path, file: str) -> None:
-    Path(file).write_bytes(b"damaged" * 5000)
+    kept = Store(file)
+    kept.put("m", [(b"k", b"v")])
+    kept.close()
+    spoilt = Path(file).read_bytes()[:4096] + b"damaged" * 5000
+    Path(file).write_bytes(spoilt)
     results = [process.communicate(timeout=120) for process in [start(file, os.devnull, "0", "300") for _ in range(3)]]
     assert len({out for out, _ in results}) == 1
     assert results[0][0]
     assert "".join(err for _, err in results).count("the cache is damaged") == 1
     (aside,) = tmp_path.glob("*.corrupt-*")
-    assert aside.read_bytes() == b"damaged" * 5000
+    assert aside.read_bytes() == spoilt
     assert Store(file).summary().answers == 300
 
 

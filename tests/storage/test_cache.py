@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from troth.core.errors import UserError
 from troth.storage import cache as module
+from troth.storage import database
 from troth.storage.cache import Store, key, size
 
 Rows = list[tuple[bytes, bytes]]
@@ -235,10 +237,26 @@ def test_clear_while_another_process_writes(file: str) -> None:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
+def test_another_process_makes_the_file_meanwhile(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def late(part: str, place: str) -> None:
+        monkeypatch.setattr(os, "link", link)
+        Store(file).put("m", rows(0, 3))
+        link(part, place)
+
+    monkeypatch.setattr(os, "link", late)
+    cache = Store(file)
+    cache.put("n", rows(3, 6))
+    assert cache.get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 6))
+    assert not list(Path(file).parent.glob(".troth-*"))
+
+
 @pytest.mark.parametrize("after", range(4))
-def test_another_process_makes_the_file_meanwhile(tmp_path: Path, after: int) -> None:
-    """After any of the statements by which a new file is looked at."""
+def test_another_process_renews_the_file_meanwhile(tmp_path: Path, after: int) -> None:
+    """After any of the statements by which a file of an older layout is looked at."""
     file = str(tmp_path / "scores.sqlite")
+    older(file)
     asked: list[str] = []
 
     class Slow(sqlite3.Connection):
@@ -250,7 +268,7 @@ def test_another_process_makes_the_file_meanwhile(tmp_path: Path, after: int) ->
             return SimpleNamespace(fetchone=lambda: found[0])
 
     connection = sqlite3.connect(file, isolation_level=None, factory=Slow)
-    module._prepare(connection, file)
+    database.prepare(connection, file)
     connection.close()
     assert len(asked) > after
     assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
@@ -306,7 +324,11 @@ def filled(file: str) -> None:
 
 
 @pytest.mark.parametrize("damage", ["header", "middle", "short"])
-def test_a_damaged_file_is_kept_beside_a_fresh_one(file: str, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_kept_beside_a_fresh_one(
+    file: str, damage: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the usual place, whatever is left of it."""
+    monkeypatch.setenv("TROTH_CACHE", str(Path(file).parent))
     filled(file)
     whole = Path(file).read_bytes()
     spoilt = {
@@ -373,8 +395,8 @@ def test_a_garbled_answer_is_none(file: str, damage: str, capsys: pytest.Capture
     assert len(cache.get([digest for digest, _ in rows(0, 10)])) == 10
 
 
-def test_an_older_layout_is_begun_anew(file: str) -> None:
-    Path(file).parent.mkdir()
+def older(file: str) -> None:
+    Path(file).parent.mkdir(exist_ok=True)
     with sqlite3.connect(file) as connection:
         connection.executescript(
             "CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
@@ -382,8 +404,12 @@ def test_an_older_layout_is_begun_anew(file: str) -> None:
             "INSERT INTO answers VALUES (x'00', 1, 1, x'00');"
             "PRAGMA user_version = 1;"
         )
-        connection.execute(f"PRAGMA application_id = {module.OURS}")
+        connection.execute(f"PRAGMA application_id = {database.OURS}")
     connection.close()
+
+
+def test_an_older_layout_is_begun_anew(file: str) -> None:
+    older(file)
     cache = Store(file)
     assert cache.get([b"\0"]) == {}
     cache.put("m", rows(0, 10))
@@ -400,6 +426,102 @@ def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
         Store(file).get([b"x"])
     assert Path(file).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["other.sqlite"]
+
+
+@pytest.mark.parametrize("content", [b"", b"my notes\n", b"x" * 5000, b"SQLite format 3\0" + bytes(4080)])
+def test_a_file_that_is_no_cache_is_not_touched(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_bytes(content)
+    for use in (lambda cache: cache.get([b"x"]), Store.summary, Store.clear, lambda cache: cache.put("m", rows(0, 3))):
+        with pytest.raises(UserError, match=r"notes\.txt: is (not a cache of troth|a database of another program)"):
+            use(Store(str(file)))
+    assert file.read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_looking_makes_no_file(file: str) -> None:
+    assert Store(file).summary().answers == 0
+    assert not Path(file).parent.exists()
+
+
+@pytest.mark.parametrize("at", [0, 18, 60, 68, 71, 100, 105])
+def test_a_damaged_header_of_ours(file: str, at: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables that the first page defines tell that the file is ours, wherever it lies."""
+    filled(file)
+    with open(file, "r+b") as spoilt:
+        spoilt.seek(at)
+        spoilt.write(b"\xff")
+    with_new = Store(file)
+    with_new.put("m", rows(0, 10))
+    assert with_new.get([digest for digest, _ in rows(0, 10)]) == dict(rows(0, 10))
+    assert capsys.readouterr().err.count("\n") <= 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_of_any_kind(file: str, seed: int) -> None:
+    """No traceback, no wrong answer, and the cache works again."""
+    filled_small(file)
+    data, random = bytearray(Path(file).read_bytes()), Random(seed)
+    for _ in range(1 + seed % 40):
+        begin, length = random.randrange(len(data)), 1 + seed // 10 * 50
+        data[begin : begin + length] = random.randbytes(length)
+    Path(file).write_bytes(data[: random.randrange(4096, len(data)) if seed % 7 == 0 else None])
+    cache = Store(file, limit=30_000)
+    answers = dict(rows(0, 300))
+    assert cache.get(list(answers)).items() <= answers.items()
+    cache.put("other", rows(300, 400))
+    cache.summary()
+    cache.put("m", rows(0, 300))
+    assert cache.get(list(answers)).items() <= answers.items()
+
+
+def filled_small(file: str) -> None:
+    cache = Store(file)
+    cache.put("m", rows(0, 300))
+    cache.close()
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that is mounted read-only, where even root cannot write."""
+    monkeypatch.setattr("troth.storage.database.os.access", lambda *_: False)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("troth.storage.cache.os.replace", refuse)
+
+
+def test_a_read_only_cache_is_read(
+    file: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(file)
+    before = Path(file).read_bytes()
+    request.getfixturevalue("read_only")
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 9))
+    cache.put("m", rows(5000, 5010))
+    assert cache.summary().answers == 3000
+    with pytest.raises(UserError, match="the cache is read-only"):
+        cache.clear()
+    assert Path(file).read_bytes() == before
+    assert [path.name for path in Path(file).parent.iterdir()] == ["scores.sqlite"]
+    assert capsys.readouterr().err == f"troth: {file}: the cache is read-only: new answers are not kept\n"
+
+
+def test_a_read_only_cache_that_is_damaged(
+    file: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(file)
+    with open(file, "r+b") as spoilt:
+        spoilt.seek(4096)
+        spoilt.write(b"\xa5" * 100_000)
+    request.getfixturevalue("read_only")
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 3000)]) == {}
+    cache.put("m", rows(0, 3))
+    assert len(cache.get([digest for digest, _ in rows(0, 3000)])) == 3
+    assert "damaged and read-only: it is not used" in capsys.readouterr().err
 
 
 def test_a_newer_layout_is_not_touched(file: str) -> None:

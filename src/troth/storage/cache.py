@@ -13,56 +13,30 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import Path as AnyPath
 from troth.core.names import path_of
-from troth.core.options import size as size  # part of this module, too
+from troth.core.options import size as size  # noqa: PLC0414 (part of this module, too)
 from troth.core.progress import note
-from troth.storage import places
+from troth.storage import database, places
+from troth.storage.database import HINT, MEMORY, SIZE, DamagedError, transaction
 from troth.storage.locks import locked
 
 T = TypeVar("T")
 
 USUAL = ""  # stands for the cache at its usual place, see `places.scores`
-MEMORY = ":memory:"
-LAYOUT = 2  # of the tables; SQLite's user_version
-OURS = 1953656692  # "trot": SQLite's application_id, so that no other program's file is taken for a cache
-BUSY = 60.0  # seconds to wait for another process
 LIMIT = 2_000_000_000  # bytes, unless TROTH_CACHE_LIMIT says otherwise
 ROOM = 0.8  # a file over its limit is trimmed to this share of it
 CHUNK = 5_000  # rows deleted at a time; other processes get their turn in between
 TURN = 0.005  # seconds of such a turn
-JOURNAL = 64_000_000  # bytes that the WAL file keeps after it was copied into the file
 STALE = 24 * 3600  # seconds; a row's last use is known to this precision, so that reading hardly ever writes
 AT_ONCE = 500  # keys in a SELECT
 SEAL = 4  # bytes of an answer's digest
-SIZE = "length({}value) * 4 / 3 + 55"  # bytes of a row on disk, about: with the index and the free space in pages
-HINT = "name another cache file, or none"
 
-BEGINNING = (
-    "CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-    "DROP TABLE IF EXISTS answers",
-    "CREATE TABLE answers (key BLOB PRIMARY KEY, model INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL) "
-    "WITHOUT ROWID",
-    "CREATE INDEX oldest ON answers (used)",
-    "DROP TABLE IF EXISTS held",
-    "CREATE TABLE held AS SELECT 0 AS bytes",
-    f"CREATE TRIGGER came AFTER INSERT ON answers BEGIN UPDATE held SET bytes = bytes + ({SIZE.format('NEW.')}); END",  # noqa: S608 (nothing but names)
-    f"CREATE TRIGGER went AFTER DELETE ON answers BEGIN UPDATE held SET bytes = bytes - ({SIZE.format('OLD.')}); END",  # noqa: S608
-    f"PRAGMA application_id = {OURS}",
-    f"PRAGMA user_version = {LAYOUT}",
-)
-TABLES = 3
-STATE = (  # one statement, so that everything is of one moment
-    "SELECT application_id, user_version, (SELECT COUNT(*) FROM sqlite_master WHERE type = 'table') "
-    "FROM pragma_application_id, pragma_user_version"
-)
 FIND = "SELECT key, value, used FROM answers WHERE key IN (" + ",".join("?" * AT_ONCE) + ")"  # noqa: S608 (nothing but marks)
 OLDEST = (
     "DELETE FROM answers WHERE key IN (SELECT key FROM "  # noqa: S608
@@ -73,10 +47,6 @@ BY_MODEL = (
     f"SELECT name, COUNT(*), SUM({SIZE.format('')}), MAX(used) FROM answers JOIN models ON model = id "  # noqa: S608
     "GROUP BY name ORDER BY COUNT(*) DESC, name"
 )
-
-
-class _DamagedError(Exception):
-    """The file is a valid database, but what it holds is not what was written."""
 
 
 class ModelAnswers(NamedTuple):
@@ -112,6 +82,7 @@ class Store:
         self.path, self.limit = path, limit
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._writable = True
         self._file: tuple[int, int] | None = None  # which file the connection has, whatever the path names by now
         self._models: dict[str, int] = {}
         _STORES.add(self)
@@ -129,15 +100,24 @@ class Store:
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The answers that the store has for these keys."""
         distinct = list(dict.fromkeys(keys))
-        return self._with(lambda connection: _select(connection, distinct)) if distinct else {}
+        return self._with(lambda connection: self._get(connection, distinct)) if distinct else {}
+
+    def _get(self, connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        answers, stale = _select(connection, keys)
+        if stale and self._writable:
+            with transaction(connection):
+                connection.executemany("UPDATE answers SET used = ? WHERE key = ?", stale)
+        return answers
 
     def put(self, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
-        """Stores answers; on return they are in the file. An earlier answer of the same key stays."""
+        """Stores answers; on return they are in the file, if it can be written. An earlier answer of a key stays."""
         self._with(lambda connection: self._put(connection, model, rows))
 
     def _put(self, connection: sqlite3.Connection, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        if not self._writable:
+            return
         now = int(time.time())
-        with _transaction(connection):
+        with transaction(connection):
             if model not in self._models:
                 connection.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (model,))
                 row = connection.execute("SELECT id FROM models WHERE name = ?", (model,)).fetchone()
@@ -151,13 +131,15 @@ class Store:
             _drop(connection, int(ROOM * self.limit))
 
     def summary(self) -> CacheSummary:
-        """What the file holds, model by model."""
+        """What the file holds, model by model. It is not made for that."""
+        if self.path != MEMORY and not os.path.lexists(self.path):
+            return CacheSummary(self.path, 0, 0, self.limit, ())
         models = tuple(ModelAnswers(*row) for row in self._with(lambda one: one.execute(BY_MODEL).fetchall()))
         return CacheSummary(self.path, self._bytes(), sum(one.answers for one in models), self.limit, models)
 
     def trim(self, to: int) -> int:
         """Drops the least recently used answers until the file has at most `to` bytes; returns how many."""
-        return self._with(lambda connection: self._trim(connection, to))
+        return self._with(lambda connection: self._trim(connection, to), writes=True)
 
     def _trim(self, connection: sqlite3.Connection, to: int) -> int:
         total = 0
@@ -175,13 +157,13 @@ class Store:
         """Drops all answers; returns how many. Model numbers stay: other processes may be about to use them."""
 
         def work(connection: sqlite3.Connection) -> int:
-            with _transaction(connection):
+            with transaction(connection):
                 (count,) = connection.execute("SELECT COUNT(*) FROM answers").fetchone()
-                _create(connection)
+                database.create(connection)
             _compact(connection)
             return int(count)
 
-        return self._with(work)
+        return self._with(work, writes=True)
 
     def close(self) -> None:
         with self._lock:
@@ -191,14 +173,17 @@ class Store:
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
-    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _with(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
         """Does something with the connection. A damaged file is put aside, with a note, and a new one begun."""
         with self._lock:
             for last in (False, True):
                 try:
-                    return work(self._opened())
-                except (sqlite3.Error, _DamagedError) as error:
-                    if last or not _damaged(error):
+                    connection = self._opened()
+                    if writes and not self._writable:
+                        raise UserError("the cache is read-only", file=self.path, hint=HINT)
+                    return work(connection)
+                except (sqlite3.Error, DamagedError, TypeError, ValueError, OverflowError) as error:
+                    if last or not database.is_damage(error, self._connection):
                         raise UserError(f"the cache cannot be used: {error}", file=self.path, hint=HINT) from error
                     self.close()
                     self._put_aside()
@@ -208,21 +193,13 @@ class Store:
         if self._connection is not None and self._inode() != self._file:
             self.close()  # another process has put the file aside, or somebody has deleted it
         if self._connection is None:
-            try:
-                if self.path != MEMORY:
-                    Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UserError(f"no cache can be made there: {error.strerror}", file=self.path, hint=HINT) from error
             self._file = self._inode()
-            connection = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            try:
-                _prepare(connection, self.path)
-                self._file = self._file or self._inode()
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            was_writable = self._writable
+            self._connection, self._writable = database.opened(self.path)
+            self._file = self._file or self._inode()
             self._models.clear()
+            if was_writable and not self._writable:
+                note(f"{self.path}: the cache is read-only: new answers are not kept")
         return self._connection
 
     def _inode(self) -> tuple[int, int] | None:
@@ -234,18 +211,20 @@ class Store:
 
     def _put_aside(self) -> None:
         """Renames the damaged file. Several processes that notice it queue for a lock on it, and one renames it."""
+        aside = f"{self.path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         try:
             with open(self.path, "rb") as file, locked(file.fileno()):
                 if self._file is None or self._inode() != self._file:
                     return  # another process was faster
-                aside = f"{self.path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-                for end in ("-wal", "-shm", ""):
+                for end in (*database.ENDS, ""):
                     if os.path.exists(self.path + end):
                         os.replace(self.path + end, aside + end)
         except FileNotFoundError:
             return
-        except OSError as error:
-            raise UserError(f"is damaged and cannot be renamed: {error.strerror}", file=self.path, hint=HINT) from error
+        except OSError:  # it cannot be renamed: this process does without it
+            note(f"{self.path}: the cache is damaged and read-only: it is not used")
+            self.path = MEMORY
+            return
         note(f"{self.path}: the cache is damaged; a new one is begun, the old one is kept as {aside}")
 
     def _bytes(self) -> int:
@@ -283,7 +262,10 @@ def _seal(key: bytes, value: bytes) -> bytes:
     return blake2b(key + value, digest_size=SEAL).digest()
 
 
-def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+def _select(
+    connection: sqlite3.Connection, keys: Sequence[bytes]
+) -> tuple[dict[bytes, bytes], list[tuple[int, bytes]]]:
+    """The answers, and (now, key) of those whose last use is long ago."""
     answers: dict[bytes, bytes] = {}
     now = int(time.time())
     stale: list[tuple[int, bytes]] = []
@@ -293,58 +275,10 @@ def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes
         for key, value, used in connection.execute(FIND, asked):
             answers[key] = value[SEAL:]
             if value[:SEAL] != _seal(key, answers[key]):
-                raise _DamagedError("an answer is not what was written")
+                raise DamagedError("an answer is not what was written")
             if now - used > STALE:
                 stale.append((now, key))
-    if stale:
-        with _transaction(connection):
-            connection.executemany("UPDATE answers SET used = ? WHERE key = ?", stale)
-    return answers
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    """Checks that the file is ours and of this layout; a new one is made so."""
-    application, layout, tables = connection.execute(STATE).fetchone()
-    if application != OURS and tables:
-        raise UserError("is a database of another program", file=path, hint=HINT)
-    if layout > LAYOUT:
-        raise UserError("was written by a newer troth", file=path, hint=HINT)
-    if layout == LAYOUT and tables != TABLES:
-        raise _DamagedError("a table is missing")
-    _wal(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
-    connection.execute(f"PRAGMA journal_size_limit = {JOURNAL}")
-    if layout < LAYOUT:
-        with _transaction(connection):
-            if connection.execute(STATE).fetchone()[1] < LAYOUT:  # no other process was faster
-                _create(connection)
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    """Makes empty tables. What an older layout held is computed again."""
-    for statement in BEGINNING:
-        connection.execute(statement)
-
-
-def _wal(connection: sqlite3.Connection) -> None:
-    """Sets WAL mode. Two processes that make the file at once collide here, and SQLite does not wait by itself."""
-    until = time.monotonic() + BUSY
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if not busy or time.monotonic() > until:
-                raise
-            time.sleep(0.02)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    with connection:  # commits, or rolls back
-        yield
+    return answers, stale
 
 
 def _compact(connection: sqlite3.Connection) -> None:
@@ -356,7 +290,7 @@ def _drop(connection: sqlite3.Connection, to: int) -> int:
     """Deletes the least recently used answers until they take at most `to` bytes; returns how many."""
     total = 0
     while True:
-        with _transaction(connection):
+        with transaction(connection):
             over = _held(connection) - to  # again each time: another process may be doing the same
             dropped = connection.execute(OLDEST, (CHUNK, over)).rowcount
         total += dropped
@@ -368,8 +302,3 @@ def _drop(connection: sqlite3.Connection, to: int) -> int:
 def _held(connection: sqlite3.Connection) -> int:
     """Bytes that the answers take, about; triggers keep it up to date."""
     return int(connection.execute("SELECT bytes FROM held").fetchone()[0])
-
-
-def _damaged(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python, not SQLite, raised it
-    return isinstance(error, _DamagedError) or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
