@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from troth import models as models
     from troth import readers as readers
     from troth import stats as stats
+    from troth.agents.run import run_agent as run_agent
     from troth.agents.score import agent as agent
     from troth.core.errors import UserError as UserError
     from troth.core.metric import Metric as Metric
@@ -67,6 +68,7 @@ _NAMES = {
     "load": "troth.integrations.evaluate",
     "nlg": "troth.responses.score",
     "open": "troth.storage.result",
+    "run_agent": "troth.agents.run",
     "sgdx": "troth.robustness.sgdx",
     "track": "troth.systems.track",
     "train_tracker": "troth.systems.train",

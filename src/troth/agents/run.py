@@ -37,12 +37,13 @@ from troth.storage.result import Result
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
 
 
-def run_agent(agent: str | Callable[..., Any], tasks: Path, out: Path, **options: Unpack[RunAgentOptions]) -> Result:
+def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Unpack[RunAgentOptions]) -> Result:
     """Replays recorded conversations to an assistant under other words; returns how its calls hold up.
 
     `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages
-    and tools. `tasks` holds the recorded conversations, in any format of trajectories. `out` is a folder; the same call
-    with the same folder goes on without asking anything twice. The options are those of `RunAgentSettings`.
+    and tools. `tasks` holds the recorded conversations, in any format of trajectories. The folder `out` gets the
+    trajectories; the same call goes on in it without asking anything twice. The options are those of
+    `RunAgentSettings`.
 
     >>> import tempfile
     >>> tasks = [{"messages": [{"role": "user", "content": "Cancel order 7."}],
@@ -52,7 +53,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, out: Path, **options
     ...     return {"tool_calls": [call]} if messages[-1]["role"] == "user" else "It is cancelled."
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Folder(folder, "tasks.json").write_bytes(msgspec.json.encode(tasks))
-    ...     run_agent(agent, f"{folder}/tasks.json", f"{folder}/run")["call_right"].value
+    ...     run_agent(agent, f"{folder}/tasks.json", out=f"{folder}/run")["call_right"].value
     1.0
     """
     settings = resolve(RunAgentSettings, options)
@@ -61,7 +62,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, out: Path, **options
         key=settings.key_variable,
     )  # fmt: skip
     plan = make_plan(live.name, path_of(tasks), settings)
-    folder = Folder(path_of(out))
+    folder = Folder(path_of(settings.out))
     _open(folder, plan.identity)
     journal, budget = Journal(folder / JOURNAL), Budget(settings.budget)
     replays = _replayed(plan, settings, _Live(live, journal, budget))

@@ -33,7 +33,7 @@ class RunAgentOptions(TypedDict, total=False):
     """Keywords of `run_agent`; what they mean and their defaults: `RunAgentSettings`."""
 
     tools: Path | None
-    variants: str | Iterable[str]
+    variants: str | Iterable[str] | None
     from_: Path | None
     users: Any
     trials: int
@@ -48,12 +48,13 @@ class RunAgentOptions(TypedDict, total=False):
     retries: int
     key_variable: str
     seed: int
+    out: Path
 
 
 @dataclass(frozen=True)
 class RunAgentSettings:
     tools: Path | None = None  # definitions of the tools, where the recordings have none
-    variants: str | Iterable[str] = ()  # rewordings of the tools: "v1..v3", or names of folders in `from_`
+    variants: str | Iterable[str] | None = None  # rewordings of the tools: "v1..v3", or names of folders in `from_`
     from_: Path | None = None  # the folder that `troth perturb schema` wrote; None: the one of `tools`
     users: Any = ()  # rewordings of the users: names of perturbations, or a mapping of names to options
     trials: int = 1  # how often each task is replayed in each set
@@ -68,6 +69,7 @@ class RunAgentSettings:
     retries: int = 2  # after a timeout or a broken answer; busy or failing servers are asked four times anyway
     key_variable: str = KEY  # the environment variable with the key; the key itself is never written
     seed: int = 0  # of rewordings and tests; a trial's number is added where it is sent to the server
+    out: Path = "agent-run"  # the folder of the run; where one was begun, it goes on
 
     @property
     def gold_files(self) -> list[str]:
@@ -133,7 +135,7 @@ def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     return RunPlan(agent, replayable, own, sets, identity)
 
 
-def _variant_names(variants: str | Iterable[str]) -> list[str]:
+def _variant_names(variants: str | Iterable[str] | None) -> list[str]:
     names = listed(variants)
     return variant_names(",".join(names)) if names else []
 

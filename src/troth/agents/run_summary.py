@@ -74,7 +74,7 @@ class CallOutcome(NamedTuple):
         return self.called and not any(self.arguments.values())
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class RewordingEffect(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool, or an argument, under other words against the original ones."""
 
     reworded: Literal["tools", "users"]  # what was said in other words
@@ -168,9 +168,9 @@ def _arguments(seen: Sequence[CallOutcome], only: str | None = None) -> Parts:
 
 def findings(
     seen: Sequence[CallOutcome], wordings: Sequence[ToolWording], users: Sequence[str], *, seed: int
-) -> list[Finding]:
+) -> list[RewordingEffect]:
     """Tools and arguments under other words, those that lose most first; each rewording of the tools by itself, too."""
-    listed: list[Finding] = []
+    listed: list[RewordingEffect] = []
     variants = [one.name for one in wordings if one.name != ORIGINAL]
     for reworded, sets in (("tools", variants), ("users", list(users))):
         if sets:
@@ -193,7 +193,7 @@ def _compared(
     sets: Sequence[str],
     names: Mapping[tuple[str, str], str],
     seed: int,
-) -> Iterator[Finding]:
+) -> Iterator[RewordingEffect]:
     before = [one for one in seen if one.key.set == ORIGINAL]
     after = [one for one in seen if one.key.set in sets]
     tasks = {one.key.task for one in before} & {one.key.task for one in after}
@@ -204,7 +204,7 @@ def _compared(
                  for side in (before, after)]  # fmt: skip
         first, second = (_arguments(side, argument) if argument else _calls(side) for side in sides)
         reasons = [one.arguments[argument] for one in sides[1]] if argument else []
-        yield Finding(
+        yield RewordingEffect(
             reworded, tool, argument, sets[0] if names else "", names.get((tool, argument), ""),
             int(first.den.sum()), lost=reasons.count("missing_argument"),
             wrong=sum(why not in (None, "missing_argument") for why in reasons),

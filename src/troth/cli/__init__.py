@@ -47,6 +47,7 @@ PERTURB = {
 AGENT = {
     "score": "troth.cli.agent:score",
     "explain": "troth.cli.agent:explain",
+    "run": "troth.cli.agent_run:run",
 }
 META = {
     "wording": "troth.cli.wording:wording",
