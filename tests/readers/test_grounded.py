@@ -13,7 +13,7 @@ from tests.readers.grounded_samples import CHAT, FAITHDIAL, SAMPLES, WIKI, lay
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers import grounded, source
-from troth.readers.grounded import labels
+from troth.readers.grounded import chat, labels
 
 
 def read(path: Path, format: str | None = None) -> list[Grounded]:
@@ -84,12 +84,44 @@ def test_jsonl(tmp_path: Path) -> None:
 
 def test_chat(tmp_path: Path) -> None:
     first, second, third, fourth = read(lay(tmp_path, "chat"))
-    passages = "Crayola makes crayons.\n\nIn Easton."
-    assert first == Grounded("c1/6", passages, "Crayola, in Easton.", ("Hello!", "Who makes crayons?"), 1)
-    assert (second.document, second.response) == (passages, "Yes."), "what was retrieved holds until more is"
+    system, asked, passages = "Answer from the passages.", "Who makes crayons?", "Crayola makes crayons.\n\nIn Easton."
+    seen = f"{system}\n\n{asked}\n\n{passages}"
+    history = ("Hello!", asked)
+    assert first == Grounded("c1/6", seen, "Crayola, in Easton.", history, 1, conversation="c1")
+    assert (second.document, second.response) == (f"{seen}\n\nReally?", "Yes."), "everything seen so far counts"
     assert second.history[-2:] == ("Crayola, in Easton.", "Really?")
-    assert (third.document, third.label) == ("Skis are long.", 0)
-    assert fourth == Grounded("1/2", "Skis are long.", "They are.", ("Are they?",)), "no tool: the system has passages"
+    assert (third.document, third.label) == (f"{seen}\n\nReally?\n\nSkis are long.", 0)
+    expected = Grounded("1/2", "Skis are long.\n\nAre they?", "They are.", ("Are they?",), conversation="1")
+    assert fourth == expected, "no tool: the system has passages"
+
+
+@pytest.mark.parametrize(
+    ("context", "documents"),
+    [
+        ("tools", ["B: 7"]),
+        ("tools+user", ["Q1", "Q1\n\nB: 7"]),
+        ("system", ["Be kind.", "Be kind."]),
+        ("tools,user,system", ["Be kind.\n\nQ1", "Be kind.\n\nQ1\n\nB: 7"]),
+    ],
+)
+def test_context_of_chats(context: str, documents: list[str]) -> None:
+    """A result adds to what was seen; an empty one takes nothing away."""
+    messages = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Q1"},
+        {"role": "assistant", "content": "Let me see."},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "B: 7"}]},
+        {"type": "function_call_output", "call_id": "u", "output": ""},
+        {"role": "tool", "content": ""},
+        {"role": "assistant", "content": "It is 7."},
+    ]
+    document = source.Document("c.json", json.dumps(messages).encode())
+    assert [one.document for one in chat.read(document, chat.chosen(context))] == documents
+
+
+def test_context_that_does_not_exist() -> None:
+    with pytest.raises(UserError, match="context cannot be 'tool' \\(did you mean 'tools'"):
+        chat.chosen("tool")
 
 
 @pytest.mark.parametrize("whole", [CHAT, CHAT[1], CHAT[1]["messages"]])

@@ -16,6 +16,10 @@ METRICS = options.option(
 FORMAT = options.option(
     "--format", "NAME", "Format of the data. Default: detected.", type=options.Names("troth.readers.grounded:FORMATS")
 )
+CONTEXT = options.option(
+    "--context", "KINDS", "What answers in chat transcripts may rest on; everything seen before them counts.",
+    default="tools+user+system",
+)  # fmt: skip
 ROLES = {
     "encoder": "Encoder for BERTScore.",
     "critic": "Classifier for FaithCritic.",
@@ -47,6 +51,7 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @METRICS
 @options.option("--calibration", "FILE", "Calibration file of `troth meta fit`; adds a verdict on each response.")
 @FORMAT
+@CONTEXT
 @MODELS
 @options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
 @options.SEED

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.ground import FORMAT, METRICS, MODELS
+from troth.cli.ground import CONTEXT, FORMAT, METRICS, MODELS
 from troth.core.score import Score
 from troth.core.table import Table, figure, number, signed, tidy
 from troth.storage.result import Result, written
@@ -23,6 +23,7 @@ Found = Mapping[tuple[str, str], Score]  # by metric and group
 )
 @METRICS
 @FORMAT
+@CONTEXT
 @MODELS
 @options.number("--resamples", 10_000, "Number of bootstrap resamples (over documents).", least=1)
 @options.SEED

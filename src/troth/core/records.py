@@ -120,3 +120,4 @@ class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
     history: tuple[str, ...] = ()  # oldest first
     label: int | None = None  # 1: people found the response supported by the document, 0: not
     source: str = ""  # where the data has several: "wow", "cmu-dog", a system's name
+    conversation: str = ""  # where documents grow with a conversation: what its answers share, and intervals draw

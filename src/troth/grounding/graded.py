@@ -140,10 +140,14 @@ def graded(
 
 
 def document_key(item: Grounded) -> str:
-    """A short name of the document; empty for an empty document, which nothing can be scored on."""
+    """A short name of the document, or of the conversation whose answers share what was seen.
+
+    Empty for an empty document, which nothing can be scored on.
+    """
     if not item.document.strip():
         return ""
-    return hashlib.sha256(item.document.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    shared = f"conversation {item.conversation}" if item.conversation else item.document
+    return hashlib.sha256(shared.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _groups(items: Sequence[Grounded]) -> dict[str, list[int]]:

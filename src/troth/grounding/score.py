@@ -25,6 +25,8 @@ from troth.grounding.graded import graded, rows
 from troth.grounding.metrics import DEFAULT, Grader, Models, graders
 from troth.models import USUAL, Lm, Nli
 from troth.readers import grounded as readers
+from troth.readers.grounded.chat import CONTEXT
+from troth.readers.grounded.chat import chosen as chosen_context
 from troth.stats.estimates import Resampling
 from troth.storage.result import Result, check_out
 
@@ -34,6 +36,7 @@ class ScoringOptions(TypedDict, total=False):
 
     metrics: str | Iterable[str]
     format: str | None
+    context: str | Iterable[str]
     nli: str | Nli
     lm: str | Lm
     cache: Path | None
@@ -45,11 +48,17 @@ class ScoringOptions(TypedDict, total=False):
 class ScoringSettings:
     metrics: str | Iterable[str] = DEFAULT  # names; `troth ls` lists them
     format: str | None = None  # of the data; None: detected
+    context: str | Iterable[str] = CONTEXT  # of chat transcripts: what answers may rest on
     nli: str | Nli | None = None  # entailment model
     lm: str | Lm | None = None  # language model
     cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
     models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
     out: Path | None = None  # where to save the result
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of context that answers in chat transcripts may rest on."""
+        return chosen_context(self.context)
 
     @cached_property
     def graders(self) -> list[Grader]:
@@ -66,7 +75,8 @@ class ScoringSettings:
     def arguments(self) -> dict[str, Any]:
         """What a run's record keeps of the settings."""
         names = ",".join(grader.metric.name for grader in self.graders)
-        return {"metrics": names, "format": self.format, "models": self.all_models.names()}
+        further = {"format": self.format, "context": "+".join(self.kinds), "models": self.all_models.names()}
+        return {"metrics": names, **further}
 
 
 class GroundOptions(ScoringOptions, total=False):
@@ -89,8 +99,9 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
 
     `data`: files, folders or `NAME=FILE`, in any format of grounded responses. `metrics`: names of metrics.
     `calibration`: what `meta.fit` made; it gives each response a verdict, and `faithful:METRIC` is the share of
-    faithful ones. `nli`, `lm`, `cache`, `models`: the models to ask. `resamples`, `seed`: of the intervals, which are
-    over documents. `out`: a folder to save the run to.
+    faithful ones. `context`: what answers in chat transcripts may rest on: tools, user, system. `nli`, `lm`, `cache`,
+    `models`: the models to ask. `resamples`, `seed`: of the intervals, which are over documents (conversations, where
+    documents grow with them). `out`: a folder to save the run to.
 
         >>> from troth.demo import path
         >>> result = ground(path("documents/careful.jsonl"), metrics="u_f1,coverage")
@@ -102,7 +113,7 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
         raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     out = None if settings.out is None else check_out(settings.out)
     fitted = _fitted(settings.calibration, settings.graders)
-    files = {name: load([path], settings.format).items for name, path in labelled(data, "file")}
+    files = {name: load([path], settings.format, settings.kinds).items for name, path in labelled(data, "file")}
     systems = graded(files, settings.graders, fitted)
     how = Resampling(settings.resamples, settings.seed)
     notes = [f"{system.name}: {note}" for system in systems for note in system.notes()]
@@ -152,12 +163,12 @@ class ResponseSet(NamedTuple):
     files: tuple[DataFile, ...]
 
 
-def load(paths: Sequence[Path], format: str | None = None) -> ResponseSet:
-    """All responses of some files or folders, in their order."""
+def load(paths: Sequence[Path], format: str | None = None, context: Sequence[str] | None = None) -> ResponseSet:
+    """All responses of some files or folders, in their order; `context`: what answers in chats may rest on."""
     items: list[Grounded] = []
     files: list[DataFile] = []
     for path in map(path_of, paths):
-        for document, found in readers.batches(path, format):
+        for document, found in readers.batches(path, format, context):
             name, digest = pathlib.Path(document.name).name, hashlib.sha256(document.data).hexdigest()
             files.append(DataFile(name, len(found), digest, sum(item.label is not None for item in found)))
             items += found

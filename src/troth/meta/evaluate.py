@@ -147,7 +147,7 @@ def _labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) ->
     """The responses that have a label."""
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
-    data = load(paths, settings.format)
+    data = load(paths, settings.format, settings.kinds)
     items = [item for item in data.items if item.label is not None]
     if not items:
         hint = "a label is 1 where the document supports the response, else 0"

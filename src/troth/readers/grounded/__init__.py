@@ -6,9 +6,9 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,8 +55,11 @@ def read(path: str, format: str | None = None) -> Iterator[Grounded]:
         yield from batch.items
 
 
-def batches(path: str, format: str | None = None) -> Iterator[GroundedDocument]:
-    """The responses of one document after the other. A text that several responses are grounded in is stored once."""
+def batches(path: str, format: str | None = None, context: Sequence[str] | None = None) -> Iterator[GroundedDocument]:
+    """The responses of one document after the other. A text that several responses are grounded in is stored once.
+
+    `context`: of chat transcripts, the kinds of messages that answers may rest on; other formats have documents.
+    """
     reader = None if format is None else FORMATS.load(format)
     texts: dict[str, str] = {}
     for document in _documents(path):
@@ -65,8 +68,14 @@ def batches(path: str, format: str | None = None) -> Iterator[GroundedDocument]:
         if reader is None:
             reader = FORMATS.load(detect(document))
         with where(file=document.name, hint=LAYOUT):
-            items = list(_sharing(reader.read(document), texts))
+            items = list(_sharing(_read(reader, document, context), texts))
         yield GroundedDocument(document, items)
+
+
+def _read(reader: Any, document: Document, context: Sequence[str] | None) -> Iterator[Grounded]:
+    chooses = context is not None and hasattr(reader, "CONTEXT")
+    records: Iterator[Grounded] = reader.read(document, context) if chooses else reader.read(document)
+    return records
 
 
 def detect(document: Document) -> str:

@@ -6,21 +6,25 @@
       {"role": "tool", "content": "Crayola makes crayons in Easton."},
       {"role": "assistant", "content": "Crayola does."}]}
 
-One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Each
-message of the assistant that has text and comes after a context message is a record:
+One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Messages
+may also have Anthropic's blocks (`tool_result`) or be items of the Responses API. Each message of the assistant that
+has text and comes after a result, or after something that the user said, is a record:
 
-- Context messages have the role `context`, `tool` or `function`. Where a conversation has none of these, `system` and
-  `developer` messages are the context; else they are instructions, and no document.
-- The document is all context since the assistant last spoke. If there was none, the one before still holds.
+- The document is everything seen so far of the chosen kinds of context, in order: `tools` (results and passages: roles
+  `tool`, `function` and `context`), `user` (what the user said) and `system` (instructions: roles `system` and
+  `developer`). All three are chosen unless other kinds are named. A new result adds to the earlier ones; an empty one
+  takes nothing away.
 - History is what user and assistant said before. A `label` of the message (0 or 1) is the record's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from troth.core.errors import UserError
+from troth.core.names import listed
+from troth.core.options import one_of
 from troth.core.records import Grounded
 from troth.readers import plain
 from troth.readers.decode import lines, unique, where
@@ -29,11 +33,16 @@ from troth.readers.grounded import labels
 from troth.readers.grounded.opening import opening
 from troth.readers.source import Document
 
-FORMAT = Format(name="chat", about="OpenAI-style chat messages, with retrieved passages as messages of their own")
+FORMAT = Format(name="chat", about="chat messages, with results of tools and passages as messages of their own")
 
-CONTEXT = ("context", "tool", "function")
-INSTRUCTIONS = ("system", "developer")
-ROLES = (*CONTEXT, *INSTRUCTIONS, "user", "assistant")
+RESULTS = ("context", "tool", "function")
+KINDS = {
+    **dict.fromkeys(RESULTS, "tools"), **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("system", "developer"), "system"),
+}  # fmt: skip
+CONTEXT = ("tools", "user", "system")
+ROLES = (*KINDS, "assistant")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")  # items of the Responses API that are results
 
 
 def detect(document: Document) -> bool:
@@ -41,7 +50,16 @@ def detect(document: Document) -> bool:
     return "messages" in keys or ("role" in keys and document.starts(b"["))
 
 
-def read(document: Document) -> Iterator[Grounded]:
+def chosen(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    """Kinds of context, from `tools+user`, a list, or text with commas."""
+    names = listed(kinds.replace("+", ",") if isinstance(kinds, str) else kinds)
+    if not names:
+        raise UserError("no kind of context is named", hint="one of: " + ", ".join(CONTEXT))
+    return tuple(one_of("context", name, CONTEXT) for name in names)
+
+
+def read(document: Document, context: Sequence[str] = CONTEXT) -> Iterator[Grounded]:
+    """The answers of a document; `context`: the kinds of messages that they may rest on."""
     seen: set[str] = set()
     for number, chat in enumerate(_conversations(document)):
         keys = chat if isinstance(chat, dict) else {"messages": chat}
@@ -53,7 +71,7 @@ def read(document: Document) -> Iterator[Grounded]:
         source = plain.text_of(keys, "source", default="")
         with where(dialogue=id):
             messages = plain.sequence(plain.field(keys, "messages", "the conversation"), "'messages'")
-            yield from _records(id, messages, source)
+            yield from _records(id, messages, source, context)
 
 
 def _conversations(document: Document) -> Iterator[Any]:
@@ -71,30 +89,47 @@ def _conversations(document: Document) -> Iterator[Any]:
             yield row
 
 
-def _records(id: str, messages: list[Any], source: str) -> Iterator[Grounded]:
-    turns = [plain.mapping(message, f"message {number}") for number, message in enumerate(messages)]
-    roles = [_role(turn, number) for number, turn in enumerate(turns)]
-    context = CONTEXT if any(role in CONTEXT for role in roles) else INSTRUCTIONS
+def _records(id: str, messages: list[Any], source: str, context: Sequence[str]) -> Iterator[Grounded]:
     history: list[str] = []
-    passages: list[str] = []
-    spoken = False  # the assistant has answered from these passages
-    for number, (role, turn) in enumerate(zip(roles, turns, strict=True)):
+    seen: list[str] = []
+    begun = False  # there is something to answer: a result, or what a user said
+    for number, message in enumerate(messages):
+        turn = plain.mapping(message, f"message {number}")
         with where(turn=number):
-            said = _text(turn.get("content"))
-            if role in context:
-                passages, spoken = [*([] if spoken else passages), said], False
-            elif role in ("user", "assistant") and said.strip():
-                if role == "assistant" and passages:
-                    yield Grounded(
-                        id=f"{id}/{number}",
-                        document="\n\n".join(passages),
-                        response=said,
-                        history=tuple(history),
-                        label=labels.any_of(turn.get("label")),
-                        source=source,
-                    )
-                    spoken = True
+            role, said, results = _read(turn, number)
+            results = [result for result in results if result.strip()]
+            seen += results if "tools" in context else []
+            begun = begun or bool(results)
+            if not said.strip() or role in RESULTS:
+                continue
+            if role == "assistant" and seen and begun:
+                yield Grounded(
+                    id=f"{id}/{number}",
+                    document="\n\n".join(seen),
+                    response=said,
+                    history=tuple(history),
+                    label=labels.any_of(turn.get("label")),
+                    source=source,
+                    conversation=id,
+                )
+            begun = begun or KINDS.get(role) == "user"
+            if KINDS.get(role) in context:
+                seen.append(said)
+            if role == "assistant" or KINDS.get(role) == "user":
                 history.append(said)
+
+
+def _read(turn: dict[str, Any], number: int) -> tuple[str, str, list[str]]:
+    """The role of a message, what it says, and the results in it."""
+    if "role" not in turn and isinstance(turn.get("type"), str):  # an item of the Responses API
+        return "tool", "", [_text(turn.get("output"))] if turn["type"] in OUTPUTS else []
+    role = _role(turn, number)
+    content = turn.get("content")
+    if role in RESULTS:
+        return role, "", [_text(content)]
+    parts = content if isinstance(content, list) else []
+    blocks = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
+    return role, _text(content), [_text(block.get("content")) for block in blocks]
 
 
 def _role(turn: dict[str, Any], number: int) -> str:
