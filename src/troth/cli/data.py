@@ -52,6 +52,8 @@ KINDS = {  # each is loaded when it is asked for: a registry, or a function that
     "perturbations": "troth.perturb.users:FAMILIES",
     "schema generators": "troth.perturb.schemas.generators:GENERATORS",
     "backends": "troth.models:forms",
+    "recipes": "troth.systems.recipe:RECIPES",
+    "trackers": "troth.systems.recipe:TRACKERS",
 }
 
 

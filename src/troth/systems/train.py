@@ -104,7 +104,8 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
     seeds, place = list(settings.seeds), Folder(path_of(out))
     folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
     for seed, folder in folders.items():
-        _claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)))
+        own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
+        _claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own)
     return [_train(path_of(data), folder, settings, recipe, seed) for seed, folder in folders.items()]
 
 
@@ -186,13 +187,17 @@ def curve(folder: Path) -> list[dict[str, float]]:
     return [line for line in lines if "rate" not in line]
 
 
-def _write_curve(folder: Folder) -> None:
-    """Figure 2: the measures over the steps. Figure 3: what the checkpoint with the best JGA has over the first one."""
-    points = curve(folder)
-    if not any(JGA in point for point in points):
-        return
+def gains(folder: Path) -> dict[str, float]:
+    """What the evaluation with the best JGA has over the first one, by measure (CheckDST, figure 3)."""
+    points = [point for point in curve(folder) if JGA in point]
+    if not points:
+        raise UserError("has no measures over training", file=path_of(folder), hint="train with a dev set")
     best = max(points, key=lambda point: point[JGA])
-    gains = {name: best[name] - value for name, value in points[0].items() if name in best and name != "step"}
-    document = {"points": points, "best_jga": best["step"], "gains": gains}
-    with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
-        out.write(indented(document))
+    return {name: best[name] - value for name, value in points[0].items() if name in best and name != "step"}
+
+
+def _write_curve(folder: Folder) -> None:
+    points = curve(folder)
+    if any(JGA in point for point in points):
+        with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
+            out.write(indented({"points": points, "gains": gains(folder)}))

@@ -1,0 +1,105 @@
+"""Dialogues as tracker turns: states before and after, few-shot draws, other wordings of the schema."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from troth import demo
+from troth.core.errors import UserError
+from troth.systems.data import TrackerCorpus
+
+
+@pytest.fixture(scope="module")
+def corpus() -> TrackerCorpus:
+    return TrackerCorpus.read(demo.path("gold"))
+
+
+def test_every_user_turn_is_there_with_its_states(corpus: TrackerCorpus) -> None:
+    turns = list(corpus.turns())
+    assert len(turns) == sum(1 for dialogue in corpus.dialogues for _ in dialogue.user_turns())
+    for turn, following in pairwise(turns):
+        if turn.dialogue == following.dialogue:
+            assert {name: following.before[name] for name in turn.gold} == turn.gold
+            assert following.history[: len(turn.history)] == turn.history
+            assert following.system == following.history[-1][1]
+    assert turns[0].system == ""
+    assert turns[0].before == {}
+    assert all(service.name in turn.gold for turn in turns for service in turn.services)
+
+
+def test_acts_are_those_of_the_system_turn_before(corpus: TrackerCorpus) -> None:
+    dialogue = corpus.dialogues[0]
+    second = [turn for turn in corpus.turns() if turn.dialogue == dialogue.id][1]
+    assert second.acts == {frame.service: frame.acts for frame in dialogue.turns[1].frames}
+
+
+@pytest.mark.parametrize(("shots", "count"), [(0.5, 11), ("50%", 11), ("0.05", 1), (1.0, 22)])
+def test_a_share_of_the_dialogues(corpus: TrackerCorpus, shots: str | float, count: int) -> None:
+    assert len(corpus.some(shots).dialogues) == count
+
+
+def test_a_larger_draw_holds_the_smaller_one(corpus: TrackerCorpus) -> None:
+    few, more = ({one.id for one in corpus.some(share, seed=3).dialogues} for share in (0.2, 0.6))
+    assert few < more
+    assert few != {one.id for one in corpus.some(0.2, seed=4).dialogues}
+
+
+def test_so_many_dialogues_of_each_domain(corpus: TrackerCorpus) -> None:
+    some = corpus.some(2).dialogues
+    assert all(len(dialogue.services) == 1 for dialogue in some)
+    domains = [dialogue.services[0].partition("_")[0] for dialogue in some]
+    assert domains
+    assert max(domains.count(domain) for domain in domains) <= 2
+
+
+def test_a_list_of_ids(corpus: TrackerCorpus, tmp_path: Path) -> None:
+    ids = [dialogue.id for dialogue in corpus.dialogues[:3]]
+    (tmp_path / "ids.txt").write_text("\n".join(ids))
+    assert [one.id for one in corpus.some(str(tmp_path / "ids.txt")).dialogues] == ids
+    assert [one.id for one in corpus.some(ids).dialogues] == ids
+    with pytest.raises(UserError, match="none of these dialogues"):
+        corpus.some(["unheard"])
+    with pytest.raises(UserError, match=r"shots cannot be '1\.5'"):
+        corpus.some(1.5)
+
+
+def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:
+    few = corpus.first(2)
+    both = few.augmented("corrupt", seed=1)
+    plain, turns = list(few.turns()), list(both.turns())
+    assert len(turns) == 6 * len(plain)
+    renamed = [turn for turn in turns if turn.services[0].name not in corpus.schema]
+    assert len(renamed) == 5 * len(plain)
+    for turn in renamed:
+        slots = {slot.name for service in turn.services for slot in service.slots}
+        assert {slot for state in turn.gold.values() for slot in state.slot_values} <= slots
+    with pytest.raises(UserError, match="needs the schemas"):
+        few.augmented("oracle")
+    with pytest.raises(UserError, match="cannot come from 'shout'"):
+        few.augmented("shout")
+
+
+def test_a_schema_is_inferred_where_there_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"dialogue": "a", "turn": 0, "user": "a room in Leeds", "state": {"hotel": {"city": "Leeds"}}}\n')
+    (turn,) = TrackerCorpus.read(file).turns()
+    assert [slot.name for slot in turn.services[0].slots] == ["city"]
+    assert turn.gold["hotel"].slot_values == {"city": ("Leeds",)}
+
+
+@pytest.mark.shared
+def test_oracle_takes_the_published_schemas(shared: Path) -> None:
+    dev = shared / "data/sgd/dev"
+    corpus = TrackerCorpus.read(str(dev / "dialogues_001.json")).first(1)
+    oracle = corpus.augmented("oracle", schemas=shared / "data/sgd/sgd_x")
+    names = {service.name for turn in oracle.turns() for service in turn.services}
+    assert len(names) == 6 * len(corpus.dialogues[0].services)
+
+
+@pytest.mark.shared
+def test_multiwoz_asks_for_all_services(shared: Path) -> None:
+    corpus = TrackerCorpus.read(shared / "data/multiwoz/val.json.zip").first(1)
+    assert all(len(turn.services) == 7 for turn in corpus.turns())

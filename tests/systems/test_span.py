@@ -1,0 +1,115 @@
+"""The span tracker: what it is taught is enough to rebuild the states, and the exported one says the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from training.tracker.export import export
+
+from troth import demo
+from troth.systems.data import TrackerCorpus, turns_of
+from troth.systems.span import Span, SpanModel
+from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
+from troth.systems.span.examples import IGNORED, Example, Status, annotated
+from troth.systems.span.exported import packed, unpacked
+from troth.systems.span.memory import Memory, ServiceMemory, spoken
+from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
+
+
+@pytest.fixture
+def model(tiny: Callable[[str], Path]) -> SpanModel:
+    opened = Span().open(str(tiny("bert")), trained=False)
+    assert isinstance(opened, SpanModel)
+    return opened
+
+
+def perfect(example: Example) -> Answers:
+    """What a network without fault would answer."""
+    rows, queries = len(example.rows), max(len(row.flags) for row in example.rows)
+    sources = max(1, *(len(row.sources) for row in example.rows))
+    answers = Answers(
+        np.zeros((rows, queries, SCORES), np.float32),
+        np.zeros((4, rows, queries, len(example.words.ids)), np.float32),
+        np.zeros((rows, queries, sources), np.float32),
+    )
+    for at, row in enumerate(example.rows):
+        target = row.target
+        assert target is not None
+        if target.intent != IGNORED:
+            answers.scores[at, int(target.intent), INTENT] = 1
+        for number in range(len(row.layout.slots)):
+            scores, query = answers.scores[at], 1 + number
+            scores[query, max(int(target.status[number]), int(Status.NONE))] = 1
+            scores[query, OFFERS] = 1 if target.offers[number] == 1 else -1
+            scores[query, REQUESTED] = 1 if target.requested[number] == 1 else -1
+            for column, chosen in ((VALUE, target.value[number]), (OFFERED, target.offered[number])):
+                if chosen != IGNORED:
+                    scores[chosen, column] = 1
+            for first, places in ((0, target.user[number]), (2, target.system[number])):
+                for end, place in enumerate(places):
+                    if place != IGNORED:
+                        answers.places[first + end, at, query, place] = 1
+            answers.carried[at, query, : len(row.sources)] = target.carried[number]
+    return answers
+
+
+def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
+    corpus = TrackerCorpus.read(demo.path("gold"))
+    right = asked = 0
+    for dialogue in corpus.dialogues:
+        memory: Memory = {}
+        for turn, services in model.examples(turns_of(dialogue, corpus.schema, complete=False)):
+            layouts = {service.name: model.layout(service) for service in services}
+            example = annotated(turn, layouts, model.tokens)
+            for name in layouts:
+                memory.setdefault(name, ServiceMemory())
+            states = update(memory, turn, example, perfect(example))
+            for name, gold in turn.gold.items():
+                asked += 1
+                wanted = {slot: {spoken(value) for value in values} for slot, values in gold.slot_values.items()}
+                found = {slot: spoken(values[0]) for slot, values in states[name].slot_values.items()}
+                right += found.keys() == wanted.keys() and all(found[slot] in wanted[slot] for slot in wanted)
+                assert states[name].active_intent == gold.active_intent
+                assert set(states[name].requested_slots or ()) == set(gold.requested_slots or ())
+    assert asked > 100
+    assert right / asked > 0.9  # the rest is annotation that stands nowhere in the dialogue
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of the exporter
+def test_an_exported_tracker_says_the_same(tiny: Callable[[str], Path], tmp_path: Path) -> None:
+    folder, encoder = tmp_path / "trained", tmp_path / "encoder"
+    shutil.copytree(tiny("bert"), encoder)
+    config = transformers.AutoConfig.from_pretrained(encoder, num_hidden_layers=3)
+    transformers.AutoModel.from_config(config).save_pretrained(encoder)
+    model = Span().open(str(encoder), trained=False)
+    assert isinstance(model, SpanModel)
+    folder.mkdir()
+    model.encoder.embeddings.word_embeddings.weight.copy_(_rounded(model))
+    model.save(folder)
+    describe(folder, TrackerCard("span"))
+    export({"one": folder}, tmp_path / "box")
+    corpus = TrackerCorpus.read(demo.path("gold")).first(6)
+    here = Tracker("here", TrackerCard("span"), model).states(corpus.dialogues, corpus.schema, complete=False)
+    there = open_tracker(tmp_path / "box" / "one").states(corpus.dialogues, corpus.schema, complete=False)
+    frames = [(one, two) for a, b in zip(here, there, strict=True) for one, two in zip(a.turns, b.turns, strict=True)]
+    assert sum(one == two for one, two in frames) / len(frames) > 0.95  # int8 moves a near tie
+
+
+def _rounded(model: SpanModel) -> torch.Tensor:
+    return torch.from_numpy(unpacked(*packed(model.encoder.embeddings.word_embeddings.weight.numpy())))
+
+
+def test_word_vectors_in_four_bits() -> None:
+    words = np.random.default_rng(0).normal(size=(50, 64)).astype(np.float32)
+    table, scales = packed(words)
+    assert table.nbytes + scales.nbytes < words.nbytes / 6
+    restored = unpacked(table, scales)
+    assert np.abs(restored - words).max() <= np.abs(words).max() / 7 / 2 * 1.01
+    again, _ = packed(restored)
+    assert np.array_equal(again, table)

@@ -1,0 +1,140 @@
+"""The training loop: a killed or interrupted run goes on to the same curve and the same weights, bit by bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+
+from troth.core.errors import UserError
+from troth.systems.recipe import TrackerModel
+from troth.systems.training import FitSettings, Fitting, InterruptedTraining, fit, plan
+
+SETTINGS = FitSettings(seed=1, epochs=3, batch=4, rate=0.05, evaluate_every=4, save_every=3)
+
+
+class Line(TrackerModel[tuple[float, float]]):
+    """Learns a line through points, with noise that must be the same in every run."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(5)
+        self.module = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+        self.die_at = 0
+        self.steps = 0
+
+    def examples(self, turns: Any) -> Iterator[tuple[float, float]]:  # noqa: ARG002
+        return iter(())
+
+    def size(self, example: tuple[float, float]) -> int:
+        return int(example[0])
+
+    def collate(self, examples: Sequence[tuple[float, float]], rng: Random) -> Any:
+        return torch.tensor(examples) + rng.random() * 1e-3
+
+    def loss(self, batch: Any) -> Any:
+        self.steps += self.module.training
+        if self.steps == self.die_at:
+            raise RuntimeError("killed")
+        return ((self.module(batch[:, :1] / 10) - batch[:, 1:]) ** 2).mean()
+
+    def save(self, folder: Path) -> None:
+        torch.save(self.module.state_dict(), folder / "line.pt")
+
+
+def fitting(model: Line) -> Fitting:
+    points = [(float(i), i / 10) for i in range(20)]
+    keep = {"best-jga": lambda metrics: metrics["jga"], "best-loss": lambda metrics: -metrics["dev_loss"]}
+    return Fitting(model, points, points[:5], lambda: {"jga": float(model.module[2].bias)}, keep)
+
+
+def curve(folder: Path) -> list[dict[str, float]]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+def trained(folder: Path) -> tuple[Line, list[dict[str, float]]]:
+    model = Line()
+    fit(fitting(model), folder, SETTINGS)
+    return model, curve(folder)
+
+
+def test_batches_hold_every_example_once_in_an_order_of_seed_and_epoch() -> None:
+    sizes = [i % 7 for i in range(100)]
+    first = plan(sizes, 8, 0, 0)
+    assert sorted(i for batch in first for i in batch) == list(range(100))
+    assert first == plan(sizes, 8, 0, 0)
+    assert first != plan(sizes, 8, 0, 1)
+    assert first != plan(sizes, 8, 1, 0)
+    assert all(max(sizes[i] for i in batch) - min(sizes[i] for i in batch) <= 2 for batch in first)
+
+
+def test_a_run_repeats_itself(tmp_path: Path) -> None:
+    assert trained(tmp_path / "a")[1] == trained(tmp_path / "b")[1]
+
+
+@pytest.mark.parametrize("at", [2, 5, 9, 14])
+def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path, at: int) -> None:
+    whole, expected = trained(tmp_path / "whole")
+    killed = Line()
+    killed.die_at = at
+    with pytest.raises(RuntimeError, match="killed"):
+        fit(fitting(killed), tmp_path / "cut", SETTINGS)
+    model, resumed = trained(tmp_path / "cut")
+    assert resumed == expected
+    assert len(expected) == 15 + 4  # steps, and evaluations at 4, 8, 12 and the end
+    for name, value in whole.module.state_dict().items():
+        assert torch.equal(value, model.module.state_dict()[name])
+    assert {one.name for one in (tmp_path / "cut").iterdir()} == {
+        "log.jsonl", "state", "best-jga", "best-loss", "last"
+    }  # fmt: skip
+
+
+def test_an_interrupted_run_saves_its_last_step(tmp_path: Path) -> None:
+    _, expected = trained(tmp_path / "whole")
+    model = Line()
+    task = fitting(model)
+    task = Fitting(task.model, task.examples, task.dev, task.evaluate, task.keep,
+                   lambda step, _: os.kill(os.getpid(), signal.SIGINT) if step == 7 else None)  # fmt: skip
+    with pytest.raises(InterruptedTraining):
+        fit(task, tmp_path / "cut", SETTINGS)
+    assert json.loads((tmp_path / "cut/state/state.json").read_text())["step"] == 7
+    assert trained(tmp_path / "cut")[1] == expected
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    trained(tmp_path)
+    again = Line()
+    state = fit(fitting(again), tmp_path, SETTINGS)
+    assert (state.done, again.steps) == (True, 0)
+
+
+def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path) -> None:
+    model = Line()
+    task = Fitting(model, fitting(model).examples, keep={"best-jga": lambda _: 0.0})
+    state = fit(task, tmp_path, FitSettings(epochs=100, batch=4, evaluate_every=2, patience=2))
+    assert state.step == 6  # best at 2, no better at 4 and 6
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
+    model = Line()
+    with pytest.raises(UserError, match="the loss is nan at step 0"):
+        fit(Fitting(model, [(1.0, float("nan"))]), tmp_path, SETTINGS)
+
+
+def test_a_damaged_checkpoint_is_one_line(tmp_path: Path) -> None:
+    trained(tmp_path)
+    (tmp_path / "state/weights.safetensors").write_bytes(b"broken")
+    with pytest.raises(UserError, match="the checkpoint cannot be read"):
+        trained(tmp_path)
+
+
+def test_no_examples(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing to learn from"):
+        fit(Fitting(Line(), []), tmp_path, SETTINGS)
