@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,17 +93,34 @@ class Example(NamedTuple):
 
 
 class Tokens:
-    """Turns as tokens, with the places of words; `special` are the tokens that begin and part a text."""
+    """Turns as tokens, with the places of words."""
 
-    def __init__(self, tokenizer: Any, special: tuple[int, int]) -> None:
-        self._tokenizer, self._special = tokenizer, special
+    def __init__(self, tokenizer: Any, padding: int) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer, self.padding = tokenizer, padding
+        self._first, *_, self._parted = tokenizer.encode("a").ids
+
+    @classmethod
+    def read(cls, file: Path, padding: int) -> Tokens:
+        """The tokens of a `tokenizer.json`."""
+        from tokenizers import Tokenizer
+
+        from troth.models import hub
+
+        with hub.tokenizing(str(file)):
+            return cls(Tokenizer.from_file(str(file)), padding)
 
     def __call__(self, system: str, user: str) -> Words:
         one, two = self._tokenizer.encode_batch([system, user], add_special_tokens=False)
-        first, parted, none = *self._special, (-1, -1)
-        ids = [first, *one.ids[-SPOKEN:], parted, *two.ids[:SPOKEN], parted]
+        none = (-1, -1)
+        ids = [self._first, *one.ids[-SPOKEN:], self._parted, *two.ids[:SPOKEN], self._parted]
         offsets = [none, *one.offsets[-SPOKEN:], none, *two.offsets[:SPOKEN], none]
         return Words(ids, min(len(one.ids), SPOKEN) + 2, np.array(offsets))
+
+    def whole(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of single texts, with the special ones."""
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
 
 def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> Example:

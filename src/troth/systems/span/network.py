@@ -33,14 +33,18 @@ class Outputs(NamedTuple):
 def lower(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
     """The states after the layers that are not trained."""
     states = encoder.embeddings(input_ids=ids)
-    for layer in encoder.encoder.layer[: len(encoder.encoder.layer) - upper]:
+    for layer in encoder.encoder.layer[: max(0, len(encoder.encoder.layer) - upper)]:
         states = bert_layer(layer, states, mask)
     return states
 
 
 def sentence(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """The vectors of whole texts: the mean over their tokens, at a length of one a dimension."""
-    states = lower(encoder, ids, mask, 0)
+    """The vectors of whole texts."""
+    return pooled(lower(encoder, ids, mask, 0), mask)
+
+
+def pooled(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the tokens of each text, at a mean length of one a dimension."""
     weights = mask[..., None].to(states.dtype)
     mean = (states * weights).sum(1) / weights.sum(1)
     return functional.normalize(mean, dim=-1) * mean.shape[-1] ** 0.5
@@ -94,7 +98,7 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
     def __init__(self, encoder: Any, upper: int, dropout: float) -> None:
         super().__init__()
         width, heads = encoder.config.hidden_size, encoder.config.num_attention_heads
-        layers = encoder.encoder.layer[len(encoder.encoder.layer) - upper :]
+        layers = encoder.encoder.layer[max(0, len(encoder.encoder.layer) - upper) :]
         self.layers = nn.ModuleList(copy.deepcopy(layer).requires_grad_() for layer in layers)
         self.segment = nn.Embedding(USER + 1, width)
         self.vector, self.flag, self.kind = nn.Linear(width, width), nn.Linear(FLAGS, width), nn.Embedding(4, width)

@@ -1,0 +1,94 @@
+"""An exported tracker: int8 weights on disk, run by onnxruntime without torch.
+
+Its folder holds `model.onnx`, the trained part. The folder above it holds what trackers of one encoder share: the word
+vectors in 4 bits, the lower layers, the upper layers as they were pretrained (for texts of the schema), the tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from troth.core.errors import UserError
+from troth.systems.data import TrackerTurn
+from troth.systems.recipe import TrackerModel
+from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
+from troth.systems.span.decode import Answers
+from troth.systems.span.examples import Tokens
+from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
+
+MODEL, LOWER, SENTENCE = "model.onnx", "lower.onnx", "sentence.onnx"
+WORDS, SCALES = "words.npy", "scales.npy"
+BLOCK = 32  # weights of a word vector that share a scale
+
+
+class ExportedSpan(Tracking, TrackerModel[Any]):
+    """A tracker that can be run, and not trained further."""
+
+    def __init__(self, folder: Path) -> None:
+        shared = folder.parent
+        super().__init__(Tokens.read(shared / TOKENIZER, 0))
+        self._words = unpacked(np.load(shared / WORDS), np.load(shared / SCALES))
+        files = (folder / MODEL, shared / LOWER, shared / SENTENCE)
+        self._model, self._lower, self._sentence = map(_session, files)
+
+    def answers(self, arrays: Inputs) -> Answers:
+        inputs = dict(zip(("segments", "turn", "vectors", "kinds", "flags", "sources"), arrays[1:], strict=True))
+        states = self._states(arrays.ids, arrays.segments != PADDING)
+        return Answers(*self._model.run(list(Answers._fields), {"states": states, **inputs}))
+
+    def sentences(self, texts: Texts) -> Floats:
+        ids = padded(texts, self.tokens)
+        mask = ids != self.tokens.padding
+        vectors: Floats = self._sentence.run(["vectors"], {"states": self._states(ids, mask), "mask": mask})[0]
+        return vectors
+
+    def _states(self, ids: Ints, mask: Any) -> Floats:
+        states: Floats = self._lower.run(["states"], {"words": self._words[ids], "mask": mask})[0]
+        return states
+
+    def examples(self, _turns: Iterable[TrackerTurn]) -> Iterator[Any]:
+        raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
+
+    def size(self, example: Any) -> int:
+        raise NotImplementedError
+
+    def collate(self, examples: Sequence[Any], rng: Random) -> Any:
+        raise NotImplementedError
+
+    def loss(self, batch: Any) -> Any:
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+def packed(words: Floats) -> tuple[Any, Any]:
+    """Word vectors in 4 bits, two weights a byte, and the scale of each block of weights."""
+    blocks = words.reshape(len(words), -1, BLOCK)
+    scales = np.maximum(np.abs(blocks).max(-1) / 7, 1e-6).astype(np.float16)
+    whole = np.clip(np.round(blocks / scales[..., None].astype(np.float32)), -7, 7).astype(np.int8) + 8
+    flat = whole.reshape(len(words), -1).astype(np.uint8)
+    return flat[:, ::2] | (flat[:, 1::2] << 4), scales
+
+
+def unpacked(table: Any, scales: Any) -> Floats:
+    """The word vectors that `packed` made small."""
+    whole = np.empty((len(table), 2 * table.shape[1]), np.float32)
+    whole[:, ::2], whole[:, 1::2] = table & 15, table >> 4
+    blocks = (whole - 8).reshape(len(table), -1, BLOCK) * scales[..., None].astype(np.float32)
+    return np.ascontiguousarray(blocks.reshape(len(table), -1))
+
+
+def _session(file: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UserError(f"the embedded trackers need {error.name}", hint="pip install 'troth[nli]'") from error
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

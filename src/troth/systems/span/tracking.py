@@ -1,0 +1,87 @@
+"""Tracks dialogues side by side with a network that answers queries, whatever runs it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from troth.core.records import Service, State
+from troth.systems.data import TrackerTurn
+from troth.systems.span.batches import Floats, Inputs, Ints, inputs
+from troth.systems.span.decode import Answers, update
+from troth.systems.span.examples import SPOKEN, Tokens, asked
+from troth.systems.span.layout import Layout, layout
+from troth.systems.span.memory import Memory, ServiceMemory
+
+TOKENIZER = "tokenizer.json"
+AT_ONCE = 64  # texts of a schema that are encoded together
+Texts = Sequence[str]
+
+
+class Tracking(ABC):
+    """Keeps the vectors of the schemas that it meets, and a memory for each dialogue."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self._layouts: dict[int, tuple[Service, Layout]] = {}  # what an id belongs to is kept, so that it stays its own
+        self._tables: dict[int, tuple[Layout, Floats]] = {}
+        self._vectors: dict[str, Floats] = {}
+
+    @abstractmethod
+    def answers(self, arrays: Inputs) -> Answers:
+        """What the network says."""
+
+    @abstractmethod
+    def sentences(self, texts: Texts) -> Floats:
+        """The vectors of texts of a schema, by the encoder as it was pretrained."""
+
+    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
+        """The states after every turn: the first turns of all dialogues, then the second ones, …"""
+        memories: list[Memory] = [{} for _ in dialogues]
+        layouts: list[dict[str, Layout]] = [{} for _ in dialogues]
+        states: list[list[dict[str, State]]] = [[] for _ in dialogues]
+        for number in range(max(map(len, dialogues), default=0)):
+            going = [place for place, turns in enumerate(dialogues) if number < len(turns)]
+            turns = [dialogues[place][number] for place in going]
+            for place, turn in zip(going, turns, strict=True):
+                for service in turn.services:
+                    layouts[place].setdefault(service.name, self.layout(service))
+                    memories[place].setdefault(service.name, ServiceMemory())
+            made = [asked(turn, layouts[at], memories[at], self.tokens) for at, turn in zip(going, turns, strict=True)]
+            known = [layouts[place] for place in going]
+            answers = self.answers(inputs(made, known, self.table, self.tokens.padding))
+            row = 0
+            for place, turn, example in zip(going, turns, made, strict=True):
+                mine = Answers(answers.scores[row:], answers.places[:, row:], answers.carried[row:])
+                states[place].append(update(memories[place], turn, example, mine))
+                row += len(example.rows)
+        return states
+
+    def layout(self, service: Service) -> Layout:
+        """The queries of a service, made once."""
+        known = self._layouts.get(id(service))
+        if known is None:
+            known = self._layouts[id(service)] = service, layout(service)
+        return known[1]
+
+    def table(self, mine: Layout) -> Floats:
+        """The vectors of all queries of a service, made once."""
+        known = self._tables.get(id(mine))
+        if known is None:
+            new = [text for text in dict.fromkeys(mine.texts) if text not in self._vectors]
+            for start in range(0, len(new), AT_ONCE):
+                some = new[start : start + AT_ONCE]
+                self._vectors |= dict(zip(some, self.sentences(some), strict=True))
+            known = self._tables[id(mine)] = mine, np.stack([self._vectors[text] for text in mine.texts])
+        return known[1]
+
+
+def padded(texts: Texts, tokens: Tokens) -> Ints:
+    """The tokens of some texts, one row each."""
+    encoded = [ids[: 2 * SPOKEN] for ids in tokens.whole(texts)]
+    table = np.full((len(texts), max(map(len, encoded))), tokens.padding, np.int64)
+    for at, ids in enumerate(encoded):
+        table[at, : len(ids)] = ids
+    return table

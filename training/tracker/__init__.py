@@ -1,0 +1,1 @@
+"""How the embedded trackers were made."""

@@ -1,0 +1,147 @@
+"""From trained folders to what the package ships: int8 weights that are expanded when they are loaded.
+
+    python -m training.tracker.export --out src/troth/systems/box troth-track=DIR troth-track-robust=DIR
+
+All trackers share an encoder: its word vectors, its lower layers, and its upper layers as they were pretrained. Each
+has its own upper layers and queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+
+from training.nli.export import shrink
+from troth.systems.recipe import recipe_of
+from troth.systems.span import SpanModel
+from troth.systems.span.decode import Answers
+from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, WORDS, packed
+from troth.systems.span.network import bert_layer, pooled
+from troth.systems.span.tracking import TOKENIZER
+from troth.systems.tracker import CARD
+
+OPSET = 18
+
+
+class Lower(torch.nn.Module):
+    def __init__(self, encoder: Any, upper: int) -> None:
+        super().__init__()
+        self.embeddings, self.layers = encoder.embeddings, encoder.encoder.layer[:-upper]
+
+    def forward(self, words: Any, mask: Any) -> Any:
+        states = self.embeddings(inputs_embeds=words)
+        for layer in self.layers:
+            states = bert_layer(layer, states, mask)
+        return states
+
+
+class Sentence(torch.nn.Module):
+    def __init__(self, encoder: Any, upper: int) -> None:
+        super().__init__()
+        self.layers = encoder.encoder.layer[-upper:]
+
+    def forward(self, states: Any, mask: Any) -> Any:
+        for layer in self.layers:
+            states = bert_layer(layer, states, mask)
+        return pooled(states, mask)
+
+
+class Trained(torch.nn.Module):
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, states: Any, segments: Any, *rows: Any) -> Any:
+        return tuple(self.network(states, segments, rows))
+
+
+def export(folders: dict[str, Path], out: Path) -> None:
+    """Writes the shared files and a folder for each tracker."""
+    out.mkdir(parents=True, exist_ok=True)
+    first = _opened(next(iter(folders.values())))
+    _shared(first, out)
+    for name, folder in folders.items():
+        model = _opened(folder)
+        for mine, theirs in zip(model.encoder.parameters(), first.encoder.parameters(), strict=True):
+            assert torch.equal(mine, theirs), "trackers that are shipped together share their encoder"
+        (out / name).mkdir(exist_ok=True)
+        _trained(model, out / name / MODEL)
+        shutil.copyfile(folder / CARD, out / name / CARD)
+
+
+def _opened(folder: Path) -> SpanModel:
+    model = recipe_of("span").open(str(folder), trained=True)
+    assert isinstance(model, SpanModel)
+    model.module.eval()
+    return model
+
+
+def _shared(model: SpanModel, out: Path) -> None:
+    words = model.encoder.embeddings.word_embeddings.weight.numpy()
+    table, scales = packed(words)
+    np.save(out / WORDS, table)
+    np.save(out / SCALES, scales)
+    shutil.copyfile(model.folder / TOKENIZER, out / TOKENIZER)
+    states, mask = torch.zeros(2, 8, words.shape[1]), torch.ones(2, 8, dtype=torch.bool)
+    axes = {0: "texts", 1: "tokens"}
+    lower, sentence = Lower(model.encoder, model.upper), Sentence(model.encoder, model.upper)
+    _write(lower, (states, mask), out / LOWER, {"words": axes, "mask": axes}, {"states": axes})
+    _write(sentence, (states, mask), out / SENTENCE, {"states": axes, "mask": axes}, {"vectors": {0: "texts"}})
+
+
+def _trained(model: SpanModel, file: Path) -> None:
+    width = model.encoder.config.hidden_size
+    turns, tokens, rows, queries, sources = 2, 8, 3, 5, 2
+    flags = model.module.flag.in_features
+    arrays = (
+        torch.zeros(turns, tokens, width),
+        torch.tensor([[1, 2, 2, 1, 3, 3, 1, 0]] * turns),
+        torch.tensor([0, 1, 1]),
+        torch.zeros(rows, queries, width),
+        torch.tensor([[0, 1, 1, 3, -1]] * rows),
+        torch.zeros(rows, queries, flags),
+        torch.ones(rows, sources, width),
+    )
+    words, asked = {0: "turns", 1: "tokens"}, {0: "rows", 1: "queries"}
+    inputs = {"states": words, "segments": words, "turn": {0: "rows"}, "vectors": asked, "kinds": asked,
+              "flags": asked, "sources": {0: "rows", 1: "sources"}}  # fmt: skip
+    outputs = {"scores": asked, "places": {1: "rows", 2: "queries", 3: "tokens"}, "carried": {**asked, 2: "sources"}}
+    assert tuple(outputs) == Answers._fields
+    _write(Trained(model.module), arrays, file, inputs, outputs)
+
+
+def _write(module: Any, arrays: Any, file: Path, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+    whole = file.with_suffix(".whole")
+    with torch.no_grad():
+        torch.onnx.export(
+            module.eval(),
+            arrays,
+            str(whole),
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes={**inputs, **outputs},
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    small = onnx.load(whole)
+    whole.unlink()
+    shrink(small)
+    onnx.save(small, file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trackers", nargs="+", metavar="NAME=DIR")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    export({name: Path(folder) for name, _, folder in (one.partition("=") for one in options.trackers)}, options.out)
+
+
+if __name__ == "__main__":
+    main()
