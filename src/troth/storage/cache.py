@@ -24,7 +24,6 @@ from troth.core.options import size as size  # noqa: PLC0414 (part of this modul
 from troth.core.progress import note
 from troth.storage import database, places
 from troth.storage.database import HINT, MEMORY, SIZE, DamagedError, transaction
-from troth.storage.locks import locked
 
 T = TypeVar("T")
 
@@ -35,6 +34,7 @@ CHUNK = 5_000  # rows deleted at a time; other processes get their turn in betwe
 TURN = 0.005  # seconds of such a turn
 STALE = 24 * 3600  # seconds; a row's last use is known to this precision, so that reading hardly ever writes
 AT_ONCE = 500  # keys in a SELECT
+ATTEMPTS = 5  # at work on a file that others put aside meanwhile
 SEAL = 4  # bytes of an answer's digest
 
 FIND = "SELECT key, value, used FROM answers WHERE key IN (" + ",".join("?" * AT_ONCE) + ")"  # noqa: S608 (nothing but marks)
@@ -176,27 +176,35 @@ class Store:
     def _with(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
         """Does something with the connection. A damaged file is put aside, with a note, and a new one begun."""
         with self._lock:
-            for last in (False, True):
+            for attempt in range(1, ATTEMPTS + 1):
                 try:
                     connection = self._opened()
                     if writes and not self._writable:
                         raise UserError("the cache is read-only", file=self.path, hint=HINT)
-                    return work(connection)
+                    outcome = work(connection)
+                    if not self._moved() or attempt == ATTEMPTS:
+                        return outcome
                 except (sqlite3.Error, DamagedError, TypeError, ValueError, OverflowError) as error:
-                    if last or not database.is_damage(error, self._connection):
+                    damaged = self._moved() or database.is_damage(error, self._connection)
+                    if attempt == ATTEMPTS or not damaged:
                         raise UserError(f"the cache cannot be used: {error}", file=self.path, hint=HINT) from error
                     self.close()
                     self._put_aside()
             raise AssertionError("not reached")
 
+    def _moved(self) -> bool:
+        """Whether another process has put the file aside while this one was using it, or somebody has deleted it."""
+        return self._inode() != self._file
+
     def _opened(self) -> sqlite3.Connection:
-        if self._connection is not None and self._inode() != self._file:
-            self.close()  # another process has put the file aside, or somebody has deleted it
+        if self._connection is not None and self._moved():
+            self.close()
         if self._connection is None:
-            self._file = self._inode()
             was_writable = self._writable
-            self._connection, self._writable = database.opened(self.path)
-            self._file = self._file or self._inode()
+            with database.alone(self.path):
+                self._file = self._inode()
+                self._connection, self._writable = database.opened(self.path)
+                self._file = self._inode()
             self._models.clear()
             if was_writable and not self._writable:
                 note(f"{self.path}: the cache is read-only: new answers are not kept")
@@ -210,11 +218,11 @@ class Store:
         return status.st_dev, status.st_ino
 
     def _put_aside(self) -> None:
-        """Renames the damaged file. Several processes that notice it queue for a lock on it, and one renames it."""
+        """Renames the damaged file. Of several processes that notice it, one does."""
         aside = f"{self.path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         try:
-            with open(self.path, "rb") as file, locked(file.fileno()):
-                if self._file is None or self._inode() != self._file:
+            with database.alone(self.path):
+                if self._file is None or self._moved():
                     return  # another process was faster
                 for end in (*database.ENDS, ""):
                     if os.path.exists(self.path + end):

@@ -16,11 +16,13 @@ from urllib.parse import quote
 
 from troth.core.errors import UserError
 from troth.storage import places
+from troth.storage.locks import locked
 
 MEMORY = ":memory:"
 LAYOUT = 2  # of the tables; SQLite's user_version
 OURS = 1953656692  # "trot": SQLite's application_id, so that no other program's file is taken for a cache
 BUSY = 60.0  # seconds to wait for another process
+ALONE = 10.0  # seconds to wait until no other process opens the file
 SIZE = "length({}value) * 4 / 3 + 55"  # bytes of a row on disk, about: with the index and the free space in pages
 HINT = "name another cache file, or none"
 ENDS = ("-wal", "-shm", "-journal")  # of files that SQLite keeps beside a database
@@ -59,6 +61,24 @@ _DAMAGE = {  # SQLite's codes for a file that is not what was written; any other
 
 class DamagedError(Exception):
     """The file is a valid database, but what it holds is not what was written."""
+
+
+@contextmanager
+def alone(path: str) -> Iterator[None]:
+    """One process at a time opens the file or puts it aside: SQLite takes any `-wal` beside a file for its own.
+
+    The lock is on the folder. Where it cannot be had, the work goes on without it.
+    """
+    try:
+        folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    except OSError:  # there is no such folder yet, or folders cannot be opened (Windows)
+        yield
+        return
+    try:
+        with locked(folder, ALONE):
+            yield
+    finally:
+        os.close(folder)
 
 
 def opened(path: str) -> tuple[sqlite3.Connection, bool]:
