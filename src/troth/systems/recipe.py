@@ -42,6 +42,7 @@ class TrackerModel(ABC, Generic[E]):
     """A network with its tokenizer: learns from examples of the type `E`, and predicts states."""
 
     module: Any  # the torch.nn.Module that is trained
+    factors: ClassVar[Mapping[str, float]] = {}  # of the rate, for parameters whose names begin so; 1 for all others
 
     @abstractmethod
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[E]:

@@ -124,9 +124,10 @@ class _Run:
         self.sizes = [self.model.size(example) for example in fitting.examples]
         self.per_epoch = math.ceil(len(self.sizes) / settings.batch)
         self.total = settings.steps or max(1, math.ceil(settings.epochs * self.per_epoch))
-        self.trained = [one for one in self.model.module.parameters() if one.requires_grad]
+        groups = self._groups()
+        self.trained = [one for group in groups for one in group["params"]]
         torch.manual_seed(settings.seed)
-        self.optimizer = torch.optim.AdamW(self.trained, settings.rate, BETAS, weight_decay=settings.decay, fused=True)
+        self.optimizer = torch.optim.AdamW(groups, settings.rate, BETAS, weight_decay=settings.decay, fused=True)
         self.state, self.epoch, self.batches = FitState(), -1, list[list[int]]()
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / STATE).is_dir():
@@ -148,7 +149,7 @@ class _Run:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.trained, self.settings.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(step)
+            group["lr"] = self.rate(step) * group["factor"]
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         value = float(loss.detach())
@@ -158,6 +159,15 @@ class _Run:
         seconds = round(time.monotonic() - began, 4)
         self._log({"step": self.state.step, "loss": value, "rate": self.rate(step), "seconds": seconds})
         self.fitting.report(self.state.step, {"loss": value})
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The parameters that are trained, by the factor of their rate."""
+        groups: dict[float, list[Any]] = {}
+        for name, one in self.model.module.named_parameters():
+            if one.requires_grad:
+                factor = next((mine for prefix, mine in self.model.factors.items() if name.startswith(prefix)), 1.0)
+                groups.setdefault(factor, []).append(one)
+        return [{"params": mine, "factor": factor} for factor, mine in groups.items()]
 
     def rate(self, step: int) -> float:
         """Rises to the full rate, then falls in a line to 0."""

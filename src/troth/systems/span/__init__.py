@@ -8,7 +8,7 @@ over the turn, as queries that look at its words. The same network serves any sc
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, NamedTuple
@@ -50,6 +50,8 @@ class Span(Recipe, frozen=True):
 
 class SpanModel(Tracking, TrackerModel[SpanExample]):
     """An encoder, of which the upper layers are trained, and queries that look at what it read."""
+
+    factors: ClassVar[Mapping[str, float]] = {"layers.": 0.2}  # pretrained layers need smaller steps than new ones
 
     def __init__(self, folder: Path, recipe: Span, *, trained: bool) -> None:
         import torch
