@@ -28,6 +28,7 @@ REGISTRIES = (
     "troth.readers.grounded:FORMATS",
     "troth.readers:FORMATS",
     "troth.responses.metrics:METRICS",
+    "troth.robustness.metrics:METRICS",
     "troth.tracking.metrics:METRICS",
     "troth.tracking.profiles:PROFILES",
 )
@@ -74,6 +75,14 @@ def test_every_group_is_tried() -> None:
     (settings,) = blocks("extending.md", "toml")
     tried = set(re.findall(r'entry-points\."([\w.]+)"', settings.text))
     assert tried == {registry.group for registry in registries()} - {"troth.paraphrase_engines"}
+
+
+def test_a_robustness_metric(fine: Troth) -> None:
+    sets = (f"{GOLD},{HASTY}", f"SDI={GOLD},{demo.path('twins/hasty-SDI.jsonl')}")
+    options = ("--profile", "trade", "--resamples", "20")
+    scores = {one["metric"]: one["value"] for one in fine("robust", "checkdst", *sets, *options, "--json").json()}
+    assert scores["lost:SDI"] == pytest.approx(1 - scores["cjga_all:SDI"] / scores["jga"])
+    assert "lost" in fine("robust", "checkdst", *sets, *options).out.splitlines()[3]
 
 
 def test_a_tracking_metric(fine: Troth) -> None:

@@ -35,6 +35,30 @@ def test_lemma_1_on_two_trackers_and_jga_as_dst_has_it() -> None:
     assert (ups - downs) / result["jga"].n == pytest.approx(found["jga:X"] - found["jga"])
 
 
+def test_flips_name_the_slots_at_fault_with_both_values(tmp_path: Path) -> None:
+    pred = dialogues("gold")
+    turn = next(turn for turn in pred[0]["turns"] if any(f.get("state", {}).get("slot_values") for f in turn["frames"]))
+    frame = next(f for f in turn["frames"] if f.get("state", {}).get("slot_values"))
+    slot, right = next(iter(frame["state"]["slot_values"].items()))
+    frame["state"]["slot_values"][slot] = ["elsewhere"]
+    wrong = folder(tmp_path / "wrong", pred)
+    for sides, where in (((GOLD, wrong), "before"), ((wrong, GOLD), "after")):
+        same, twin = (
+            folder(tmp_path / f"{where}{n}", dialogues("gold")) if p == GOLD else p for n, p in enumerate(sides)
+        )
+        result = checkdst((GOLD, same), {"X": (GOLD, twin)}, profile="trade", resamples=5)
+        flip = result.details[0]
+        assert flip.right == where
+        assert str(flip.slots[0]) == (
+            f"{frame['service']}.{slot}: gold {' | '.join(map(repr, right))}, predicted 'elsewhere'"
+        )
+
+
+def test_gold_and_prediction_in_the_wrong_order_are_refused() -> None:
+    with pytest.raises(UserError, match="were the two swapped"):
+        checkdst((GOLD, HASTY), {"X": (HASTY, GOLD)}, profile="trade", resamples=5)
+
+
 def test_the_order_of_files_and_turns_does_not_pair_units(tmp_path: Path) -> None:
     gold, pred = dialogues("gold"), dialogues("hasty")
     twin = folder(tmp_path / "twin", gold[::-1][:15])

@@ -111,6 +111,11 @@ def test_a_group_that_one_variant_skips_altogether_is_left_out(tmp_path: Path) -
 # -- units, groups, conventions ----------------------------------------------------------------------------------------
 
 
+def test_gold_and_prediction_in_the_wrong_order_are_refused() -> None:
+    with pytest.raises(UserError, match="were the two swapped"):
+        sgdx(HASTY, {"v1": GOLD, "v2": STURDY}, schema=f"{GOLD}/schema.json")
+
+
 def test_by_frames_and_by_turns() -> None:
     """A turn of the paper's equations is right iff all of its frames are: their scores are multiplied."""
     frame = sgdx(GOLD, {"v1": HASTY, "v2": STURDY}, profile="sgd-exact", metrics="jga,aga", **FAST)

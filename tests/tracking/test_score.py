@@ -10,6 +10,7 @@ import pytest
 
 from troth import demo
 from troth.core.errors import UserError
+from troth.tracking.explain import explain
 from troth.tracking.score import dst
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
@@ -30,6 +31,24 @@ def write(folder: Path, items: Any, *, schema: bool = False) -> str:
 def test_gold_and_prediction_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(UserError, match="were the two swapped"):
         dst(HASTY, GOLD)
+
+
+def test_results_of_services_and_formats_tell_gold_from_predictions(tmp_path: Path) -> None:
+    """Many predictions are copies of gold with other states: acts stand in both, results of services do not."""
+    copied = read("gold")
+    for frame in (frame for one in copied for turn in one["turns"] for frame in turn["frames"]):
+        frame.pop("service_results", None)
+    with pytest.raises(UserError, match="holds results of services, as gold does, and gold holds none"):
+        dst(write(tmp_path / "copied", copied, schema=True), GOLD)
+    state = {"hotel": {"semi": {"area": "east"}}}
+    data = {"MUL0001.json": {"log": [{"text": "hi", "metadata": {}}, {"text": "yes", "metadata": state}]}}
+    (tmp_path / "data.json").write_text(json.dumps(data))
+    (tmp_path / "states.json").write_text(json.dumps({"mul0001": [{"state": {"hotel": {"area": "east"}}}]}))
+    with pytest.raises(UserError, match="its format is one of gold"):
+        dst(tmp_path / "states.json", tmp_path / "data.json")
+    assert dst(tmp_path / "data.json", tmp_path / "states.json")["jga"].value == 1.0
+    with pytest.raises(UserError, match="were the two swapped"):
+        explain(HASTY, GOLD)
 
 
 @pytest.mark.parametrize("side", ["gold", "prediction"])

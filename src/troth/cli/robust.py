@@ -61,12 +61,12 @@ def checkdst(original: str, perturbed: tuple[str, ...], flips: int, out: str | N
     ORIG and each PATH are one file with gold and predictions, or GOLD,PRED.
     """
     from troth.robustness.checkdst import checkdst as run
-    from troth.robustness.metrics import CJGA, CJGA_ALL, JGA, NOHF, table_2, under
+    from troth.robustness.metrics import CJGA, JGA, NOHF, of_pairs, table_2, under
 
     result = run(original, perturbed, explorer=out is not None, out=out, **other)
     figures = {score.metric: tables.figure(score) for score in result.scores}
     sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
-    columns = (JGA, CJGA, CJGA_ALL, NOHF)
+    columns = (JGA, *of_pairs(), NOHF)
     by_set = {one or "original": {m.name: figures.get(under(m, one).name, "–") for m in columns} for one in sets}
     layout = [
         _table("system", {result.systems[0]: figures}, [metric.name for metric in table_2(result.metrics)]),
@@ -75,6 +75,8 @@ def checkdst(original: str, perturbed: tuple[str, ...], flips: int, out: str | N
     show.result(result, json_form=json, out=out, layout=layout)
     for flip in () if json else result.details[:flips]:
         show.text(f"{flip.perturbation}: right {flip.right} only: {_place(flip)}: {' '.join(flip.changed)}")
+        for slot in flip.slots:
+            show.text(f"  {slot}")
     show.note(result.scores[0].signature)
 
 

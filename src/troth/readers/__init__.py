@@ -20,7 +20,7 @@ from troth.readers.format import Format, recognise
 from troth.storage.files import check_new, new_file, new_folder
 
 __all__ = ["FORMATS", "LAYOUT", "batches", "convert", "detect", "gold", "predictions", "read", "schema",
-           "schema_beside", "write"]  # fmt: skip
+           "schema_beside", "side", "write"]  # fmt: skip
 
 FORMATS = Registry(
     "format",
@@ -44,6 +44,12 @@ FORMATS = Registry(
 def detect(path: str) -> str:
     """The name of the format of the first document under a path."""
     return recognise(FORMATS, source.first(path))
+
+
+def side(path: str, format: str | None = None) -> Literal["gold", "pred"] | None:
+    """The side that a file holds, where its format has but one."""
+    kind: Format = FORMATS.load(format or detect(path)).FORMAT
+    return kind.side
 
 
 def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     about: str  # one clause for `troth ls`
     profile: str | None = None  # the scoring profile of the field that predictions of this format come from
+    side: Literal["gold", "pred"] | None = None  # the one side that files of this format hold; None: either, or both
     correctness: bool = False  # holds right or wrong per slot in place of values
     writes: bool = False  # the reader has a `write` function
     pairs: bool = False  # `write` takes pairs of gold and prediction, not only dialogues

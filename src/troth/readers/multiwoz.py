@@ -22,7 +22,7 @@ from troth.readers.source import Document
 if TYPE_CHECKING:
     from troth.readers.multiwoz_sgd import Completed
 
-FORMAT = Format(name="multiwoz", about="MultiWOZ `data.json` (2.0, 2.1, 2.3, 2.4)", writes=True)
+FORMAT = Format(name="multiwoz", about="MultiWOZ `data.json` (2.0, 2.1, 2.3, 2.4)", side="gold", writes=True)
 
 # The state of MultiWOZ 2.1: scripts that prepare data for trackers expect every domain and slot in every turn.
 SEMI = {

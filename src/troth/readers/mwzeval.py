@@ -18,7 +18,13 @@ from troth.readers.decode import where
 from troth.readers.format import Format
 from troth.readers.source import Document
 
-FORMAT = Format(name="mwzeval", about="mwzeval's files: predicted states and responses", profile="mwzeval", writes=True)
+FORMAT = Format(
+    name="mwzeval",
+    about="mwzeval's files: predicted states and responses",
+    profile="mwzeval",
+    side="pred",
+    writes=True,
+)
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')
 _KEY = re.compile(rb'"(?:state|response)"\s*:')

@@ -16,17 +16,17 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Joined, Parts, join
-from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, under
+from troth.robustness.metrics import COREF_JGA, JGA, NOHF, of_pairs, under
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import NOTHING, Cell
 from troth.storage.explorer import Archive, DialogueView
 from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
 from troth.tracking.consistency import CheckdstRecipe, UserTurns
-from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
+from troth.tracking.dialogues import DialogueGatherer, DialogueStates, ScoredDialogues, SlotValues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import fitting, schema_of
+from troth.tracking.score import check_sides, fitting, schema_of
 from troth.tracking.scorer import Scorer
 
 TestSet = Path | tuple[Path, Path]  # a file that holds gold and prediction, "GOLD,PRED", or a pair of paths
@@ -34,7 +34,7 @@ NO_COREF = "no turn is annotated for coreference; the rule coref:patterns finds 
 
 
 class Flip(msgspec.Struct, frozen=True):
-    """A unit that is right in one set and wrong in the other, with the words that differ."""
+    """A unit that is right in one set and wrong in the other, with the words that differ and the slots at fault."""
 
     perturbation: str
     dialogue: str
@@ -44,6 +44,7 @@ class Flip(msgspec.Struct, frozen=True):
     text: str
     twin: str
     changed: list[str]  # words that only one of the texts has: "-london", "+mbadgceir"
+    slots: list[SlotValues]  # the wrong ones, where the unit is wrong
 
 
 class CheckdstOptions(RobustnessOptions, total=False):
@@ -68,11 +69,11 @@ class _ScoredSet(NamedTuple):
     system: TrackedSystem
     right: Parts
     turns: UserTurns
-    dialogues: list[DialogueGatherer]  # one, or none if they are not kept
+    dialogues: DialogueGatherer
 
 
 def _views(one: _ScoredSet) -> Iterator[DialogueView]:
-    return views([ScoredDialogues(one.dialogues[0], one.system.frames, one.system.name)], set=one.name)
+    return views([ScoredDialogues(one.dialogues, one.system.frames, one.system.name)], set=one.name)
 
 
 def checkdst(
@@ -99,6 +100,8 @@ def checkdst(
     sides = {name: _sides(one) for name, one in {"": original, **by_name(perturbed)}.items()}
     if len(sides) < 2:
         raise UserError("no perturbed set is named", hint="for example NED=PATH")
+    for gold, pred in sides.values():
+        check_sides(gold, [pred] if pred else [])
     sets = [_scored(name, *paths, settings, rules) for name, paths in sides.items()]
     pairs = {one.name: join({"": sets[0].right, one.name: one.right}) for one in sets[1:]}
     flips = [flip for one in sets[1:] for flip in _flips(sets[0], one, pairs[one.name])]
@@ -130,10 +133,9 @@ def _scored(name: str, gold: str, pred: str | None, settings: CheckdstSettings, 
     profile = profile.with_rules(**settings.rules)
 
     def make() -> list[Gatherer]:
-        gatherers: list[Gatherer] = [Scorer(profile, schema), UserTurns(rules)]
-        return [*gatherers, DialogueGatherer(profile, schema)] if settings.explorer else gatherers
+        return [Scorer(profile, schema), UserTurns(rules), DialogueGatherer(profile, schema)]
 
-    ((scorer, turns, *dialogues),) = feed(Corpus(gold), [Predictions(pred, make)], workers=settings.workers)
+    ((scorer, turns, dialogues),) = feed(Corpus(gold), [Predictions(pred, make)], workers=settings.workers)
     system = TrackedSystem.of(settings.name, scorer)
     return _ScoredSet(name, system, JGA.compute(system.frames), turns, dialogues)
 
@@ -143,7 +145,7 @@ def _cells(sets: Sequence[_ScoredSet], pairs: Mapping[str, Joined], rules: Check
         make = partial(Cell, recipe=(*recipe(JGA, one.system.frames), rules))
         why = one.system.unscorable or NOTHING
         yield make(under(JGA, one.name), one.right, reason=why)
-        for metric in (CJGA, CJGA_ALL) if one.name else ():
+        for metric in of_pairs() if one.name else ():
             yield make(under(metric, one.name), metric.compute(*pairs[one.name].parts.values()), reason=why)
         yield Cell(under(NOHF, one.name), NOHF.compute(one.turns), rules, reason="no named entity is predicted")
         if not one.name:
@@ -157,14 +159,20 @@ def _note(name: str, pair: Joined, flips: Sequence[Flip]) -> str:
 
 
 def _flips(first: _ScoredSet, other: _ScoredSet, pair: Joined) -> Iterator[Flip]:
-    """The pairs that are right on one side only, with the words that changed in the turn itself."""
+    """The pairs that are right on one side only, with the words that changed in the turn and the slots at fault."""
     texts, twins = first.turns.texts(), other.turns.texts()
     before, after = pair.parts.values()
     flipped = np.flatnonzero(before.num != after.num)
     keys = before.units.take(flipped).keys()
+    known: dict[tuple[str, str], DialogueStates] = {}
     for (dialogue, turn, service), right in zip(keys, before.num[flipped].tolist(), strict=True):
-        where, text, twin = "before" if right else "after", texts[dialogue, turn], twins[dialogue, turn]
-        yield Flip(other.name, dialogue, turn, service or None, where, text, twin, changed_words(text, twin))
+        where, wrong = ("before", other) if right else ("after", first)
+        states = known.get((wrong.name, dialogue))
+        if states is None:
+            states = known[wrong.name, dialogue] = wrong.dialogues.states(dialogue)
+        slots = wrong.dialogues.wrong_slots(states, turn, service or None)
+        text, twin = texts[dialogue, turn], twins[dialogue, turn]
+        yield Flip(other.name, dialogue, turn, service or None, where, text, twin, changed_words(text, twin), slots)
 
 
 def changed_words(text: str, twin: str) -> list[str]:

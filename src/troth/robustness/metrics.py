@@ -26,7 +26,7 @@ JGA = _SOFT.derive(
 )  # fmt: skip
 CJGA = JGA.derive(
     "cjga", of="", title="cJGA", about="share of the units right in at least one of two sets that are right in both",
-    compute=consistency.conditional,
+    needs=("twin",), compute=consistency.conditional,
 )  # fmt: skip
 CJGA_ALL = CJGA.derive(
     "cjga_all", of="", title="cJGA over all pairs", about="share of all pairs of units that are right in both sets",
@@ -45,6 +45,14 @@ SLACK = Metric("slack", "Average slack", "mean distance from the best one over t
 METRICS = Registry(
     "metric", "troth.robustness_metrics", {one.name: one for one in (JGA, CJGA, CJGA_ALL, COREF_JGA, NOHF, SLACK)}
 )
+
+
+def of_pairs() -> list[Metric]:
+    """The metrics of two sets, the original and a perturbed one: the paper's, then those of other packages.
+
+    Their `compute` takes the parts of JGA on both sets, over the units that both have, and returns parts.
+    """
+    return [metric for metric in map(METRICS.load, METRICS.by_name()) if "twin" in metric.needs]
 
 
 def under(metric: Metric, set: str) -> Metric:

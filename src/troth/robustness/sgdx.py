@@ -36,6 +36,7 @@ from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.frames import Frames
 from troth.tracking.profiles import profile as find_profile
+from troth.tracking.score import check_sides
 from troth.tracking.scorer import Scorer
 
 ORIGINAL = "orig"  # the name of predictions under the original schema
@@ -97,6 +98,7 @@ def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Un
     if len(paths.keys() - {ORIGINAL}) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
     one_of("ss", settings.ss, ("zero", "skip"))
+    check_sides(path_of(gold), list(paths.values()))
     metrics = measures.chosen(settings.metrics)
     train = settings.train_schema
     by = chosen_groups(settings.by, ("seen", "service", "domain"), train_schema=train)

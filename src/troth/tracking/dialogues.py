@@ -26,6 +26,19 @@ T = TypeVar("T")
 DialogueStates = tuple[dict[int, States], dict[int, States]]  # gold's and predicted, by user turn
 
 
+class SlotValues(msgspec.Struct, frozen=True):
+    """A slot with gold's and the predicted values, as the files have them."""
+
+    slot: str  # "service.slot"
+    gold: tuple[str, ...]
+    pred: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """`restaurant.name: gold 'curry garden', predicted nothing`."""
+        gold, pred = (" | ".join(f"'{value}'" for value in side) or "nothing" for side in (self.gold, self.pred))
+        return f"{self.slot}: gold {gold}, predicted {pred}"
+
+
 class _Read(msgspec.Struct, frozen=True, gc=False):
     """A dialogue as it was read, with states as the profile has them."""
 
@@ -66,6 +79,20 @@ class DialogueGatherer:
         read = msgspec.json.decode(self.read[self.dialogues.index(dialogue)], type=_Read)
         golds = {said.number: said.state for said in read.utterances if said.number is not None}
         return {number: state or {} for number, state in golds.items()}, read.predicted
+
+    def wrong_slots(self, states: DialogueStates, turn: int, service: str | None = None) -> list[SlotValues]:
+        """The slots that are wrong in a user turn, of one service or of all; `states` are those of its dialogue."""
+        golds, preds = (side.get(turn) for side in states)
+        faults = _Faults(self.comparer).turn(turn, golds or {}, preds)
+
+        def values(side: States | None, fault: SlotFault) -> Values:
+            return (side or {}).get(fault.service, {}).get(fault.slot, ())
+
+        return [
+            SlotValues(f"{fault.service}.{fault.slot}", values(golds, fault), values(preds, fault))
+            for fault in faults
+            if service is None or fault.service == service
+        ]
 
     def _states(self, turn: Turn, *, gold: bool = False) -> States:
         return {service: dict(values) for service, (values, _) in self.comparer.sides(turn, gold=gold).items()}

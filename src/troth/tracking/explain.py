@@ -17,24 +17,16 @@ from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.tracking.cells import TrackedSystem
-from troth.tracking.dialogues import DialogueGatherer, DialogueStates
+from troth.tracking.dialogues import DialogueGatherer, DialogueStates, SlotValues
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
 from troth.tracking.frames import SLOT_COLUMN
 from troth.tracking.metrics import metric as find_metric
 from troth.tracking.profiles import ABOUT, ORDER, Profile
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import fitting, schema_of
+from troth.tracking.score import check_sides, fitting, schema_of
 from troth.tracking.scorer import Scorer
 
 Key = tuple[str, int, str]
-
-
-class SlotFlip(msgspec.Struct, frozen=True):
-    """A slot whose score one rule moves, with both values as the files have them."""
-
-    slot: str  # "service.slot"
-    gold: tuple[str, ...]
-    pred: tuple[str, ...]
 
 
 class RuleFlip(msgspec.Struct, frozen=True):
@@ -45,7 +37,7 @@ class RuleFlip(msgspec.Struct, frozen=True):
     service: str | None
     before: float | None  # None: not a unit under that rule
     after: float | None
-    slots: list[SlotFlip] = []
+    slots: list[SlotValues] = []
 
 
 class RuleStep(msgspec.Struct, frozen=True):
@@ -88,6 +80,7 @@ def explain(
     """
     path, guess = path_of(gold), None if pred is None else path_of(pred)
     known, measure = schema_of(schema, path), find_metric(metric)
+    check_sides(path, [guess] if guess else [], format, pred_format)
     first = fitting(path, guess, known, format, pred_format) if start is None else find_profile(start)
     last = find_profile(end or ("mwzeval" if first.name == "trade" else "trade"))
     if "given" in (first.match, last.match):
@@ -138,7 +131,7 @@ class _Values:
     def __init__(self, gatherers: Sequence[DialogueGatherer]) -> None:
         self.gatherers, self.seen = gatherers, dict[str, list[DialogueStates]]()
 
-    def of(self, dialogue: str, turn: int, slot: str) -> SlotFlip:
+    def of(self, dialogue: str, turn: int, slot: str) -> SlotValues:
         if dialogue not in self.seen:
             self.seen[dialogue] = [one.states(dialogue) for one in self.gatherers]
         service, _, name = slot.rpartition(".")
@@ -146,7 +139,7 @@ class _Values:
         pairs = [(gold, pred) for gold, pred in sides if gold or pred] or [((), ())]
         # A normaliser may have made the values equal: better shown as they were before it.
         gold, pred = next(((gold, pred) for gold, pred in pairs if not set(gold) & set(pred)), pairs[0])
-        return SlotFlip(slot, gold, pred)
+        return SlotValues(slot, gold, pred)
 
 
 def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scored], values: _Values) -> RuleStep:

@@ -28,7 +28,8 @@ from troth.tracking.scorer import Scorer
 from troth.tracking.states import GoldStates
 
 ProfileLike = str | Profile
-ACTS = b'"actions"'  # what SGD's gold has and predictions do not
+# What SGD's gold has and most predictions do not: keys in the file, and what they hold.
+GOLD_MARKS = {b'"actions"': "acts", b'"service_results"': "results of services"}
 
 
 class StateOptions(TypedDict, total=False):
@@ -128,7 +129,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
     )
     metrics = measures.chosen(settings.metrics, settings.rates)  # a misspelt name is an error before anything is read
     one_of("unknown", settings.unknown, ("error", "ignore"))
-    _check_sides(source, [path_of(pred) for pred in preds])
+    check_sides(source, [named(path_of(pred))[1] for pred in preds], settings.format, settings.pred_format)
     jobs = [
         _Job(label, path, _profiles(settings, source, path, grouping.schema))
         for label, path in _systems(source, [path_of(pred) for pred in preds])
@@ -246,15 +247,26 @@ def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
     return list(labelled(preds, "prediction"))
 
 
-def _check_sides(gold: str, preds: Sequence[str]) -> None:
-    """Refuses gold and predictions that were given in the wrong order: only gold has the acts of both speakers."""
-    paths = [named(one)[1] for one in preds]
-    if "-" in (gold, *paths) or not paths or ACTS in first(gold).data:
+def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred_format: str | None = None) -> None:
+    """Refuses gold and predictions that were given in the wrong order, where their formats or contents tell."""
+    if "-" in (gold, *preds) or not preds:
         return
-    for pred in paths:
-        if ACTS in first(pred).data:
-            what = "holds acts, as gold does, and gold holds none: were the two swapped?"
-            raise UserError(what, file=pred, hint="gold comes first")
+    kept: dict[str, frozenset[bytes]] = {}
+
+    def marks(path: str) -> frozenset[bytes]:
+        if path not in kept:
+            data = first(path).data
+            kept[path] = frozenset(mark for mark in GOLD_MARKS if mark in data)
+        return kept[path]
+
+    for pred in preds:
+        if marks(pred) and marks(pred) > marks(gold):
+            what = f"holds {GOLD_MARKS[max(marks(pred) - marks(gold))]}, as gold does, and gold holds none"
+        elif readers.side(pred, pred_format) == "gold" and readers.side(gold, format) == "pred":
+            what = "its format is one of gold, and that of gold is one of predictions"
+        else:
+            continue
+        raise UserError(f"{what}: were the two swapped?", file=pred, hint="gold comes first")
 
 
 def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:
