@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test lint bench simulate docs nli clean
+.PHONY: models demo picture browser test lint bench simulate docs nli tracker experiments clean
 
 # The embedded models, into the cache folder: once, then this takes no time.
 models: $(READY)
@@ -48,6 +48,14 @@ docs: $(DOCS)
 # Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
 nli: models
 	$(BIN)/python -m training.nli
+
+# Trains the embedded trackers: some hours on two cores; resumes after a stop. See training/tracker.
+tracker: models
+	$(BIN)/python -m training.tracker
+
+# The papers' experiments at a size for two cores: some hours; resumes after a stop. See docs/experiments.md.
+experiments: models
+	$(BIN)/python -m experiments.sgdx
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,60 @@
+"""What the experiments share: the data, a folder to work in, and tables in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tarfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from troth.core.score import Score
+from troth.storage import files
+
+WORK = Path(".experiments")
+SHARED = Path(os.environ.get("TROTH_SHARED", "../shared"))
+
+
+def arguments(what: str) -> argparse.ArgumentParser:
+    """Options that every experiment has."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder with the papers' data")
+    parser.add_argument("--work", type=Path, default=WORK, help="trainings and predictions; a stopped run goes on")
+    return parser
+
+
+def sgd(shared: Path, work: Path) -> Path:
+    """SGD's training dialogues with their schema, unpacked into the work folder once."""
+    train = work / "train"
+    if not (train / "schema.json").exists():
+        work.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(shared / "data/sgd/train.tar.gz") as archive:
+            archive.extractall(work, filter="data")
+        shutil.copyfile(shared / "data/sgd/train/schema.json", train / "schema.json")
+    return train
+
+
+def cell(score: Score | None, *, percent: bool = True) -> str:
+    """A score with its interval, in points where it is a share."""
+    if score is None or score.value is None:
+        return "–"
+    by = 100 if percent else 1
+    text = f"{score.value * by:.1f}"
+    if score.low is None or score.high is None:
+        return text
+    return f"{text} ({score.low * by:.1f} … {score.high * by:.1f})"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown: names to the left, figures to the right."""
+    marks = ["---", *["---:"] * (len(head) - 1)]
+    lines = [head, marks, *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def publish(work: Path, name: str, text: str) -> None:
+    """Writes a table to the work folder and prints it."""
+    with files.replaced_file(str(work / f"{name}.md"), lambda _: None) as out:
+        out.write(text.encode())
+    print(text)

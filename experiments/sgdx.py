@@ -1,0 +1,72 @@
+"""SGD-X, tables 2 to 4: how a tracker takes other wordings of the schema, and what training on variants mends.
+
+    python -m experiments.sgdx
+
+Claims of the paper: JGA falls from v1 to v5, and more so for unseen services; training on the variants of people (oracle)
+helps more than back-translation, which helps more than nothing; random corruption does not help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import troth
+from experiments.common import arguments, cell, publish, sgd, table
+from troth.core.score import Score
+
+AUGMENT = {"none": None, "back-translation": "backtranslate", "corruption": "corrupt", "oracle": "oracle"}
+VARIANTS = "v1..v5"
+FIT = {"batch": 32, "rate": 5e-4, "save_every": 250}
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--steps", type=int, default=1500, help="of each training")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--dialogues", type=int, default=500, help="of the test set")
+    options = parser.parse_args()
+    data, work = options.shared / "data/sgd", options.work / "sgdx"
+    train = sgd(options.shared, options.work)
+    rows, details = [], []
+    for name, augment in AUGMENT.items():
+        for seed in range(options.seeds):
+            folder = work / f"{name}-{seed}"
+            troth.train_tracker(
+                train, folder, recipe="span", augment=augment, schemas=data / "sgd_x" if augment == "oracle" else None,
+                seeds=[seed], fit={**FIT, "steps": options.steps},
+            )  # fmt: skip
+            scores = scored(folder, data, options.dialogues)
+            rows.append([name, str(seed), *main_cells(scores)])
+            details.append(
+                [name, str(seed), *(cell(scores.get((f"jga:{v}", "all"))) for v in ("v1", "v2", "v3", "v4", "v5"))]
+            )
+            publish(options.work, "sgdx", _tables(rows, details))
+
+
+def scored(folder: Path, data: Path, dialogues: int) -> dict[tuple[str, str], Score]:
+    """The scores of a tracker on the test set and its five variants, by metric and group."""
+    done = troth.track(
+        folder, data / "test", folder / "test", sets=f"orig,{VARIANTS}", schemas=data / "sgd_x", limit=dialogues
+    )
+    paths = {one.name: one.predictions for one in done}
+    result = troth.sgdx(done[0].gold, paths, metrics="jga", by="seen", train_schema=data / "train/schema.json",
+                        schemas=folder / "test/data")  # fmt: skip
+    return {(score.metric, score.group): score for score in result.scores}
+
+
+def main_cells(scores: dict[tuple[str, str], Score]) -> list[str]:
+    return [
+        cell(scores.get((metric, group)), percent=metric != "ss_jga")
+        for metric in ("jga_orig", "jga_v1-5", "ss_jga")
+        for group in ("all", "seen", "unseen")
+    ]
+
+
+def _tables(rows: list[list[str]], details: list[list[str]]) -> str:
+    groups = ("all", "seen", "unseen")
+    head = ["trained on", "seed", *(f"{name}, {group}" for name in ("JGA", "JGA v1–5", "SS") for group in groups)]
+    return table(head, rows) + "\n" + table(["trained on", "seed", "v1", "v2", "v3", "v4", "v5"], details)
+
+
+if __name__ == "__main__":
+    main()
