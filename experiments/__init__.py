@@ -1,1 +1,1 @@
-"""The papers' experiments, repeated at a size that two cores can do: `make experiments`; results: docs/experiments.md."""
+"""The papers' experiments at a size for two cores: `make experiments`; the results are in docs/experiments.md."""

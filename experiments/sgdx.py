@@ -2,8 +2,8 @@
 
     python -m experiments.sgdx
 
-Claims of the paper: JGA falls from v1 to v5, and more so for unseen services; training on the variants of people (oracle)
-helps more than back-translation, which helps more than nothing; random corruption does not help.
+Claims of the paper: JGA falls from v1 to v5, and more so for unseen services; training on variants that people wrote
+(oracle) helps more than back-translation, which helps more than nothing; random corruption does not help.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from experiments.common import arguments, cell, publish, sgd, table
 from troth.core.score import Score
 
 AUGMENT = {"none": None, "back-translation": "backtranslate", "corruption": "corrupt", "oracle": "oracle"}
-VARIANTS = "v1..v5"
+VARIANTS, EACH = "v1..v5", ("v1", "v2", "v3", "v4", "v5")
 FIT = {"batch": 32, "rate": 5e-4, "save_every": 250}
 
 
@@ -65,7 +65,7 @@ def main_cells(scores: dict[tuple[str, str], Score]) -> list[str]:
 def _tables(rows: list[list[str]], details: list[list[str]]) -> str:
     groups = ("all", "seen", "unseen")
     head = ["trained on", "seed", *(f"{name}, {group}" for name in ("JGA", "JGA v1–5", "SS") for group in groups)]
-    return table(head, rows) + "\n" + table(["trained on", "seed", "v1", "v2", "v3", "v4", "v5"], details)
+    return table(head, rows) + "\n" + table(["trained on", "seed", *EACH], details)
 
 
 if __name__ == "__main__":
