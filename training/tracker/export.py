@@ -29,7 +29,7 @@ from troth.systems.tracker import CARD
 OPSET = 18
 
 
-class Lower(torch.nn.Module):
+class Lower(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, encoder: Any, upper: int) -> None:
         super().__init__()
         self.embeddings, self.layers = encoder.embeddings, encoder.encoder.layer[:-upper]
@@ -41,7 +41,7 @@ class Lower(torch.nn.Module):
         return states
 
 
-class Sentence(torch.nn.Module):
+class Sentence(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, encoder: Any, upper: int) -> None:
         super().__init__()
         self.layers = encoder.encoder.layer[-upper:]
@@ -52,7 +52,7 @@ class Sentence(torch.nn.Module):
         return pooled(states, mask)
 
 
-class Trained(torch.nn.Module):
+class Trained(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
