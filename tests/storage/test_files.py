@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from troth.core.errors import UserError
-from troth.storage import files
+from troth.storage import files, runs
 
 
 def names(folder: Path) -> list[str]:
@@ -99,3 +103,131 @@ def test_a_name_as_long_as_may_be(tmp_path: Path) -> None:
         file.write(b"x")
     with pytest.raises(UserError, match="cannot be written: File name too long"):
         files.check_new(str(tmp_path / ("n" * 256)))
+
+
+# -- processes that were killed ----------------------------------------------------------------------------------------
+
+KILLED = """
+import os, sys, signal
+from troth.storage import files, runs
+kind, out = sys.argv[1:]
+with getattr(files, kind)(out) as part:
+    if kind == "new_folder":
+        (part / "deep").mkdir()
+        (part / "deep" / "file").write_text("half")
+    else:
+        part.write(b"half")
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+def begun(kind: str, out: Path) -> subprocess.Popen[str]:
+    """A process that is writing."""
+    command = [sys.executable, "-c", KILLED, kind, str(out)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.parametrize("kind", ["new_file", "new_folder"])
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path, kind: str) -> None:
+    with begun(kind, tmp_path / "killed") as killed, begun(kind, tmp_path / "alive") as alive:
+        killed.kill()
+        killed.wait()
+        assert len(names(tmp_path)) == 2
+        theirs = [".troth-notes", ".troth-0123456789abcdef.part.txt", ".troth-0123456789abcdefg.part"]
+        for name in theirs:
+            (tmp_path / name).write_text("of the user")
+        (tmp_path / ".troth-0123456789abcdef.part").symlink_to(tmp_path / ".troth-notes")
+        with files.new_file(str(tmp_path / "next")) as file:
+            file.write(b"whole")
+        (living,) = set(names(tmp_path)) - {"next", ".troth-0123456789abcdef.part", *theirs}
+        assert living.endswith(".part"), "what a living process is writing stays"
+        alive.communicate("")
+        assert alive.returncode == 0
+    assert set(names(tmp_path)) == {"next", "alive", ".troth-0123456789abcdef.part", *theirs}
+    assert (tmp_path / ".troth-notes").read_text() == "of the user"
+
+
+@pytest.fixture
+def two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on systems that cannot swap two folders."""
+
+    def absent(_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("ctypes.CDLL", absent)
+
+
+def replace_folder(out: Path, content: str) -> None:
+    with files.replaced_folder(str(out), lambda _: None) as part:
+        (part / "file").write_text(content)
+
+
+class _KilledError(BaseException):
+    """Stands for the end of the process: no handler of ours is run."""
+
+
+@pytest.mark.usefixtures("two_steps")
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_the_old_folder_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Wherever the process is killed: before the first rename, between the two, or before the old one is removed."""
+    out = tmp_path / "run"
+    replace_folder(out, "old")
+    count, rename, rmtree = 0, Path.rename, shutil.rmtree
+
+    def counted(one: Path, other: Path) -> Path:
+        nonlocal count
+        count += 1
+        if count == after:
+            raise _KilledError
+        return rename(one, other)
+
+    def killed(path: Path, *args: Any, **kwargs: Any) -> None:
+        if after == 3 and str(path).endswith(".old") and path.exists():
+            raise _KilledError
+        rmtree(path, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", counted)
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(_KilledError):
+            replace_folder(out, "new")
+    assert out.exists() == (after != 2)
+    runs.is_run(str(out))
+    assert (out / "file").read_text() == ("new" if after == 3 else "old")
+    replace_folder(out, "newer")
+    assert (out / "file").read_text() == "newer"
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.usefixtures("two_steps")
+def test_a_failed_second_step_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, rename = tmp_path / "run", Path.rename
+    replace_folder(out, "old")
+
+    def fails(one: Path, other: Path) -> Path:
+        if one.name.endswith(".part"):
+            raise OSError(5, "Input/output error")
+        return rename(one, other)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(UserError, match="Input/output error"):
+        replace_folder(out, "new")
+    assert (out / "file").read_text() == "old"
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("out", ["loop", "loop/run", "a\0b", "\udcff"])
+def test_names_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    if out == "\udcff":  # any bytes are a name on Linux; the line that names it can be printed
+        files.check_replaceable(out, lambda _: None)
+        return
+    with pytest.raises(UserError) as error:
+        files.check_replaceable(out, lambda _: None)
+    assert str(error.value).isprintable()
+    assert not runs.is_run(out)

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from troth.core.errors import UserError
 from troth.storage import places
 from troth.storage.locks import locked
+from troth.storage.unfinished import unfinished
 
 MEMORY = ":memory:"
 LAYOUT = 2  # of the tables; SQLite's user_version
@@ -101,17 +102,14 @@ def opened(path: str) -> tuple[sqlite3.Connection, bool]:
 
 def _begin(path: str) -> None:
     """Makes an empty cache beside its place and moves it there, so that no file is ever half a cache."""
-    part = f"{os.path.dirname(path)}/.troth-{os.urandom(8).hex()}.part"
-    try:
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-            prepare(connection, path)
+    with unfinished(Path(path), folder=False) as part:
+        try:
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                prepare(connection, path)
+        except sqlite3.Error as error:
+            raise UserError(f"no cache can be made there: {error}", file=path, hint=HINT) from error
         with suppress(FileExistsError):  # another process was faster
-            _appear(part, path)
-    except sqlite3.Error as error:
-        raise UserError(f"no cache can be made there: {error}", file=path, hint=HINT) from error
-    finally:
-        for end in ("", *ENDS):
-            Path(part + end).unlink(missing_ok=True)
+            _appear(str(part), path)
 
 
 def _appear(part: str, path: str) -> None:

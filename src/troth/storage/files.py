@@ -10,14 +10,18 @@ import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from troth.core.errors import UserError
+from troth.storage.locks import locked
+from troth.storage.unfinished import unfinished
 
 NO_ROOM = "is there room, and permission to write?"
 ANOTHER = "choose another name"
+HELD = 10.0  # seconds to wait for a process that replaces a folder
 
 
 def check_new(out: str, kind: str = "file") -> Path:
@@ -36,7 +40,10 @@ def check_replaceable(out: str, foreign: Callable[[Path], str | None]) -> Path:
     `foreign` says what is there that is not ours. Returns the place with links resolved, so that a link stays one.
     """
     with writing(out, ANOTHER):
-        place = Path(out).resolve()
+        place = Path(os.path.realpath(out, strict=False))
+        if any(part.is_symlink() for part in (place, *place.parents)):  # links that can be resolved are by now
+            raise UserError("cannot be written: a link that leads to itself", file=out, hint=ANOTHER)
+        recover(place)
         what = foreign(place) if place.exists() else None
         if what is not None:
             raise UserError(f"exists and {what}", file=out, hint=ANOTHER)
@@ -106,10 +113,12 @@ def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", file=out, hint=hint) from error
+    except ValueError as error:  # a null character in the name
+        raise UserError(f"cannot be written: {error}", file=out, hint=hint) from error
 
 
 def exchange(fresh: Path, target: Path) -> None:
-    """Swaps two folders in one step where the system can (Linux), else by two renames with the old one kept aside."""
+    """Puts a folder in the place of another: in one step where the system can (Linux), else in two, see `recover`."""
     import ctypes  # on use: it takes long to import
 
     here, exchange_flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -119,36 +128,66 @@ def exchange(fresh: Path, target: Path) -> None:
     except (AttributeError, OSError):
         swapped = False
     if not swapped:
-        old = target.with_name(f".{target.name}-old-{os.getpid()}")
-        target.rename(old)
-        fresh.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
+        old = _aside(target)
+        shutil.rmtree(old, ignore_errors=True)  # of a process that was killed before the last line
+        with _held(target):
+            target.rename(old)
+            try:
+                fresh.rename(target)
+            except OSError:
+                old.rename(target)
+                raise
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def recover(target: Path) -> None:
+    """Puts back the old folder of a process that was killed between the two steps of `exchange`."""
+    old = _aside(target)
+    if not os.path.lexists(target) and old.is_dir():
+        with suppress(OSError), _held(old):  # the process lives, and will be done in a moment
+            if not os.path.lexists(target):
+                old.rename(target)
+
+
+def _aside(target: Path) -> Path:
+    """Where the old folder is between the two steps: beside it, under a name that follows from its own."""
+    return target.with_name(f".troth-{blake2b(os.fsencode(target.name), digest_size=8).hexdigest()}.old")
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows does not open folders
+        yield
+        return
+    try:
+        with locked(number, HELD):
+            yield
+    finally:
+        os.close(number)
 
 
 @contextmanager
 def _part_file(place: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
     """Only errors of this very file are reported as such: other errors of the block stay what they are."""
-    part = place.parent / f".troth-{os.urandom(8).hex()}.part"  # unique, and never too long a name
-    with writing(out):
-        raw = _Raw(part, "xb")
-    raw.out = out
-    try:
-        yield io.BufferedWriter(raw), part
-    finally:
-        raw.close()  # without another attempt to write what could not be written
-        part.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        with writing(out):
+            part = stack.enter_context(unfinished(place, folder=False))
+            raw = _Raw(part, "wb")
+        raw.out = out
+        try:
+            yield io.BufferedWriter(raw), part
+        finally:
+            raw.close()  # without another attempt to write what could not be written
 
 
 @contextmanager
 def _part_folder(place: Path, out: str) -> Iterator[Path]:
-    part = place.parent / f".troth-{os.urandom(8).hex()}.part"
     with writing(out):
         place.parent.mkdir(parents=True, exist_ok=True)
-        part.mkdir()
-        try:
+        with unfinished(place, folder=True) as part:  # removes what was not moved, or what was there before
             yield part
-        finally:
-            shutil.rmtree(part, ignore_errors=True)  # what was not moved, or what was there before
 
 
 class _Raw(io.FileIO):

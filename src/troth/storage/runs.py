@@ -19,6 +19,7 @@ from troth.core.errors import UserError
 from troth.core.metric import Better, Metric
 from troth.core.score import Score
 from troth.core.version import __version__
+from troth.storage.files import recover
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,8 +63,9 @@ def foreign(target: Path) -> str | None:
 def is_run(path: str) -> bool:
     """Whether a path is a run folder."""
     try:
+        recover(Path(path))
         return (Path(path) / "run.json").is_file()
-    except OSError:  # a name too long to be one
+    except (OSError, ValueError):  # a name that cannot be one
         return False
 
 
@@ -71,11 +73,12 @@ def load(path: str) -> Run:
     """What `run.json` of a run folder holds."""
     file = Path(path)
     try:
+        recover(file)
         file = file / "run.json" if file.is_dir() else file
         if not file.is_file():
             raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
         run = msgspec.json.decode(file.read_bytes(), type=Run)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
     if run.layout > LAYOUT:
         raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
