@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.make import answered, grounded, hostile, hostile_runs, many, page, perturbed, tracked, varied
+from tests.report.make import answered, copied, grounded, hostile, hostile_runs, many, page, perturbed, tracked, varied
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -20,6 +20,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+LONG = "a_rather_long_system_name_with_underscores_{}"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 860}
 
@@ -85,7 +86,7 @@ def opened(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages: of everything, of trackers alone, of sixteen trackers, and of a corpus that means harm."""
+    """Pages: of everything, of trackers alone, of sixteen, of ten with long names, and of a corpus that means harm."""
     folder = tmp_path_factory.mktemp("pages")
     dst = tracked(folder / "dst")
     rest = [
@@ -98,6 +99,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "every": page(folder / "every.html", dst, *rest),
         "dst": page(folder / "dst.html", dst),
         "many": page(folder / "many.html", many(folder / "many", 16)),
+        "long": page(folder / "long.html", *copied(rest[0], [LONG.format(number) for number in range(10)])),
         "twins": page(folder / "twins.html", rest[0]),
         "hostile": page(folder / "hostile.html", hostile(folder / "hostile")),
         "harm": page(folder / "harm.html", *hostile_runs(folder / "harm")),

@@ -449,6 +449,27 @@ def test_labels_do_not_overprint(opened: Open, files: dict[str, Path]) -> None:
     assert overlaps == []
 
 
+@pytest.mark.parametrize("look", LOOKS)
+def test_long_names_fit(opened: Open, files: dict[str, Path], look: str) -> None:
+    """Names of systems are shortened in charts, and wrapped in tables and buttons, so that nothing is covered."""
+    shown = opened(**LOOKS[look]).go(files["long"], "robustness")
+    wide = shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0
+    small = shown.locator("#sheet-robustness [data-chart=cjga] .small").first
+    labels = small.locator("text.name")
+    assert [text[-1] for text in labels.all_text_contents()] == [*"0123456789"]
+    frame = shown.locator("#sheet-robustness [data-chart=cjga]").bounding_box()
+    assert frame is not None
+    assert all(box["x"] >= frame["x"] for label in labels.all() if (box := label.bounding_box()))
+    covered = """one => {
+      const range = document.createRange();
+      range.selectNodeContents(one);
+      return range.getBoundingClientRect().right > one.getBoundingClientRect().right + 1;
+    }"""
+    for cell in shown.locator("#sheet-robustness [data-table=checkdst] tbody td.word").all():
+        assert not cell.evaluate(covered)
+
+
 def test_the_reader_chooses_the_base(opened: Open, files: dict[str, Path]) -> None:
     shown = opened().go(files["many"], "tracking")
     row = shown.locator('[data-table="metrics"] tbody tr').first

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,14 @@ def many(out: Path, number: int) -> str:
         named.append(f"s{place:02}={folder}")
     run("dst", GOLD, *named, "--profile", "trade", "--out", str(out))
     return str(out)
+
+
+def copied(run: str, names: Sequence[str]) -> list[str]:
+    """Copies of a run of the system `tracker`, each under another name."""
+    folders = [Path(shutil.copytree(run, f"{run}-{number}")) for number in range(len(names))]
+    for folder, name in zip(folders, names, strict=True):
+        rename(folder, "tracker", name)
+    return [str(folder) for folder in folders]
 
 
 def varied(out: Path) -> str:

@@ -178,7 +178,7 @@ def test_other_dialogues_are_told(tmp_path: Path) -> None:
     row, column, why = tables(made)[0].few[0]
     assert why.endswith("dialogues are below 100%")
     names = tables(made)[0].rows[row][0], tables(made)[0].columns[column]
-    assert f"° Few dialogues tell: {', '.join(names)}: {why}; " in tables(made)[0].note
+    assert f"° Few cases: {', '.join(names)}: {why}; " in tables(made)[0].note
 
 
 def test_runs_without_a_metric_in_common(tmp_path: Path) -> None:

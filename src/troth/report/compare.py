@@ -14,6 +14,7 @@ from troth import stats
 from troth.core.errors import UserError, near
 from troth.core.metric import Better, Scale
 from troth.core.names import distinct, listed
+from troth.core.progress import note
 from troth.report.sources import Run, ScoredSystem, open_run
 
 NAMED = 3  # dialogues that an error names
@@ -99,6 +100,7 @@ def compare(
     for one, other in chosen:
         for metric in names:
             _check_alike(one, other, metric)
+        _note_schemas(one, other)
     return corrected([d for pair in chosen for d in paired(*pair, names, resamples=resamples, seed=seed)])
 
 
@@ -151,6 +153,7 @@ def gate(
         raise UserError(f"a gate takes two systems, and these runs hold {len(systems)}", hint="one system per run")
     old, other = systems
     _check_alike(old, other, metric)
+    _note_schemas(old, other)
     facts = _facts(old, other, metric)
     if facts["scale"] == "share" and margin >= WIDEST:
         what = f"a margin of {margin:g} is {100 * margin:g} points, and would let almost anything pass"
@@ -212,9 +215,18 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
         lacking = [_lacking(one, two) for one, two in sides if not set(two.dialogues) <= set(one.dialogues)]
         what = f"'{base.name}' and '{other.name}' are scored on different dialogues: {', '.join(lacking)}"
         raise UserError(what, hint="score both on the same gold, or compare the dialogues that they have in common")
+    if base.differs(other):
+        what = f"'{base.name}' and '{other.name}' are scored against different gold for the same dialogues"
+        raise UserError(what, hint="score both against the same gold")
     if recipes[0] != recipes[1]:
         what = f"'{base.name}' and '{other.name}' are scored by different recipes"
         raise UserError(f"{what}: {recipes[0]} and {recipes[1]}", hint="score both alike")
+
+
+def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
+    """Schemas may differ in words that no score depends on, so that this is said and not refused."""
+    if base.differs(other, "schema"):
+        note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
 
 def _lacking(one: ScoredSystem, other: ScoredSystem) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -192,6 +192,17 @@ class ScoredSystem:
     def counts(self) -> Mapping[str, int]:
         """Sizes, and what was missing."""
         return self.source.result.counts.get(self.system, {})
+
+    def differs(self, other: ScoredSystem, what: str = "gold") -> bool:
+        """Whether two systems were scored on the same dialogues against different gold, or with different schemas.
+
+        Runs that do not say what they were scored against, as those of earlier versions, do not differ.
+        """
+        ours, theirs = (one.source.result.inputs.get(one.system, {}).get(what) for one in (self, other))
+        if ours is None or theirs is None or ours == theirs:
+            return False
+        sides = (replace(one, among=None).dialogues for one in (self, other))
+        return next(sides) == next(sides)
 
     def rows(self, metric: str) -> pl.DataFrame:
         import polars as pl

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from troth.core.groups import WHOLE
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
@@ -16,11 +17,11 @@ from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Se
 from troth.report.sources import ScoredSystem, Source
 from troth.stats.contests import Marked
 
-GROUPS = {"all": "all", "seen": "seen", "unseen": "unseen"}
+GROUPS = {group: group.replace("_", " ") for group in WHOLE}
 NOTE = "Shares in percent, with the 95% interval over dialogues."
 LEAST_SHOWN = 8  # examples of each system
 NOTED = 3  # intervals that a note speaks of
-FEW = "° Few dialogues tell:"  # of intervals that rest on little, or are not there
+FEW = "° Few cases:"  # of intervals that rest on little, or are not there
 
 
 @dataclass(frozen=True)
@@ -147,17 +148,23 @@ def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -
 
 
 def metrics_grid(id: str, one: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, place: int = 0) -> Grid:
-    """A row per metric and a column per system; of a single system, a column per group."""
+    """A row per metric and a column per group of a single system; of several, a row per metric and group.
+
+    Groups other than `all` are shown for the metrics that are tested, and are not tested themselves.
+    """
     found = one.systems
     single = len(found) == 1
     present = {group for system in found for _, group in system.scores}
-    shown = [group for group in groups if group in present] if single else ["all"]
-    heads = [(system, group) for system in found for group in shown]
+    shown = [group for group in groups if group in present]
     owners = {metric: system for system in reversed(found) for metric, _ in system.scores}
     lines = []
     for metric in dict.fromkeys(metric for system in found for metric, _ in system.scores):
-        if any(system.known(metric, group) for system, group in heads):
-            declared = owners[metric].metric(metric)
-            lines.append(Line([declared.title], [(system, metric, group) for system, group in heads], declared.about))
-    columns = [groups[group] if single and len(shown) > 1 else system.name for system, group in heads]
+        declared = owners[metric].metric(metric)
+        for across in [shown] if single else [[group] for group in shown if group == "all" or metric in one.metrics]:
+            cells = [(system, metric, group) for system in found for group in across]
+            if any(system.known(metric, group) for system, _, group in cells):
+                part = "" if "all" in across else f", {groups[across[0]]}"
+                lines.append(Line([declared.title + part], cells, declared.about))
+    columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in found]
+    note += " Only all units are tested, not groups of them." if not single and len(shown) > 1 else ""
     return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, one, place)

@@ -11,7 +11,7 @@ from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, grid, share_of
 from troth.report.page.contests import Contest
-from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Grid, Piece
+from troth.report.page.model import MANY, Block, Card, Cell, Chart, Example, Examples, Grid, Piece
 from troth.report.sources import SHOWN, ScoredSystem, UnitDetail
 
 QUESTION = CardQuestion("Does it stay right when the user says it in other words?", "robustness")
@@ -132,10 +132,13 @@ def _over_training(found: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def _table(contest: Contest, place: int) -> Grid:
-    """A row per set, as the paper's tables have it; with several systems, a row per set and system."""
+    """A row per set, as the paper's tables have it; with several systems, a row per set and system; with many, a row
+    per system."""
     found = contest.systems
     single = len(found) == 1
     sets = dict.fromkeys(["", *(metric.variant for one in found for metric in one.derived("cjga"))])
+    if len(found) > MANY:
+        return _wide_table(contest, place, [f"{name}:{label}" for label in sets if label for name in COLUMNS])
     lines = [
         Line(
             [label or "original", *([] if single else [one.name])],
@@ -145,10 +148,21 @@ def _table(contest: Contest, place: int) -> Grid:
         for one in found
     ]
     titles = [_title(found[0], name) for name in COLUMNS]
-    coref = [words.figure(score) for one in found if (score := one.known("coref_jga"))]
-    note = NOTE + "".join(f" Coreference JGA: {figure}." for figure in coref)
+    coref = {one.name: words.figure(score) for one in found if (score := one.known("coref_jga"))}
+    figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
+    note = NOTE + (f" Coreference JGA: {words.listed(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
     return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, place)
+
+
+def _wide_table(contest: Contest, place: int, perturbed: Sequence[str]) -> Grid:
+    """A row per system, with a column for each metric of the original set and of the perturbed ones."""
+    found = contest.systems
+    owners = {name: one for one in reversed(found) for name in one.overall}
+    shown = [name for name in (*COLUMNS, "coref_jga", *perturbed) if name in owners]
+    lines = [Line([one.name], [(one, name, "all") for name in shown]) for one in found]
+    columns = ["system", *(owners[name].metric(name).title for name in shown)]
+    return grid(GridHead("checkdst", "Every set", columns, NOTE), lines, contest, place)
 
 
 def _title(one: ScoredSystem, name: str) -> str:

@@ -45,14 +45,16 @@ class Contest:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What is tested against a base: the task's headline metrics, or all where it names none.
+        """What is tested against a base: headline metrics if there are any; none that derives from another of the run.
 
         Twenty metrics that say much the same, tested together, would leave none of them a chance to be told.
         """
         every = dict.fromkeys(metric for one in self.systems for metric in one.overall)
-        flagged = {m.name for one in self.systems for m in one.source.result.metrics if m.headline}
+        declared = {metric.name: metric for one in self.systems for metric in one.source.result.metrics}
+        own = [name for name in every if name not in declared or declared[name].of not in every]
+        main = [name for name in own if name in declared and declared[name].headline] or own
         shared = [metric for metric in every if sum(one.known(metric) is not None for one in self.systems) > 1]
-        return [metric for metric in shared if not flagged or metric in flagged or metric in self.headline]
+        return [metric for metric in shared if metric in main or metric in self.headline]
 
     @cached_property
     def scores(self) -> list[Score]:
@@ -80,8 +82,9 @@ class Contest:
 
     @cached_property
     def best(self) -> frozenset[Marked]:
-        """What is in bold."""
-        return unbeaten(self.scores, self.test) if len(self.systems) > 1 else frozenset()
+        """What is in bold. Groups of units are not tested, and nothing of them is marked."""
+        whole = [score for score in self.scores if score.group == "all"]
+        return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
     def system(self, name: str) -> ScoredSystem:
         return next(one for one in self.systems if one.name == name)

@@ -25,7 +25,7 @@ LOWEST = 0.25  # of the responses are the least faithful, where no calibration s
 LONGEST = 480  # characters of a document beside an example
 LABELS = {0: "not supported, say people", 1: "supported, say people"}
 GROUPS = {"all": "all", "label:0": "not supported", "label:1": "supported"}  # columns of the table
-NOTE = "Means, with the half-width of the 95% interval over documents; shares of faithful responses in percent."
+NOTE = "Means, with the 95% interval over documents; shares of faithful responses in percent."
 LEAD = (
     "A response that answers from a document should say what the document says. "
     "A metric puts a number on it; labels by people tell how far the number is to be trusted."

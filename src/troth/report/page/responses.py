@@ -23,7 +23,7 @@ QUESTION = CardQuestion("Does it say what it was told to say?", "responses")
 HEADLINE = ("sgsacc", "ser")
 GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups say the same of single acts
 LOST = ("dropped", "contradicted")
-WORST = 15  # acts or slots in a chart
+WORST, FEWER = 15, 8  # acts or slots in a chart, and where each is a chart of its own
 LEAD = (
     "A response generator is told what to say as acts: offer this hotel, confirm that date. "
     "SER looks for the values word for word; SGSAcc asks an entailment model whether every act follows."
@@ -116,10 +116,11 @@ def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     for row in rows:
         values.setdefault(str(row[1]), []).append(float(row[2] or 0.0))
     means = {group: sum(some) / len(some) * (-1 if lower else 1) for group, some in values.items()}
-    groups = sorted(means, key=lambda group: (means[group], group))[:WORST]
-    shown = sorted((row for row in rows if row[1] in groups), key=lambda row: groups.index(str(row[1])))
-    title = f"{declared.title} by {by}" + (f", the {WORST} worst" if len(means) > WORST else "")
     many = len(found) > MANY
+    number = FEWER if many else WORST
+    groups = sorted(means, key=lambda group: (means[group], group))[:number]
+    shown = sorted((row for row in rows if row[1] in groups), key=lambda row: groups.index(str(row[1])))
+    title = f"{declared.title} by {by}" + (f", the {number} worst" if len(means) > number else "")
     return Chart(
         f"{metric}-{by}", "dots", title, ["system", by, metric, "low", "high", "n"], shown, metric,
         "system" if many else by, "system", "low", "high", x_title=declared.title, percent=True,
@@ -140,7 +141,7 @@ def _lost(found: Sequence[ScoredSystem]) -> Chart:
         for _, act in one.tally.acts:
             fates.setdefault(one.name, {}).setdefault(act.act, Counter())[fate(act)] += 1
             lost[act.act] += fate(act) in LOST
-    worst = sorted(lost, key=lambda act: (-lost[act], act))[:WORST]
+    worst = sorted(lost, key=lambda act: (-lost[act], act))[: FEWER if len(found) > MANY else WORST]
     rows: list[list[Cell]] = [
         [name, act, kind, mine[act][kind], mine[act].total()]
         for name, mine in fates.items()

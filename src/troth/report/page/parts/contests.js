@@ -57,7 +57,7 @@ function markOf(contest, card, entry) {
 
 // What marks and bold print in a table mean.
 function marksNote(contest) {
-  const bold = "Bold: the best, and what no paired test tells from it (Holm's correction over the row).";
+  const bold = "Bold: the best, and what no paired test tells from it (Holm's correction over the systems).";
   const tests = testsOf(contest);
   if (!tests) return bold;
   const family = `${tests.toLocaleString("en")} ${tests === 1 ? "test" : "tests"} of this section`;

@@ -1,6 +1,7 @@
 // A chart with its frame: title, legend, note, and its data as CSV.
 const PAPER = { half: 330, whole: 690 }; // of A4 between its margins
-const SMALL = 250; // pixels that a small chart takes at least
+const SMALL = 250; // pixels that a small chart takes at least,
+const NAMED = 330; // and one of many rows, whose names stand beside them
 const GAP = 18;
 const DRAW = { lines: drawLines, dots: drawDots, bars: drawBars, columns: drawColumns, scatter: drawScatter };
 
@@ -37,7 +38,9 @@ function drawing(chart, frame, width) {
   if (!chart.panel) return [DRAW[chart.kind](chart, frame, width)];
   const at = chart.fields.indexOf(chart.panel);
   const names = [...new Set(chart.rows.map((row) => row[at]))];
-  const columns = Math.max(1, Math.min(names.length, Math.floor(width / SMALL)));
+  const rowNames = new Set(chart.rows.map((row) => row[chart.fields.indexOf(chart.y)]));
+  const least = isTall(chart, rowNames.size) ? NAMED : SMALL;
+  const columns = Math.max(1, Math.min(names.length, Math.floor(width / least)));
   const each = Math.floor((width - (columns - 1) * GAP) / columns);
   const parts = names.map((name) => {
     const rows = chart.rows.filter((row) => row[at] === name);

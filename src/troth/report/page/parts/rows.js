@@ -1,6 +1,16 @@
 // Rows of dots and rows of bars: a category a row, its name on the left, or above it where there is little room.
-const LETTER = 6.9; // pixels, about
+const LETTER = 7.3; // pixels, about
 const ABOVE = 18;
+
+// Whether a small chart would be too long with names above its rows.
+const isTall = (chart, rows) => Boolean(chart.panel) && ["dots", "bars"].includes(chart.kind) && rows > 8;
+
+// Names of systems often differ at their end: what is left out is in the middle.
+function shortened(text, letters) {
+  if (text.length <= letters) return text;
+  const end = Math.floor((letters - 1) / 2);
+  return `${text.slice(0, letters - 1 - end)}…${text.slice(text.length - end)}`;
+}
 
 class Rows {
   constructor(chart, width, perRow, right) {
@@ -10,7 +20,7 @@ class Rows {
     // Small charts of one have the same rows, unless each has rows of its own.
     this.names = [...new Set((chart.whole || chart).rows.map((row) => row[this.at.y]))];
     const longest = Math.max(0, ...this.names.map((name) => String(name).length)) * LETTER + 22;
-    this.above = width < 460 && longest > width * 0.3 ? ABOVE : 0;
+    this.above = width < 460 && longest > width * 0.3 && !isTall(chart, this.names.length) ? ABOVE : 0;
     const left = this.above ? 4 : Math.min(longest, width * 0.44);
     this.rowHeight = perRow + this.above;
     this.box = { left, right: width - right, top: 8, bottom: 8 + this.names.length * this.rowHeight };
@@ -40,7 +50,7 @@ class Rows {
   }
 
   #label(text, middle) {
-    const short = text.length > this.letters ? text.slice(0, this.letters - 1) + "…" : text;
+    const short = shortened(text, this.letters);
     const label = this.above
       ? words(4, middle - this.perRow / 2 - 5, "start", short, "name")
       : words(this.box.left - 12, middle + 4, "end", short, "name");
