@@ -8,36 +8,20 @@ that does not say which half of the day it means may be either; one with seconds
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from troth.core.facts import REMEMBERED, SMALL, clock_readings, facts, number
 from troth.core.trajectories import Trajectory
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-          "december")  # fmt: skip
-SPELT = {word: str(number) for number, word in enumerate(
-    ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))
-}  # fmt: skip
 MULTIPLES = frozenset(range(2, 11))
 KINDS = {"tool": "tools", "user": "user", "system": "system", "assistant": "assistant"}  # role to kind of source
 
-_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
-# One pass over a text; of two readings that begin at the same character the earlier one here is taken.
-_TOKEN = re.compile(
-    "|".join((
-        r"(?P<iso>(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d))",
-        rf"(?P<day>\b({_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+\d{{4}}\b)?)",
-        rf"(?P<day_first>(?<![\w.])(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+\d{{4}}\b)?)",
-        r"(?P<slashed>(?<![\d/])(\d{1,2})/(\d{1,2})(?:/\d{2,4})?(?![\d/]))",
-        r"(?P<time>(?<![\d:])(\d{1,2}):(\d{2})(:\d{2})?(?:\s*([ap])\.?\s?m\b\.?)?(?!\d))",
-        r"(?P<hour>(?<![\w:.])(\d{1,2})\s*([ap])\.?m\b\.?)",
-        r"(?P<number>(?<![\w.,])[$€£]?(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?!\w)(?!\.\d))",
-    )),
-    re.IGNORECASE,
-)  # fmt: skip
+_DAY = re.compile(r"(?<=-)\d\d-\d\d$")
+_DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _WORD = re.compile(r"\w+", re.UNICODE)
-REMEMBERED = 1 << 13  # texts: a system's instructions and the results of tools repeat from trial to trial
+SPELT = {word: str(number) for word, number in SMALL.items()}
 
 
 class Token(NamedTuple):
@@ -53,12 +37,16 @@ class Token(NamedTuple):
 def tokens(text: str) -> tuple[Token, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
     found: list[Token] = []
-    for match in _TOKEN.finditer(text):
-        name = match.lastgroup or ""
-        at = _TOKEN.groupindex[name]
-        token = _READ[name](*(match[at + place] for place in range(1, _INNER[name] + 1)))
-        if token is not None:
-            found.append(Token(*token, match.start(), match.end()))
+    for fact in facts(text):
+        written = text[fact.start : fact.end]
+        if fact.kind == "time":
+            found.append(Token("time", fact.value, fact.start, fact.end))
+        elif fact.kind == "date" and (day := _DAY.search(fact.value)):
+            found.append(Token("date", day[0], fact.start, fact.end))
+        elif fact.unit != "ordinal" and (digits := _DIGITS.search(written)):
+            value = fact.value.partition("-")[0] if fact.kind == "date" else fact.value
+            if value.replace(".", "").isdecimal():
+                found.append(Token("number", value, fact.start, fact.start + digits.end()))
     return tuple(found)
 
 
@@ -67,44 +55,6 @@ def words(text: str) -> frozenset[str]:
     """The words of a text, in lower case; of `gift_card_77` also its parts."""
     found = frozenset(_WORD.findall(text.lower()))
     return found.union(*(word.split("_") for word in found if "_" in word))
-
-
-def number(text: str) -> str:
-    """A number in its shortest form: `1,250.00` is `1250`."""
-    whole, _, rest = text.replace(",", "").partition(".")
-    rest = rest.rstrip("0")
-    return (whole.lstrip("0") or "0") + (f".{rest}" if rest else "")
-
-
-def _date(month: int, day: int) -> tuple[str, str] | None:
-    return ("date", f"{month:02}-{day:02}") if 1 <= month <= 12 and 1 <= day <= 31 else None
-
-
-def _month(name: str) -> int:
-    return next(place for place, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))
-
-
-def _clock(hour: int, minute: int, half: str | None, exact: bool) -> tuple[str, str] | None:
-    """`07:00a` or `07:00p`; `07:00` for a time that does not say which. `exact`: written as a 24-hour clock."""
-    if hour > 24 or minute > 59:
-        return None
-    if half is None and (exact or hour > 12 or hour == 0):
-        hour, half = hour % 12 or 12, "p" if 12 <= hour < 24 else "a"
-    return "time", f"{hour:02}:{minute:02}{(half or '').lower()}"
-
-
-_READ: dict[str, Callable[..., tuple[str, str] | None]] = {
-    "iso": lambda _, month, day: _date(int(month), int(day)),
-    "day": lambda month, day: _date(_month(month), int(day)),
-    "day_first": lambda day, month: _date(_month(month), int(day)),
-    "slashed": lambda month, day: _date(int(month), int(day)),
-    "time": lambda hour, minute, seconds, half: _clock(
-        int(hour), int(minute), half, seconds is not None or hour.startswith("0")
-    ),
-    "hour": lambda hour, half: _clock(int(hour), 0, half, False),
-    "number": lambda whole, rest: ("number", number(whole + (rest or ""))),
-}
-_INNER = {"iso": 3, "day": 2, "day_first": 2, "slashed": 2, "time": 4, "hour": 2, "number": 2}
 
 
 class Sources:
@@ -167,6 +117,4 @@ def is_derived(value: float, numbers: Iterable[float]) -> bool:
 
 def _readings(kind: str, value: str) -> list[tuple[str, str]]:
     """The keys of a token: two for a time that does not say which half of the day it means."""
-    if kind == "time" and value[-1].isdigit():
-        return [(kind, f"{value}a"), (kind, f"{value}p")]
-    return [(kind, value)]
+    return [(kind, reading) for reading in (clock_readings(value) if kind == "time" else (value,))]
