@@ -5,6 +5,7 @@ Types that are not JSON Schema's (BFCL's `dict`, `float`, `tuple` and `any`; Gem
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +32,13 @@ def why(call: Call, toolbox: Toolbox) -> str | None:
     check = _validator(_key(tool))
     if check is None:
         return None
-    error = next(iter(sorted(check.iter_errors(call.arguments), key=lambda one: list(map(str, one.path)))), None)
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = sorted(check.iter_errors(call.arguments), key=lambda one: list(map(str, one.path)))
+    except (Unresolvable, RecursionError, re.error):  # the schema's own fault: it says nothing of this call
+        return None
+    error = next(iter(errors), None)
     if error is None:
         return None
     place = ".".join(map(str, error.path))

@@ -53,11 +53,11 @@ def nearest(matched: MatchedCalls, rule: MatchingRule) -> Near:
             call = matched.calls[number]
             if call.call.tool == gold.tool and gold.turn in (None, call.turn):
                 wrong = wrong_arguments(call.call.arguments, gold, rule)
-                options.append((len(wrong), place, number, wrong))
+                options.append((len(wrong), place, -number, wrong))  # of equals, the last: the last call wins
     every = {place: tuple(matched.gold[place].arguments) for place in matched.missing}
-    for _, place, number, wrong in sorted(options):
-        if place not in pairs and number not in pairs.values():
-            pairs[place] = number
+    for _, place, backwards, wrong in sorted(options):
+        if place not in pairs and -backwards not in pairs.values():
+            pairs[place] = -backwards
             every[place] = wrong
     return Near(pairs, every)
 

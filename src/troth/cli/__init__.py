@@ -26,7 +26,7 @@ COMMANDS = {
     "generate": "troth.cli.generate:generate",
     "nlg": "troth.cli.nlg:nlg",
     "ground": "troth.cli.ground:ground",
-    "agent": "troth.cli:agent",
+    "agent": "troth.cli.agent:agent",
     "meta": "troth.cli:meta",
     "compare": "troth.cli.runs:compare",
     "gate": "troth.cli.runs:gate",
@@ -43,11 +43,6 @@ PERTURB = {
     "dialogue": "troth.cli.perturb_dialogue:dialogue",
     "schema": "troth.cli.perturb_schema:schema",
     "stats": "troth.cli.perturb_schema:stats",
-}
-AGENT = {
-    "score": "troth.cli.agent:score",
-    "explain": "troth.cli.agent:explain",
-    "run": "troth.cli.agent_run:run",
 }
 META = {
     "wording": "troth.cli.wording:wording",
@@ -93,11 +88,6 @@ def app() -> None:
 @click.group(cls=Lazy, paths=PERTURB, no_args_is_help=True)
 def perturb() -> None:
     """Reword dialogues or schemas, to test whether a system still gets them right."""
-
-
-@click.group(cls=Lazy, paths=AGENT, no_args_is_help=True)
-def agent() -> None:
-    """Measure assistants that call tools: calls, states, trials, claims and sources of values."""
 
 
 @click.group(cls=Lazy, paths=META, no_args_is_help=True)

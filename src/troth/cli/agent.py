@@ -1,4 +1,4 @@
-"""`troth agent score` and `troth agent explain`. `troth agent run` has a file of its own."""
+"""`troth agent`: the group, `score` and `explain`. `run` has a file of its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Any
 
 import click
 
-from troth.cli import options, show
+from troth.cli import Lazy, options, show
 from troth.core import table as tables
 
+AGENT = {
+    "score": "troth.cli.agent:score",
+    "explain": "troth.cli.agent:explain",
+    "run": "troth.cli.agent_run:run",
+}
 RULES = options.Names("troth.agents.rules:RULES")
 GOLD = click.option(
     "--gold", metavar="FILE", multiple=True, type=options.FILE,
@@ -20,6 +25,11 @@ FORMAT = options.option(
     type=options.Names("troth.readers.trajectories:FORMATS"),
 )  # fmt: skip
 KINDS = {"claim": "claims without calls", "value": "values without a source", "wavers": "wavering tasks"}
+
+
+@click.group(cls=Lazy, paths=AGENT, no_args_is_help=True)
+def agent() -> None:
+    """Measure assistants that call tools: calls, states, trials, claims and sources of values."""
 
 
 @click.command(no_args_is_help=True)

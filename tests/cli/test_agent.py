@@ -1,0 +1,105 @@
+"""`troth agent score` and `troth agent explain`, by their whole output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Troth
+from troth import demo
+
+TOOLS = demo.path("agents/tools.json")
+STURDY, HASTY = demo.path("agents/sturdy.jsonl"), demo.path("agents/hasty.jsonl")
+
+TABLE = """\
+metric                                hasty
+pass^1                41.67 (10.08 … 81.99)
+call_f1               59.09 (32.67 … 81.13)
+claims_without_calls   28.57 (5.98 … 71.55)
+"""
+NOTES = """\
+hasty: task both, trial 0, turn 0: no call stands behind: I have cancelled BK7100 and your room in York is now booked.
+… 4 claims without calls in all
+hasty: task change, trial 0, turn 0: change_booking: nobody said nights = two more
+… 3 values without a source in all
+hasty: task book: solved in trial 0, not in 1; they part at turn 1
+… 3 wavering tasks in all
+hasty: 6 tasks, 12 trials, 22 calls
+rule:exact|solved:match
+rule:exact
+"""
+STEPS = """\
+choice   from     to       before  after  change  alone  flips  trials
+values   json     printed   41.67  41.67   +0.00  +0.00      0      12
+order    kept     any       41.67  41.67   +0.00  +0.00      0      12
+failed   counted  dropped   41.67  41.67   +0.00  +0.00      0      12
+calls    all      writing   41.67  50.00   +8.33  +0.00      1      12
+outputs  free     needed    50.00  50.00   +0.00  +0.00      0      12
+calls: task change, trial 0: extra_call → right
+"""
+
+
+def test_score(fine: Troth) -> None:
+    names = "pass^1,call_f1,claims_without_calls"
+    result = fine("agent", "score", HASTY, "--tools", TOOLS, "--metrics", names, "--examples", "1")
+    assert (result.out, result.err) == (TABLE, NOTES)
+
+
+def test_score_as_json(fine: Troth) -> None:
+    rows = fine("agent", "score", f"new={HASTY}", "--json", "--metrics", "jga").json()
+    assert [(row["system"], row["metric"], row["group"], row["n"]) for row in rows] == [("new", "jga", "all", 14)]
+
+
+def test_score_from_standard_input(fine: Troth) -> None:
+    result = fine("agent", "score", "bot=-", "--metrics", "calls_right", stdin=Path(STURDY).read_bytes())
+    assert "calls_right  91.67" in result.out
+
+
+def test_explain(fine: Troth) -> None:
+    result = fine("agent", "explain", HASTY, "--to", "tau", "--examples", "1")
+    assert (result.out, result.err) == (STEPS, "")
+    assert fine("agent", "explain", HASTY).out == "the two rules make the same choices\n"
+    steps = fine("agent", "explain", HASTY, "--to", "tau", "--json").json()
+    assert [step["choice"] for step in steps] == ["values", "order", "failed", "calls", "outputs"]
+
+
+def test_runs_can_be_compared_and_gated(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    for name, file in (("old", STURDY), ("new", HASTY)):
+        fine("agent", "score", file, "--tools", TOOLS, "--out", str(tmp_path / name))
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    gate = troth("gate", old, new, "--metric", "pass^1", "--margin", "2")
+    assert gate.code == 1
+    assert gate.out.startswith("worse: pass^1 -50.00")
+    rows = fine("compare", old, new, "--metrics", "pass^1,claims_without_calls", "--json").json()
+    assert [(row["metric"], round(row["difference"], 4)) for row in rows] == [
+        ("pass^1", -0.5), ("claims_without_calls", 0.2857),
+    ]  # fmt: skip
+
+
+def test_terminal_escapes_are_shown_and_not_obeyed(fine: Troth, tmp_path: Path) -> None:
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Your room has been booked \x1b[31m now."},
+    ]
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps(messages))
+    result = fine("agent", "score", str(file))
+    assert "has been booked \\x1b[31m now." in result.err
+    assert "\x1b" not in result.err
+
+
+def test_what_goes_wrong_is_one_line(troth: Troth, tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    file.write_text('[{"role": "user", "content": "x"}, {"role": "robot"}]')
+    result = troth("agent", "score", str(file))
+    assert (result.code, result.out) == (2, "")
+    known = "system, developer, user, human, assistant, ai, model, tool, function, context"
+    assert result.err == f"troth: {file}: dialogue 0, turn 1: role 'robot' is not known (known: {known})\n"
+    assert "no matching rule is called 'taw'" in troth("agent", "score", HASTY, "--rule", "taw").err
+    assert "no gold calls are known" in troth("agent", "explain", _bare(tmp_path)).err
+
+
+def _bare(folder: Path) -> str:
+    file = folder / "bare.json"
+    file.write_text('[{"role": "user", "content": "x"}]')
+    return str(file)
