@@ -20,7 +20,7 @@ from troth.models import hub
 from troth.systems.span.exported import packed, unpacked
 from troth.systems.span.tracking import TOKENIZER
 
-FIT = {"steps": 4000, "batch": 32, "rate": 5e-4, "evaluate_every": 1000, "save_every": 250}
+FIT = {"steps": 3000, "batch": 32, "rate": 5e-4, "evaluate_every": 1000, "save_every": 250}
 TRACKERS = {"troth-track": None, "troth-track-robust": "oracle"}
 
 
