@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import gzip
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,3 +112,65 @@ def test_examples() -> None:
     for module in (comparison, write):
         assert doctest.testmod(module).failed == 0
         assert doctest.testmod(module).attempted > 0
+
+
+# -- what was scored against -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corrected(tmp_path: Path) -> str:
+    """The same gold with one value changed, under the same ids."""
+    folder = tmp_path / "corrected"
+    shutil.copytree(GOLD, folder)
+    file = folder / "dialogues_001.json"
+    file.write_text(file.read_text().replace('"Standard"', '"Standards"'))
+    return str(folder)
+
+
+def test_other_gold_under_the_same_ids(corrected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their scores are of different questions, whatever the dialogues are called."""
+    one = dst(GOLD, HASTY, metrics="jga", resamples=10, out=tmp_path / "one")
+    other = dst(corrected, HASTY, metrics="jga", resamples=10, out=tmp_path / "other")
+    for runs in ((one, other), (tmp_path / "one", tmp_path / "other")):
+        with pytest.raises(UserError, match="scored against different gold for the same dialogues"):
+            compare(*runs)
+        with pytest.raises(UserError, match="scored against different gold for the same dialogues"):
+            gate(*runs, metric="jga", margin=0.01)
+        with pytest.raises(UserError, match="scored against different gold for the same dialogues"):
+            compare(*runs, common=True)
+    troth.report(one, other, out=tmp_path / "page.html")
+    assert "scored against different gold for the same dialogues" in capsys.readouterr().err
+
+
+def test_the_same_gold_in_another_form(tmp_path: Path) -> None:
+    """Order, layout, format and the number of workers are no difference."""
+    packed = tmp_path / "gold.json.gz"
+    dialogues = json.loads((Path(GOLD) / "dialogues_001.json").read_bytes())[::-1]
+    for dialogue in dialogues:
+        for turn in dialogue["turns"]:
+            for frame in turn["frames"]:
+                if "state" in frame:
+                    values = frame["state"]["slot_values"]
+                    frame["state"]["slot_values"] = dict(reversed(values.items()))
+    packed.write_bytes(gzip.compress(json.dumps(dialogues).encode()))
+    schema = str(Path(GOLD) / "schema.json")
+    one = dst(GOLD, HASTY, metrics="jga", resamples=10)
+    other = dst(packed, STURDY, metrics="jga", resamples=10, schema=schema, workers=2)
+    assert one.inputs["hasty"] == other.inputs["sturdy"]
+    assert compare(one, other)
+
+
+def test_another_schema_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(
+        (Path(GOLD) / "schema.json").read_text().replace('"description": "', '"description": "Really: ', 1)
+    )
+    one, other = (dst(GOLD, HASTY, metrics="jga", resamples=10, schema=one) for one in (None, str(schema)))
+    assert compare(one, other)
+    assert "are scored with different schemas" in capsys.readouterr().err
+
+
+def test_runs_that_do_not_say(results: tuple[Result, Result], corrected: str) -> None:
+    """Those of earlier versions."""
+    other = dst(corrected, STURDY, metrics="jga", resamples=10)
+    assert compare(replace(results[0], inputs={}), other)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from troth.core.names import path_of
+from troth.core.progress import note
 from troth.report import charts
 from troth.report.page import build
 from troth.report.page import figures as drawing
@@ -14,7 +16,7 @@ from troth.report.page.explorer import pack
 from troth.report.page.model import Page
 from troth.report.page.names import opened
 from troth.report.page.render import MARK, render
-from troth.report.sources import Run
+from troth.report.sources import Run, ScoredSystem, Source
 from troth.storage import files
 
 
@@ -47,10 +49,20 @@ def report(
     page = path_of(out)
     with files.replaced_file(page, _foreign) as file:
         sources = opened(runs)
+        _note_gold(sources)
         dialogues = pack(sources)
         made = build(sources)
         file.write(render(made, dialogues.block(made.systems)).encode())
     return WrittenReport(page, [] if figures is None else _draw(made, path_of(figures)))
+
+
+def _note_gold(sources: Sequence[Source]) -> None:
+    """Says which systems do not compare with the first of their task, although their dialogues have the same ids."""
+    first: dict[str, ScoredSystem] = {}
+    for one in (system for source in sources for system in source.systems):
+        base = first.setdefault(one.source.result.task, one)
+        if one.differs(base):
+            note(f"'{base.name}' and '{one.name}' are scored against different gold for the same dialogues")
 
 
 def _foreign(place: Path) -> str | None:

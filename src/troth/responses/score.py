@@ -11,6 +11,7 @@ import msgspec
 
 from troth import models
 from troth.core import groups
+from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
@@ -103,6 +104,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, seen, how)
     judged = {system.name: system.responses for system in systems}
     rows = explorer.act_rows(judged, validated="negatives" in run.needs)
+    inputs = {"gold": digest(run.gold.dialogues), **schema_digest(run.gold.schema)}
     result = Result(
         "nlg",
         [score for system in systems for score in scorer.scores(system)],
@@ -111,6 +113,7 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
         notes=run.all_notes(systems),
         details=[row for row in rows if row["reference"] is not None and not row["entailed"]],
         arguments=recorded(settings, gold=source, responses=responses),
+        inputs=dict.fromkeys(judged, inputs),
         make_rows=lambda: scorer.rows(systems),
         make_explorer=lambda: explorer.archive(judged),
     )

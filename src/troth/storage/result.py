@@ -49,6 +49,7 @@ class Result:
     details: Sequence[Any] = ()  # single units that a reader should see: flips, wavering units, comparisons
     arguments: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=runs.versions)
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # per system: digests of gold and schema
     make_rows: Callable[[], pl.DataFrame] | None = None
     make_explorer: Callable[[], Archive] | None = None
 
@@ -85,6 +86,7 @@ class Result:
             self,
             scores=[score for score in self.scores if score.system == system],
             counts={name: counts for name, counts in self.counts.items() if name == system},
+            inputs={name: digests for name, digests in self.inputs.items() if name == system},
             make_rows=lambda: self.rows().filter(pl.col("system") == system),
         )
 
@@ -121,6 +123,7 @@ class Result:
             details=list(self.details),
             metrics=[metric.stored for metric in self.metrics],
             notes=list(self.notes),
+            inputs={system: dict(digests) for system, digests in self.inputs.items()},
         )
         with files.replaced_folder(out, runs.foreign) as fresh:
             (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
@@ -190,6 +193,7 @@ def open(folder: str | os.PathLike[str]) -> Result:
         run.details,
         run.arguments,
         run.versions,
+        run.inputs,
         make_rows=lambda: runs.rows(path),
         make_explorer=archive if (Path(path) / "dialogues.jsonl.gz").is_file() else None,
     )

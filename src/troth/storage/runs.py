@@ -42,6 +42,7 @@ class Run(msgspec.Struct, frozen=True):
     details: list[Any] = []  # single units that a reader should see: flips, wavering ones
     metrics: list[Metric] = []  # what the scores' metrics are; runs before 0.2 have none
     notes: list[str] = []
+    inputs: dict[str, dict[str, str]] = {}  # per system: digests of what it was scored against
 
 
 def versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 from troth import readers
+from troth.core.digest import schema_digest
 from troth.core.errors import UserError
 from troth.core.groups import chosen as chosen_groups
 from troth.core.metric import Metric
@@ -22,6 +23,7 @@ from troth.tracking import near_misses
 from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
 from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.gold import GoldDigest
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
@@ -136,7 +138,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
     ]
     shared: dict[Profile, GoldStates] = {}
     corpus = Corpus(source, settings.format, settings.pred_format, settings.common)
-    predictions = [Predictions(job.path, _maker(job, settings, grouping, shared)) for job in jobs]
+    predictions = [Predictions(job.path, _maker(job, settings, grouping, shared, first=job is jobs[0])) for job in jobs]
     gathered = feed(corpus, predictions, workers=settings.workers)
     systems = [system for job, mine in zip(jobs, gathered, strict=True) for system in job.systems(mine)]
     if settings.common:
@@ -152,6 +154,7 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
         counts={system.name: system.counts for system in systems},
         notes=_notes(jobs, gathered, systems),
         arguments=_arguments(source, preds, settings),
+        inputs={system.name: _inputs(gathered[0], grouping.schema) for system in systems},
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,
     )
@@ -188,10 +191,16 @@ def _notes(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], systems: Seq
     return notes + [f"{one.name}: {line}" for one in systems for line in near_misses.lines(one.near_misses)]
 
 
+def _inputs(gathered: Sequence[Any], schema: Schema | None) -> dict[str, str]:
+    """Digests of what systems are scored against."""
+    gold = next(one for one in gathered if isinstance(one, GoldDigest))
+    return {"gold": str(gold.digest), **schema_digest(schema)}
+
+
 def _maker(
-    job: _Job, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates]
+    job: _Job, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates], *, first: bool
 ) -> Callable[[], list[Gatherer]]:
-    """Makes one scorer per profile; dialogues are kept as the first profile has them."""
+    """Makes one scorer per profile; dialogues are kept as the first profile has them. The first job digests gold."""
     by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
 
     def make() -> list[Gatherer]:
@@ -199,7 +208,9 @@ def _maker(
             Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
             for p in job.profiles
         ]
-        return [*scorers, DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else scorers
+        digests: list[Gatherer] = [GoldDigest()] if first else []
+        dialogues = [DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else []
+        return [*scorers, *digests, *dialogues]
 
     return make
 
