@@ -140,6 +140,7 @@ def test_other_gold_under_the_same_ids(corrected: str, tmp_path: Path, capsys: p
             compare(*runs, common=True)
     troth.report(one, other, out=tmp_path / "page.html")
     assert "scored against different gold for the same dialogues" in capsys.readouterr().err
+    assert "not compared with run 1: other gold for the same dialogues." in (tmp_path / "page.html").read_text()
 
 
 def test_the_same_gold_in_another_form(tmp_path: Path) -> None:

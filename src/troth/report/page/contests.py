@@ -63,7 +63,7 @@ class Contest:
 
     @cached_property
     def test(self) -> PairTest:
-        """P of two systems on a metric, by their names; NaN where dialogues or recipes differ."""
+        """P of two systems on a metric, by their names; NaN where dialogues, gold or recipes differ."""
         if len(self.systems) < 2:
             return lambda *_: math.nan
         runs: dict[int, tuple[Source, dict[str, str]]] = {id(one.source): (one.source, {}) for one in self.systems}
@@ -76,6 +76,7 @@ class Contest:
 
         def test(one: str, other: str, metric: str) -> float:
             alike = recipes.get((one, metric)) == recipes.get((other, metric))
+            alike = alike and not self.system(one).differs(self.system(other))
             return found(one, other, metric) if alike else math.nan
 
         return test
@@ -260,6 +261,8 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
     if base.dialogues != other.dialogues:
         sizes = f" ({theirs:,} against {ours:,})" if theirs != ours else ""
         return f": other {'documents' if other.source.result.task == 'ground' else 'dialogues'}{sizes}."
+    if base.differs(other):
+        return ": other gold for the same dialogues."
     if not shared:
         return ": no metric in common."
     if unlike:
