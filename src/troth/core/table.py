@@ -20,10 +20,12 @@ LATEX = str.maketrans(
      "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "…": r"\dots{}",
      "†": r"$^\dagger$"}
 )  # fmt: skip
+MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|`*[]"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
 BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 DIGITS: dict[Scale, int] = {"number": 3, "p": 4}
 
+_LINK = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp):|www\.|@(?=[\w.-]*[a-z])")  # what readers of Markdown make links of, unmarked
 _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]+(e[+-]?\d+)?)*\)?")
 
 
@@ -70,17 +72,18 @@ class Table:
 
     def markdown(self) -> str:
         def line(cells: Iterable[str]) -> str:
-            return "| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells) + " |"
+            return "| " + " | ".join(cells) + " |"
 
         rule = ["---" if i < self.labels else "---:" for i in range(len(self.columns))]
-        return "\n".join([line(self.columns), line(rule), *map(line, self._marked(str, "**{}**", "*{}*"))])
+        rows = self._marked(_markdown, "**{}**", "*{}*")
+        return "\n".join([line(map(_markdown, self.columns)), line(rule), *map(line, rows)])
 
     def latex(self) -> str:
         """A booktabs table; the best in bold, the worst underlined, and comments above it."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
         rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}", r"\underline{{{}}}")]
         head, *body = (" & ".join(row) + r" \\" for row in rows)
-        comments = [f"% {one_line(comment)}" for comment in self.comments]
+        comments = [f"% {_tame(comment)}" for comment in self.comments]
         begin, end = rf"\begin{{tabular}}{{{kinds}}}", r"\end{tabular}"
         return "\n".join([*comments, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end])
 
@@ -105,7 +108,18 @@ class Table:
 
 
 def _latex(cell: str) -> str:
-    return one_line(cell).translate(LATEX)
+    return _tame(cell).translate(LATEX)
+
+
+def _markdown(cell: str) -> str:
+    """Text that Markdown shows as it is: no HTML, no links or pictures, and no end of a cell."""
+    text = " ".join(_tame(cell).split()).translate(MARKDOWN)
+    return _LINK.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], text)
+
+
+def _tame(cell: str) -> str:
+    """Text on one line without control characters and marks that change the direction of writing."""
+    return "".join(c for c in one_line(cell) if c not in BIDI and unicodedata.category(c) not in ("Cc", "Cs"))
 
 
 def _html(cell: str) -> str:
