@@ -67,8 +67,13 @@ _SPELT = "|".join((*SMALL, *TENS))
 _COUNTED = "|".join(sorted(map(re.escape, _UNIT_OF), key=len, reverse=True))
 _AFTER = rf"(?:[\s-]?({_COUNTED})(?![\w/]))?"
 # One pass over a text; of two readings that begin at the same character the earlier one here is taken.
+# Nothing begins inside a word but digits, and few words begin one: looked at first, since most places are neither.
+_BEGINS = (
+    r"(?=\d|(?<!\w)(?:[$€£¥'’]|us\$|ja|fe|ma|ap|ju|au|se|oc|no|de|mo|tu|we|th|fr|sa|su|on|tw|fo|fi|si|ei|ni|te|el|ze|hu|"
+    r"mi|bi|tr|do))"
+)
 _FACT = re.compile(
-    "|".join((
+    _BEGINS + "(?:" + "|".join((
         r"(?P<iso>(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d))",
         rf"(?P<day>\b({_MONTH})\.?\s+(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\s*[ap]\.?m\b)(?:,?\s+(\d{{4}})\b)?)",
         rf"(?P<day_first>(?<![\w.])(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+(\d{{4}})\b)?)",
@@ -88,7 +93,7 @@ _FACT = re.compile(
         rf"dozen|bn|mn)\b)?{_AFTER}(?!\w)(?!\.\d|:\d))",
         rf"(?P<spelt>\b((?:(?:{_SPELT}|hundred|thousand|million|billion|trillion|dozen)\b(?:[\s-]|\sand\s)?)+)(?<=\w){_AFTER}"
         r"(?!\w))",
-    )),
+    )) + ")",
     re.IGNORECASE,
 )  # fmt: skip
 
