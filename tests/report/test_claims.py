@@ -108,6 +108,8 @@ def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Pat
     made = page.build(sources(less))
     (entry,) = made.cards[0].entries
     assert entry.facts[0] == "4 dialogues have no prediction and count as wrong."
+    (skipping,) = page.build(sources(scored(tmp_path / "c", f"s={tmp_path / 'less'}", "--missing", "skip"))).cards
+    assert skipping.entries[0].facts[0] == "4 dialogues have no prediction and are left out."
     (before,), (after,) = sources(whole), sources(less)
     left = {dialogue["dialogue_id"] for dialogue in load(GOLD)[:4]}
     made_before = sum(

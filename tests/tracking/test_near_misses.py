@@ -35,6 +35,7 @@ def test_smallest_difference(gold: str, pred: str, expected: str | None) -> None
 
 def test_any_of_golds_values_explains() -> None:
     assert difference(("6 pm", "Six"), "six") == "letter case is ignored"
+    assert difference(("6 pm", "six"), "six") == "any of gold's values counts"
 
 
 def test_counted_by_slot_in_every_turn_and_merged() -> None:

@@ -25,6 +25,7 @@ COMPARED = ("jga", "fga@0.5", "aga")  # under several profiles
 KIND_COLOURS = {"missed": 1, "invented": 3, "wrong": 0, "stale": 4}
 HOW = {"missed": "missed", "invented": "invented", "wrong": "given a wrong value", "stale": "left stale"}
 WORST, FEWER = 15, 8  # slots in a chart, and in each of many
+NOTED = 2  # notes of the run that a card repeats
 LEAST = 5  # dialogues that a turn position must have to be drawn
 LEAD = (
     "A state is everything that the user has asked for so far. Joint goal accuracy asks whether all of it is right; "
@@ -106,16 +107,25 @@ def _wrong_units(one: ScoredSystem) -> WrongUnits:
     return WrongUnits(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
 
 
-def _facts(one: ScoredSystem, _: Score) -> list[str]:
-    return [*_missing(one), *_over_turns(one), *_services_fact(one), *_slots_fact(one)]
+def _facts(one: ScoredSystem, score: Score) -> list[str]:
+    return [*_missing(one, score), *_over_turns(one), *_services_fact(one), *_slots_fact(one), *_notes(one)]
 
 
-def _missing(one: ScoredSystem) -> Iterator[str]:
+def _missing(one: ScoredSystem, score: Score) -> Iterator[str]:
+    skipped = words.rules(score.signature).get("missing") == "skip"
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
         number = one.counts.get(what, 0)
         if number:
-            verb = "has no prediction and counts" if number == 1 else "have no prediction and count"
-            yield f"{words.count(number, noun)} {verb} as wrong."
+            is_one = number == 1
+            counted = ("is" if is_one else "are") + " left out" if skipped else f"count{'s' * is_one} as wrong"
+            yield f"{words.count(number, noun)} {'has' if is_one else 'have'} no prediction and {counted}."
+
+
+def _notes(one: ScoredSystem) -> Iterator[str]:
+    """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
+    start = f"{one.system}: "
+    mine = [note.removeprefix(start) for note in one.source.result.notes if note.startswith(start)]
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in mine[:NOTED])
 
 
 def _over_turns(one: ScoredSystem) -> Iterator[str]:
