@@ -23,6 +23,7 @@ from troth.core.errors import UserError
 from troth.core.trajectories import Call, Trajectory, Usage
 from troth.models import client
 from troth.perturb import schemas
+from troth.perturb.schemas import calls
 from troth.readers import trajectories
 
 HANG = 1.5  # seconds after which a server that hangs is given up; a busy machine is slow
@@ -366,20 +367,52 @@ def test_findings_are_json(files: Files) -> None:
 
 
 def test_real_recordings(shared: Path, tmp_path: Path) -> None:
+    """An assistant that says what was recorded gets all recorded results, under any names."""
     folder = shared / "data/agents/tau_airline"
+    tasks, tools = folder / "gpt-4o-airline.json", folder / "tools.json"
+    schemas.vary(tools, tmp_path / "words", with_={"corrupt": {"count": 1, "rate": 0.5}})
+    names = calls.load(tmp_path / "words/v1/names.json")
+    read = [one for one in trajectories.read(str(tasks)) if one.unit in ("0", "1", "10", "11")]
+    script = [one.messages for one in sorted(read, key=lambda one: (-(one.reward or 0.0), one.trial))]
 
-    def parrot(messages: list[Any], tools: list[Any]) -> Any:
-        """Makes the first call of the recording, whatever the user says, then talks."""
-        if messages[-1]["role"] == "user":
-            arguments = {"user_id": "mia_li_3668"}
-            return {"tool_calls": [{"function": {"name": "get_user_details", "arguments": json.dumps(arguments)}}]}
-        return "I see."
+    def actor(messages: list[Any], tools: list[Any]) -> Any:
+        said = [message["content"] for message in messages if message["role"] == "user"]
+        recorded = next(m for m in script if [one.text for one in m if one.role == "user"][: len(said)] == said)
+        users = [place for place, one in enumerate(recorded) if one.role == "user"]
+        spoken = sum(message["role"] == "assistant" for message in messages[_last_user(messages) :])
+        after = [one for one in recorded[users[len(said) - 1] :] if one.role in ("user", "assistant")][1:]
+        turn = after[spoken] if spoken < len(after) and after[spoken].role == "assistant" else None
+        if turn is None or not turn.calls:
+            return (turn.text if turn else "") or "Yes."
+        renames = {} if tools[0]["function"]["name"] == "book_reservation" else names
+        made = [calls.renamed(renames, call.tool, call.arguments) for call in turn.calls]
+        listed = [{"function": {"name": name, "arguments": json.dumps(arguments)}} for name, arguments in made]
+        return {"tool_calls": listed}
 
-    result = run_agent(
-        parrot, folder / "gpt-4o-airline.json", tools=folder / "tools.json", out=tmp_path / "run", limit=2,
-        users="disfluency,paraphrase",
-    )  # fmt: skip
-    assert result["finished"].value == 1.0
-    first = next(iter(trajectories.read(str(tmp_path / "run/original/trial-0.jsonl"))))
-    assert '"first_name": "Mia"' in next(message.text for message in first.messages if message.role == "tool")
-    assert result.systems == ["original", "disfluency", "paraphrase"]
+    result = run_agent(actor, tasks, tools=tools, variants="v1", from_=tmp_path / "words", out=tmp_path / "run",
+                       limit=4, steps=30)  # fmt: skip
+    assert result.systems == ["original", "v1"]
+    for system in ("original", "v1"):
+        assert result.score("finished", system=system).value == 1.0
+        assert result.score("unrecorded", system=system).value == 0.0
+    assert result.score("call_right", system="v1").value == result["call_right"].value
+    assert result["call_right"].value == pytest.approx(2 / 5), "as in the recordings"
+
+
+def test_real_users_in_other_words(shared: Path) -> None:
+    read = recordings(trajectories.read(str(shared / "data/agents/tau_airline/gpt-4o-airline.json")))
+    said = run_users.reworded(read, "disfluency,paraphrase", seed=0)
+    for name, users in said.items():
+        changed = sum(a != b for one in read for a, b in zip(one.users, users[one.task], strict=True))
+        assert changed > 30, name
+    ids = [
+        (one.task, call.arguments["user_id"]) for one in read for call in one.recorded if "user_id" in call.arguments
+    ]
+    before = {one.task: " ".join(one.users) for one in read}
+    for task, id in ids:
+        if id in before[task]:
+            assert id in " ".join(said["paraphrase"][task]), "what a call needs is still said"
+
+
+def _last_user(messages: list[Any]) -> int:
+    return max(place for place, message in enumerate(messages) if message["role"] == "user")
