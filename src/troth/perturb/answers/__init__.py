@@ -1,0 +1,186 @@
+"""Minimal corruptions of answers: a supported answer in, answers out that its document no longer supports.
+
+Each corruption changes a few words in one way, and says in which: a fact exchanged for another of the same document,
+two roles exchanged, a negation, a quantifier, another relation, an added claim, a dropped condition. Most use words of
+the document itself, which is what metrics of overlap cannot see. Rules alone, no model; the same seed gives the same
+corruptions. What rules cannot do fluently they leave: an answer has corruptions of some kinds, not of all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.facts import Fact, facts
+from troth.core.names import listed
+from troth.core.proper_names import name_words, names
+from troth.core.randomness import generator
+from troth.core.registry import Registry
+
+KINDS = Registry(
+    "corruption of answers",
+    "troth.corruptions",
+    {
+        "name": "troth.perturb.answers.swaps:NAME",
+        "number": "troth.perturb.answers.swaps:NUMBER",
+        "date": "troth.perturb.answers.swaps:DATE",
+        "unit": "troth.perturb.answers.swaps:UNIT",
+        "new_number": "troth.perturb.answers.swaps:NEW_NUMBER",
+        "roles": "troth.perturb.answers.roles:ROLES",
+        "negation": "troth.perturb.answers.logic:NEGATION",
+        "quantifier": "troth.perturb.answers.logic:QUANTIFIER",
+        "relation": "troth.perturb.answers.logic:RELATION",
+        "addition": "troth.perturb.answers.logic:ADDITION",
+        "condition": "troth.perturb.answers.logic:CONDITION",
+    },
+)
+SUPPORTED = 0.4  # share of a sentence's long words that stand in the document: less, and it is small talk
+
+_SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s|$)|\n|$)", re.DOTALL)
+_ABBREVIATION = re.compile(r"(?:\b[A-Z]|\b(?:Mr|Mrs|Ms|Dr|St|vs|Jr|Sr|Prof|Inc|No|Co))\.$")
+_LONG = re.compile(r"[^\W\d_]{4,}|\d+")
+
+
+class Replacement(NamedTuple):
+    """Characters `start` to `end` of the answer become `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Change(msgspec.Struct, frozen=True):
+    """The same words in both texts, by characters: of the answer, and of the corrupted answer."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+
+class Corruption(msgspec.Struct, frozen=True):
+    """A corrupted answer, the kind of the corruption, and the words that it changed."""
+
+    kind: str
+    text: str
+    changes: tuple[Change, ...]
+
+
+class Sentence(NamedTuple):
+    """A sentence of the answer and where it stands."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class SupportedAnswer:
+    """An answer with its document, and what corruptions look for in both."""
+
+    document: str
+    text: str
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """The sentences that state something of the document: no questions, no small talk."""
+        return [one for one in _split(self.text) if not one.text.endswith("?") and self._is_grounded(one.text)]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the document, in lower case."""
+        return frozenset(re.findall(r"\w+", self.document.lower()))
+
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """Numbers, dates, times and names of the answer that stand in its statements."""
+        every = [*facts(self.text), *names(self.text, name_words(self.document))]
+        inside = [fact for fact in every if any(one.start <= fact.start < one.end for one in self.sentences)]
+        return sorted(inside, key=lambda fact: fact.start)
+
+    @cached_property
+    def document_facts(self) -> list[Fact]:
+        every = [*facts(self.document), *names(self.document, name_words(self.text))]
+        return sorted(every, key=lambda fact: fact.start)
+
+    def sentence_of(self, place: int) -> Sentence:
+        return next(one for one in self.sentences if one.start <= place < one.end)
+
+    def _is_grounded(self, sentence: str) -> bool:
+        long = _LONG.findall(sentence.lower())
+        shared = sum(word in self.words or word.removesuffix("s") in self.words for word in long)
+        return shared >= min(2, len(long)) and shared >= SUPPORTED * len(long) and bool(long)
+
+
+@dataclass(frozen=True)
+class CorruptionKind:
+    """A kind of corruption: its name, what it changes, and all the ways in which it can change an answer."""
+
+    name: str
+    about: str
+    ways: Callable[[SupportedAnswer], Iterable[Sequence[Replacement]]]
+    shortens: bool = False  # it leaves out words, so that what is left may stand in the document word for word
+
+
+def corruptions(
+    document: str, answer: str, *, kinds: str | Iterable[str] = (), seed: int = 0, id: str = "", each: int = 1
+) -> list[Corruption]:
+    """Minimal corruptions of an answer that its document supports, at most `each` of a kind.
+
+    `kinds`: names of `KINDS`; all without. `id`: of the answer, so that its draw does not depend on other answers.
+
+    >>> made = corruptions("The pool opens at 9 am and closes at 5 pm.", "The pool opens at 9 am.", kinds="date")
+    >>> made[0].text
+    'The pool opens at 5 pm.'
+    """
+    if each < 1:
+        raise UserError(f"the number of corruptions of a kind must be 1 or more, not {each}")
+    supported = SupportedAnswer(document, answer)
+    found: list[Corruption] = []
+    for name in listed(kinds) or list(KINDS):
+        kind: CorruptionKind = KINDS.load(name)
+        ways = list(kind.ways(supported))
+        generator(seed, f"corruption {name}", id or answer).shuffle(ways)
+        texts: set[str] = {_plain(answer)}
+        for way in ways:
+            one = _applied(kind.name, answer, way)
+            said_so = not kind.shortens and _plain(one.text).strip(" .") in _plain(document)
+            if _plain(one.text) not in texts and not said_so:
+                texts.add(_plain(one.text))
+                found.append(one)
+            if len(texts) > each:
+                break
+    return found
+
+
+def _applied(kind: str, answer: str, way: Sequence[Replacement]) -> Corruption:
+    text, at, changes = "", 0, []
+    for start, end, new in sorted(way):
+        text += answer[at:start]
+        changes.append(Change(start, end, len(text), len(text) + len(new)))
+        text += new
+        at = end
+    return Corruption(kind, text + answer[at:], tuple(changes))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _split(text: str) -> Iterator[Sentence]:
+    """Sentences with their places; an initial or a title ends none."""
+    start: int | None = None
+    for match in _SENTENCE.finditer(text):
+        start = match.start() if start is None else start
+        if _ABBREVIATION.search(match[0]) and match.end() < len(text):
+            continue
+        yield Sentence(start, match.end(), text[start : match.end()])
+        start = None
+    if start is not None:
+        yield Sentence(start, len(text), text[start:])

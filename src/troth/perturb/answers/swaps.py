@@ -1,0 +1,278 @@
+"""Facts exchanged for others of the same document and the same type; units changed; numbers that it does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from troth.core.facts import SMALL, UNITS, Fact, agree
+from troth.core.proper_names import COMMON
+from troth.perturb.answers import CorruptionKind, Replacement, SupportedAnswer
+from troth.perturb.answers.lexicon import in_case_of, words
+
+FARTHEST_YEARS = 120  # between two years of which either can stand for the other
+FARTHEST_RATIO = 20.0  # of two numbers
+LABELS = frozenset(("to", "from", "between", "no.", "no", "number", "part", "position", "chapter", "volume", "episode",
+                    "season", "page", "route", "size", "section", "level", "grade", "age", "under"))  # fmt: skip
+
+PEOPLE = frozenset(("who", "said", "says", "born", "died", "told", "wrote", "married", "joined"))  # after a name
+
+# What may stand between two facts that a document lists together: either is true where the other is.
+_LISTED = re.compile(r"[\s,;/&()\"'’–-]*(?:\b(?:and|or|to|the|a|an|in|of|as well as|until|through|by|with)\b[\s,]*)*")
+_SPELT = {value: word for word, value in SMALL.items()}
+_UNIT_WORDS = {  # unit to others, in the form that takes its place
+    "kilometers": ("miles", "meters"), "kilometres": ("miles", "metres"), "km": ("miles", "m"),
+    "miles": ("kilometers", "feet"), "meters": ("kilometers", "feet"), "metres": ("kilometres", "feet"),
+    "feet": ("meters", "miles"), "inches": ("feet",), "centimeters": ("inches", "meters"), "cm": ("mm", "inches"),
+    "kg": ("g", "tons"), "kilograms": ("grams", "tons"), "grams": ("kilograms",), "tons": ("kilograms",),
+    "tonnes": ("kilograms",), "pounds": ("ounces", "tons"), "seconds": ("minutes", "hours"),
+    "minutes": ("hours", "seconds"), "minute": ("hour", "second"), "hours": ("minutes", "days"),
+    "hour": ("minute", "day"), "days": ("weeks", "months"), "day": ("week", "month"), "weeks": ("months", "days"),
+    "week": ("month", "day"), "months": ("years", "weeks"), "month": ("year", "week"), "years": ("months", "decades"),
+    "year": ("month", "decade"), "decades": ("years", "centuries"), "centuries": ("decades",),
+    "liters": ("gallons", "milliliters"), "litres": ("gallons", "millilitres"), "gallons": ("liters",),
+    "dollars": ("euros", "cents"), "euros": ("dollars",), "acres": ("square miles", "hectares"),
+    "thousand": ("million",), "million": ("billion", "thousand"), "billion": ("million", "trillion"),
+    "celsius": ("fahrenheit",), "hundreds": ("thousands",), "thousands": ("millions",), "millions": ("billions",),
+    "percent": ("percentage points",), "mph": ("km/h",), "gb": ("mb", "tb"),
+}  # fmt: skip
+_UNIT = re.compile(rf"\b(?:{'|'.join(sorted(_UNIT_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
+_SIGNS = {"$": "€", "€": "$", "£": "$"}
+
+
+# -- facts of the same document ----------------------------------------------------------------------------------------
+
+
+def exchanged(answer: SupportedAnswer, kinds: Sequence[str]) -> Iterator[list[Replacement]]:
+    """Each fact of the answer in the place of which another of the document can stand."""
+    for said in answer.facts:
+        if said.kind not in kinds:
+            continue
+        places = [fact for fact in answer.document_facts if agree(said, fact)]
+        if not places:
+            continue
+        for other in _others(answer, said):
+            if not any(_are_listed(answer, one, other) for one in places):
+                old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
+                yield [Replacement(said.start, said.end, in_case_of(new, old) if said.kind != "name" else new)]
+
+
+def _others(answer: SupportedAnswer, said: Fact) -> Iterator[Fact]:
+    """Facts of the document of the same type that the answer does not mention."""
+    seen: set[str] = set()
+    for other in answer.document_facts:
+        key = f"{other.value} {other.unit}"
+        if other.kind != said.kind or key in seen:
+            continue
+        if any(agree(other, mine) or agree(mine, other) for mine in answer.facts if mine.kind == other.kind):
+            continue
+        if (_fits_name if said.kind == "name" else _fits)(answer, said, other):
+            seen.add(key)
+            yield other
+
+
+def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
+    """Whether a number, a date or a time can stand in the place of another."""
+    if is_range(answer.text, said) or is_range(answer.document, other):
+        return False
+    if said.kind == "date":
+        near = not _year(said) or not _year(other) or abs(_year(said) - _year(other)) <= FARTHEST_YEARS
+        return (
+            near and _shape(said.value) == _shape(other.value) and before(answer.text, said) not in ("from", "between")
+        )
+    if said.kind == "time":
+        return True
+    old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
+    ratio = float(said.value or 0) / float(other.value) if float(other.value) else 0.0
+    alike = old[0].isalpha() == new[0].isalpha() and 1 / FARTHEST_RATIO <= ratio <= FARTHEST_RATIO
+    if not alike or (said.value == "1") != (other.value == "1") or ("-" in old) != ("-" in new):
+        return False
+    if not said.unit and not other.unit:
+        return said.value != "1" and not _is_label(answer.text, said) and not _is_label(answer.document, other)
+    measured = said.unit in UNITS and other.unit in UNITS
+    return measured and UNITS[said.unit].measures == UNITS[other.unit].measures
+
+
+def is_range(text: str, fact: Fact) -> bool:
+    """Whether a number is one end of a range, or a part of a score: 3–4, 1914-18."""
+    around = text[max(0, fact.start - 1) : fact.start] + text[fact.end : fact.end + 1]
+    return any(mark in "–—-/:+#" for mark in around)
+
+
+def _is_label(text: str, fact: Fact) -> bool:
+    """Whether a number only names a thing: Series 4, part 2, the Billboard 200."""
+    found = re.search(r"([\w.'’-]+)\s*$", text[max(0, fact.start - 30) : fact.start])
+    word = found[1] if found else ""
+    return word.lower() in LABELS or (word[:1].isupper() and word.lower() not in COMMON)
+
+
+def _year(fact: Fact) -> int:
+    return int(fact.value[:4]) if fact.value[:4].isdecimal() else 0
+
+
+def _shape(date: str) -> str:
+    """Which parts of a date are said: a year, a day, a decade, a weekday."""
+    if date.startswith("century"):
+        return "century"
+    return re.sub(r"\d+", "0", date) if date[0] in "*0123456789" else "weekday"
+
+
+def _fits_name(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
+    ours, theirs = said.value.split(), other.value.split()
+    if not set(ours).isdisjoint(theirs) or not set(theirs).isdisjoint(re.findall(r"[\w.'’-]+", answer.text.lower())):
+        return False
+    old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
+    if before(answer.text, said) in ("a", "an") and (old[0] in "AEIOU") != (new[0] in "AEIOU"):
+        return False
+    if (before(answer.text, said) == "the") != (before(answer.document, other) == "the"):
+        return False
+    if _possessive(answer.text, said) != _possessive(answer.document, other):
+        return False
+    if not _is_in_sentence(answer.document, other) or len(new) > 1.6 * len(old) + 6:
+        return False
+    kind = name_type(answer, said.value)
+    often = sum(fact.value == other.value for fact in answer.document_facts) > 1
+    return kind == name_type(answer, other.value) and (kind != "word" or (often and not _is_word(answer.document, new)))
+
+
+def _is_word(text: str, name: str) -> bool:
+    """Whether a text has a name in lower case, too."""
+    return re.search(rf"\b{re.escape(name.lower())}\b", text) is not None
+
+
+def _is_in_sentence(text: str, name: Fact) -> bool:
+    """Whether words in lower case stand around a name: headings, captions and lists have none."""
+    left = re.search(r"([\w'’-]+)\W{0,2}$", text[max(0, name.start - 30) : name.start])
+    right = re.match(r"['’]?s?\W{0,2}([\w'’-]+)", text[name.end : name.end + 30])
+    return left is not None and right is not None and left[1].islower() and right[1].islower()
+
+
+def name_type(answer: SupportedAnswer, name: str) -> str:
+    """The likely type of a name, from its own words and from the words around it in answer and document."""
+    parts = name.split()
+    if len(parts) == 1 and parts[0] in words("demonyms"):
+        return "demonym"
+    if not words("organisations").isdisjoint(parts):
+        return "organisation"
+    earlier: list[str] = []
+    after: list[str] = []
+    written = ""
+    for text, found in ((answer.text, answer.facts), (answer.document, answer.document_facts)):
+        for fact in found:
+            if fact.kind == "name" and fact.value == name:
+                earlier.append(before(text, fact))
+                after.append(_after(text, fact))
+                written = text[fact.start : fact.end]
+    if not words("titles").isdisjoint((*earlier, *parts[:1])) or any(len(part.strip(".")) == 1 for part in parts):
+        return "person"
+    if 2 * sum(word in words("places") for word in earlier) > len(earlier):
+        return "place"
+    if "by" in earlier or not PEOPLE.isdisjoint(after):
+        return "person"
+    if written.isupper():
+        return "letters"
+    return "works" if len(parts) > 2 else "two words" if len(parts) == 2 else "word"
+
+
+def before(text: str, fact: Fact) -> str:
+    """The word before a fact, in lower case."""
+    found = re.search(r"([\w.'’-]+)\W*$", text[max(0, fact.start - 30) : fact.start].lower())
+    return found[1] if found else ""
+
+
+def _after(text: str, fact: Fact) -> str:
+    found = re.match(r"\W*(\w+)", text[fact.end : fact.end + 30].lower())
+    return found[1] if found else ""
+
+
+def _possessive(text: str, fact: Fact) -> bool:
+    return re.match(r"['’]s?\b|['’]", text[fact.end : fact.end + 2]) is not None
+
+
+def _are_listed(answer: SupportedAnswer, one: Fact, other: Fact) -> bool:
+    """Whether two facts stand in one list, with only other facts and small words between them."""
+    first, second = sorted((one, other), key=lambda fact: fact.start)
+    if second.start - first.end > 60:
+        return False
+    at, between = first.end, ""
+    for fact in answer.document_facts:
+        if first.end <= fact.start and fact.end <= second.start and fact.start >= at:
+            between += answer.document[at : fact.start]
+            at = fact.end
+    return _LISTED.fullmatch(between + answer.document[at : second.start]) is not None
+
+
+# -- units, and numbers that the document does not have ----------------------------------------------------------------
+
+
+def changed_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Units and currencies of the answer's numbers, each changed to others of its kind."""
+    for fact in answer.facts:
+        if fact.kind not in ("number", "money"):
+            continue
+        text = answer.text[fact.start : fact.end]
+        for match in _UNIT.finditer(text):
+            unit = match[0].lower()
+            if fact.kind == "money" and unit == "pounds":
+                continue
+            for new in _UNIT_WORDS[unit]:
+                if f"{new} old" in answer.text or _is_in(answer, text[: match.start()] + new):
+                    continue
+                yield [Replacement(fact.start + match.start(), fact.start + match.end(), in_case_of(new, match[0]))]
+        if fact.kind == "money" and text[0] in _SIGNS:
+            yield [Replacement(fact.start, fact.start + 1, _SIGNS[text[0]])]
+
+
+def new_numbers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Numbers and years of the answer, each changed to one that neither the answer nor the document has."""
+    known = [fact for fact in (*answer.facts, *answer.document_facts) if fact.kind in ("number", "money", "date")]
+    for fact in answer.facts:
+        if not any(agree(fact, one) for one in answer.document_facts):
+            continue
+        text = answer.text[fact.start : fact.end]
+        if fact.kind == "date" and fact.value.endswith("-*-*"):
+            year = int(fact.value[:4])
+            changed = [str(year + step) for step in (-23, -11, -6, -3, 4, 7, 12, 18) if year + step < 2026]
+        elif fact.kind in ("number", "money") and fact.value.isdecimal() and fact.value not in ("0", "1"):
+            changed = _numbers_near(int(fact.value), text)
+        else:
+            continue
+        for new in changed:
+            match = re.match(r"[$€£¥]?(\d[\d,]*|[A-Za-z]+)", text)
+            if match is None or (not match[1][0].isdigit() and match[1].lower() not in SMALL):
+                continue
+            value = str(SMALL.get(new.lower(), new)).replace(",", "")
+            if any(value in (one.value, one.value[:4]) for one in known):
+                continue
+            at = fact.start + match.start(1)
+            yield [Replacement(at, fact.start + match.end(1), in_case_of(new, match[1]))]
+
+
+def _numbers_near(value: int, text: str) -> list[str]:
+    """Other numbers of about the size of this one, written as it is written."""
+    spelt = text[0].isalpha()
+    if spelt:
+        return [_SPELT[other] for other in (value - 2, value - 1, value + 1, value + 2, value + 4) if 2 <= other < 20]
+    digits = re.match(r"[$€£¥]?(\d[\d,]*)", text)
+    shown = int(digits[1].replace(",", "")) if digits else value
+    others = {shown + 2, shown - 1, shown * 2, shown * 3, shown * 3 // 2, shown // 2} if shown < 100 else {
+        shown * 2, shown // 2, shown * 3 // 2, shown * 4 // 5, shown * 5}  # fmt: skip
+    comma = digits is not None and "," in digits[1]
+    return [f"{other:,}" if comma else str(other) for other in sorted(others) if other > 1]
+
+
+def _is_in(answer: SupportedAnswer, text: str) -> bool:
+    return text.lower() in answer.document.lower()
+
+
+NAME = CorruptionKind("name", "a name becomes another of the document", lambda answer: exchanged(answer, ("name",)))
+NUMBER = CorruptionKind(
+    "number", "a number or an amount becomes another of the document",
+    lambda answer: exchanged(answer, ("number", "money")),
+)  # fmt: skip
+DATE = CorruptionKind(
+    "date", "a date, a year or a time becomes another of the document",
+    lambda answer: exchanged(answer, ("date", "time")),
+)  # fmt: skip
+UNIT = CorruptionKind("unit", "the unit or the currency of a number changes", changed_units)
+NEW_NUMBER = CorruptionKind("new_number", "a number becomes one that the document does not have", new_numbers)
