@@ -109,7 +109,9 @@ def test_common_dialogues(fine: Troth, troth: Troth, runs: tuple[str, str], corp
     assert made["dialogues"] == 3
     score = fine("dst", str(corpus.gold), f"x={corpus.pred}", "--metrics", "jga", "--json").json()[0]
     assert made["value"] == pytest.approx(score["value"])
-    assert "3 dialogues" in fine("compare", runs[0], str(tmp_path / "other"), "--common").err
+    told_apart = fine("compare", runs[0], str(tmp_path / "other"), "--common").err
+    assert "3 dialogues" in told_apart
+    assert "19 of 22 dialogues are left out: 'other' lacks 19 (demo_01, demo_02, demo_03, …)\n" in told_apart
     for side in ("gold", "pred"):
         corpus.write(side, [{**one, "dialogue_id": f"new_{one['dialogue_id']}"} for one in corpus.read(side)])
     fine("dst", str(corpus.gold), f"far={corpus.pred}", "--out", str(tmp_path / "far"))

@@ -117,6 +117,12 @@ def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
     if not shared:
         raise UserError("no dialogue is in all of these runs", hint="are they of the same split?")
+    every = frozenset[str].union(*(frozenset(one.dialogues) for one in systems))
+    lacking = [
+        _lacking(one, sorted(every.difference(one.dialogues))) for one in systems if len(one.dialogues) < len(every)
+    ]
+    if lacking:
+        note(f"{len(every) - len(shared)} of {len(every)} dialogues are left out: {', '.join(lacking)}")
     return [replace(one, among=shared) for one in systems]
 
 
@@ -212,7 +218,8 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
         recipes.append(None if score is None else score.recipe)
     if base.dialogues != other.dialogues:
         sides = ((base, other), (other, base))
-        lacking = [_lacking(one, two) for one, two in sides if not set(two.dialogues) <= set(one.dialogues)]
+        differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
+        lacking = [_lacking(one, ids) for one, ids in differing if ids]
         what = f"'{base.name}' and '{other.name}' are scored on different dialogues: {', '.join(lacking)}"
         raise UserError(what, hint="score both on the same gold, or compare the dialogues that they have in common")
     if base.differs(other):
@@ -229,9 +236,8 @@ def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
         note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
 
-def _lacking(one: ScoredSystem, other: ScoredSystem) -> str:
+def _lacking(one: ScoredSystem, ids: Sequence[str]) -> str:
     """`'new' lacks 19 (demo_01, demo_02, demo_03, …)`."""
-    ids = sorted(set(other.dialogues) - set(one.dialogues))
     return f"'{one.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
 
 
