@@ -26,14 +26,27 @@ from troth.core.registry import imported
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
 @click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", show_default=True,
               help="Which side to write, from a file that holds gold and predictions.")  # fmt: skip
+@options.option(
+    "--shots",
+    "WHICH",
+    "Only some dialogues: a file of ids, a share (0.05, 5%), or a number for each domain (50).",
+)
+@options.number("--seed", 0, "Random seed of the draw by --shots.")
 @options.JSON
 def convert(
-    source: str, out: str, to: str, format: str | None, side: Literal["both", "gold", "pred"], json: bool
+    source: str,
+    out: str,
+    to: str,
+    format: str | None,
+    side: Literal["both", "gold", "pred"],
+    shots: str | None,
+    seed: int,
+    json: bool,
 ) -> None:
     """Convert dialogues from one format to another."""
     from troth import readers
 
-    readers.convert(source, out, to, format=format, side=side)
+    readers.convert(source, out, to, format=format, side=side, shots=shots, seed=seed)
     show.note(f"written: {out}")
     if json:
         place = Path(out)
@@ -47,8 +60,11 @@ KINDS = {  # each is loaded when it is asked for: a registry, or a function that
     "robustness metrics": "troth.robustness.metrics:METRICS",
     "response metrics": "troth.responses.metrics:METRICS",
     "grounding metrics": "troth.grounding.metrics:METRICS",
+    "agent metrics": "troth.agents.metrics:METRICS",
+    "matching rules": "troth.agents.rules:RULES",
     "formats": "troth.readers:FORMATS",
     "grounding formats": "troth.readers.grounded:FORMATS",
+    "agent formats": "troth.readers.trajectories:FORMATS",
     "perturbations": "troth.perturb.users:FAMILIES",
     "schema generators": "troth.perturb.schemas.generators:GENERATORS",
     "backends": "troth.models:forms",

@@ -17,6 +17,7 @@ from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, unique, where
 from troth.readers.format import Format, recognise
+from troth.readers.shots import Shots, some
 from troth.storage.files import check_new, new_file, new_folder
 
 __all__ = ["FORMATS", "LAYOUT", "batches", "convert", "detect", "gold", "predictions", "read", "schema",
@@ -90,12 +91,20 @@ def predictions(path: str, format: str | None = None) -> Iterator[Dialogue]:
 
 
 def convert(
-    path: Path, out: Path, to: str, *, format: str | None = None, side: Literal["both", "gold", "pred"] = "both"
+    path: Path,
+    out: Path,
+    to: str,
+    *,
+    format: str | None = None,
+    side: Literal["both", "gold", "pred"] = "both",
+    shots: Shots = None,
+    seed: int = 0,
 ) -> None:
     """Reads dialogues in one format and writes them in another; `out` must not exist yet.
 
     `side`: what to take from a file that holds gold and predictions. A schema beside the dialogues goes along where the
     new format has a place for it. MultiWOZ's `data.json` becomes complete SGD, with intents, spans and a schema.
+    `shots`: only some of the dialogues, as `readers.shots.some` takes them, drawn by `seed`.
 
     >>> import tempfile
     >>> from troth import demo
@@ -108,7 +117,9 @@ def convert(
     path = path_of(path)
     document = source.beside(path, source.SCHEMA)
     name = format or detect(path)
-    items = {"both": read, "gold": gold, "pred": predictions}[side](path, name)
+    items: Iterable[Dialogue | Pair] = {"both": read, "gold": gold, "pred": predictions}[side](path, name)
+    if shots is not None:
+        items = some(list(items), shots, seed)
     write(items, path_of(out), to, schema=None if document is None else document.data, origin=name)
 
 

@@ -7,7 +7,7 @@ its turns are asked for and not before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
@@ -16,18 +16,17 @@ import msgspec
 
 from troth import readers
 from troth.core.errors import UserError
-from troth.core.names import Path, listed, path_of
-from troth.core.randomness import generator
+from troth.core.names import Path, path_of
 from troth.core.records import Act, Dialogue, Intent, Schema, Service, SlotSchema, State, Turn
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import SchemaSource, Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, renamed
 from troth.readers import source
+from troth.readers.shots import Shots, drawn, some
 
 ServiceStates = Mapping[str, State]  # by service
 ORACLE = "oracle"
-Shots = str | float | Iterable[str] | None
 BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
@@ -113,14 +112,13 @@ class TrackerCorpus:
         """
         if shots is None:
             return self
-        ids = _chosen(shots, self.dialogues, seed)
-        return replace(self, dialogues=[dialogue for dialogue in self.dialogues if dialogue.id in ids])
+        return replace(self, dialogues=some(self.dialogues, shots, seed))
 
     def first(self, count: int | None, seed: int = 0) -> TrackerCorpus:
         """So many dialogues, drawn; all of them for None."""
         if count is None or count >= len(self.dialogues):
             return self
-        return replace(self, dialogues=_drawn(self.dialogues, count, seed))
+        return replace(self, dialogues=drawn(self.dialogues, count, seed))
 
     def augmented(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
         """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
@@ -167,48 +165,6 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
         one = TrackerTurn(dialogue.id, number, services, dialogue.turns[:place], turn, dict(before))
         yield one
         before |= one.gold
-
-
-# -- few-shot ----------------------------------------------------------------------------------------------------------
-
-
-def _chosen(shots: str | float | Iterable[str], dialogues: Sequence[Dialogue], seed: int) -> set[str]:
-    if isinstance(shots, str) and File(shots).is_file():
-        ids = set(File(shots).read_text(encoding="utf-8").split())
-    elif isinstance(shots, str | float | int):
-        return {dialogue.id for dialogue in _counted(shots, dialogues, seed)}
-    else:
-        ids = set(listed(shots))
-    known = {dialogue.id for dialogue in dialogues}
-    if not ids & known:
-        where = shots if isinstance(shots, str) else None
-        raise UserError("none of these dialogues is in the data", file=where, hint="is it the right list?")
-    return ids
-
-
-def _counted(shots: str | float, dialogues: Sequence[Dialogue], seed: int) -> Sequence[Dialogue]:
-    text = str(shots).strip()
-    try:
-        size = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        size = -1.0
-    if 0 < size <= 1:
-        return _drawn(dialogues, max(1, round(size * len(dialogues))), seed)
-    if size < 2 or size != int(size):
-        hint = "a share such as 0.05 or 5%, a number of dialogues for each domain, or a file of dialogue ids"
-        raise UserError(f"shots cannot be '{shots}'", hint=hint)
-    domains: dict[str, list[Dialogue]] = {}
-    for dialogue in dialogues:
-        if len(dialogue.services) == 1:
-            domains.setdefault(dialogue.services[0].partition("_")[0], []).append(dialogue)
-    return [one for _, mine in sorted(domains.items()) for one in _drawn(mine, int(size), seed)]
-
-
-def _drawn(dialogues: Sequence[Dialogue], count: int, seed: int) -> list[Dialogue]:
-    """The first by a number that depends on seed and id alone: a larger draw holds the smaller one."""
-    order = sorted(dialogues, key=lambda dialogue: generator(seed, "shots", dialogue.id).random())
-    ids = {dialogue.id for dialogue in order[:count]}
-    return [dialogue for dialogue in dialogues if dialogue.id in ids]
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,74 @@
+"""Some of the dialogues: by id, by share, by number for each domain."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from troth import demo, readers
+from troth.core.errors import UserError
+from troth.core.records import Dialogue, Pair
+from troth.readers import shots as module
+from troth.readers.shots import Shots, some
+
+
+def dialogues() -> list[Dialogue]:
+    names = [(f"{domain}_1", f"{domain}-{number}") for number in range(30) for domain in ("Hotels", "Trains")]
+    both = [Dialogue(id=f"both-{n}", turns=(), services=("Hotels_1", "Trains_1")) for n in range(40)]
+    return [*(Dialogue(id=name, turns=(), services=(service,)) for service, name in names), *both]
+
+
+@pytest.mark.parametrize(("shots", "count"), [(None, 100), (0.05, 5), ("5%", 5), (1.0, 100), (7, 14), ("50", 60)])
+def test_sizes(shots: Shots, count: int) -> None:
+    chosen = some(dialogues(), shots)
+    assert len(chosen) == count
+    assert [one.id for one in chosen] == [one.id for one in dialogues() if one in chosen]  # in their order
+    if shots == 7:
+        assert sum(one.id.startswith("Hotels") for one in chosen) == 7
+
+
+def test_a_draw_depends_on_seed_and_ids_alone_and_grows() -> None:
+    some_of = {one.id for one in some(dialogues(), 0.1)}
+    assert some_of == {one.id for one in some(dialogues()[::-1], 0.1)}
+    assert some_of < {one.id for one in some(dialogues(), 0.2)}
+    assert some_of != {one.id for one in some(dialogues(), 0.1, seed=1)}
+
+
+def test_ids_in_any_spelling_of_multiwoz_and_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = [Pair(Dialogue(id=name, turns=()), None) for name in ("mul0001", "mul0002", "sng01")]
+    (tmp_path / "ids.txt").write_text("MUL0002.json\nSNG01.json\nMUL0009.json\n")
+    assert [one.gold.id for one in some(items, str(tmp_path / "ids.txt"))] == ["mul0002", "sng01"]
+    assert "1 of 3 listed dialogues are not in the data" in capsys.readouterr().err
+    assert [one.gold.id for one in some(items, ["mul0001"])] == ["mul0001"]
+    with pytest.raises(UserError, match="none of these dialogues"):
+        some(items, ["mul0009"])
+
+
+@pytest.mark.parametrize("shots", ["no such file", 0, -1, 1.5, "1.5", "x%"])
+def test_wrong_use(shots: Shots) -> None:
+    with pytest.raises(UserError, match="shots cannot be"):
+        some(dialogues(), shots)
+
+
+def test_converted(tmp_path: Path) -> None:
+    out = tmp_path / "few"
+    readers.convert(demo.path("gold"), out, "sgd", shots="25%", seed=3)
+    names = [one.id for one in readers.gold(str(out))]
+    assert names == [one.id for one in some(list(readers.gold(demo.path("gold"))), 0.25, 3)]
+    assert readers.schema_beside(str(out)) == readers.schema_beside(demo.path("gold"))
+
+
+def test_the_published_splits(shared: Path) -> None:
+    """T2G2's lists are of SGD's train dialogues: 5, 10, … of each of 14 domains."""
+    lists = {int(file.stem.partition("_")[0]): file for file in shared.glob("data/t2g2/fewshot_splits/*_shot.txt")}
+    assert sorted(lists) == [5, 10, 20, 40, 80]
+    for count, file in lists.items():
+        ids = file.read_text().split()
+        corpus = [Dialogue(id=name, turns=()) for name in dict.fromkeys([*ids, "other"])]
+        assert len(some(corpus, str(file))) == len(ids) == 14 * count
+
+
+def test_example() -> None:
+    assert doctest.testmod(module) == (0, 3)
