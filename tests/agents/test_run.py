@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,6 +188,30 @@ def test_a_torn_journal_asks_only_what_is_lost(files: Files) -> None:
     assert len(files.server.asked) == asked + 1
     files.run()
     assert len(files.server.asked) == asked + 1
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_goes_on(files: Files, sign: signal.Signals) -> None:
+    """A server that hangs does not keep an interrupted run alive, and nothing that was answered is asked again."""
+    hanging = threading.Event()
+
+    def trouble(body: dict[str, Any], _times: int) -> str | None:
+        if len(body["messages"]) < 5:
+            return None
+        hanging.set()
+        return "hang"
+
+    files.server.trouble = trouble
+    command = [sys.executable, "-m", "troth", "agent", "run", f"endpoint:{files.server.url}#m", "tasks.json"]
+    process = subprocess.Popen([*command, "--tools", "tools.json", "--out", "run"], cwd=files.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    assert hanging.wait(60)
+    process.send_signal(sign)
+    assert process.wait(20) in (130, -signal.SIGKILL)
+    files.server.trouble = lambda _body, _times: None
+    assert files.run()["call_right"].value == 1.0
+    answers = [json.loads(line)["key"] for line in (files.folder / "run/journal.jsonl").read_bytes().splitlines()]
+    assert len(answers) == len(set(answers)) == 12, "each question was answered once"
 
 
 def test_a_budget_ends_the_run_and_the_next_goes_on(files: Files) -> None:

@@ -25,7 +25,7 @@ from troth.readers.trajectories.messages import usage
 
 KEY = "OPENAI_API_KEY"
 PATH = "/chat/completions"
-PAUSE = 0.5  # seconds before a question is asked again, doubled each time
+PAUSE = 1.0  # seconds before a question is asked again, doubled each time
 MOST = 8_000_000  # bytes of an answer
 FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
 BROKEN = "broken answer"
@@ -63,7 +63,7 @@ class Assistant(Protocol):
 
 
 class EndpointAssistant:
-    """A model behind an OpenAI-compatible server; `retries` is for timeouts and broken answers."""
+    """A model behind an OpenAI-compatible server; `retries` come on top of those that the client makes by itself."""
 
     def __init__(self, url: str, model: str, *, temperature: float, timeout: float, retries: int, key: str) -> None:
         self.client = Client(url, key_variable=key, timeout=timeout)
@@ -88,7 +88,8 @@ class EndpointAssistant:
             if refused.status == 404:
                 hint = f"is the model's name right? {FORMS}"
                 raise UserError(f"{self.client.url}{PATH} answers 404", hint=hint) from refused
-            raise UnansweredError(str(refused)) from refused
+            again = refused.status == 429 or refused.status >= 500
+            raise (_AgainError if again else UnansweredError)(str(refused)) from refused
         except Silent as silent:
             raise _AgainError(str(silent)) from silent
         return _reply(data, time.monotonic() - begun)

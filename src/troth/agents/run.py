@@ -8,11 +8,12 @@ trajectories under the original names, `missing.json` with what could not be fin
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path as Folder
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple, Unpack
 
 import msgspec
@@ -100,26 +101,40 @@ def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[Re
         except UnansweredError as error:
             return str(error)
 
+    jobs = {
+        ReplayKey(one.name, recording.task, trial): (one, recording, trial)
+        for trial in range(settings.trials)
+        for recording in plan.recordings
+        for one in plan.sets
+    }
+    waiting, done = deque(jobs), SimpleQueue[tuple[ReplayKey, Replayed | str | BaseException]]()
+
+    def worker() -> None:
+        while waiting:
+            try:
+                key = waiting.popleft()
+            except IndexError:  # another worker was faster
+                return
+            try:
+                done.put((key, work(*jobs[key])))
+            except BaseException as error:  # noqa: BLE001 (raised where the results are gathered)
+                done.put((key, error))
+
     replays: dict[ReplayKey, Replayed | str] = {}
-    with ThreadPoolExecutor(max(1, settings.parallel)) as pool, bar("conversations") as step:
-        futures: dict[Future[Replayed | str], ReplayKey] = {
-            pool.submit(work, one, recording, trial): ReplayKey(one.name, recording.task, trial)
-            for trial in range(settings.trials)
-            for recording in plan.recordings
-            for one in plan.sets
-        }
-        waiting = set(futures)
-        try:
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    replays[futures[future]] = future.result()
-                step(len(replays), len(futures))
-        except BaseException:  # an interrupt, or an error that the user can mend: answers so far are in the journal
-            live.budget.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return {key: replays[key] for key in futures.values()}
+    try:
+        for _ in range(min(settings.parallel, len(jobs))):  # daemons: an interrupt does not wait for a server
+            Thread(target=worker, daemon=True).start()
+        with bar("conversations") as step:
+            while len(replays) < len(jobs):
+                key, outcome = done.get()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                replays[key] = outcome
+                step(len(replays), len(jobs))
+    finally:  # an interrupt, or an error that the user can mend: answers so far are in the journal
+        waiting.clear()
+        live.budget.stop()
+    return {key: replays[key] for key in jobs}
 
 
 # -- what is left behind -----------------------------------------------------------------------------------------------

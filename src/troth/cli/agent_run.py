@@ -40,7 +40,7 @@ NUMBERS = ("n", "original", "reworded", "difference")
 @options.number("--steps", 10, "Messages of the assistant in one turn, at most.", least=1)
 @options.option("--temperature", "T", "Temperature that is asked for.", type=options.Real(0, 2), default=0.0)
 @options.option("--timeout", "SECONDS", "Time for a whole answer.", type=options.Real(0.001), default=120.0)
-@options.number("--retries", 2, "How often to ask again after a timeout or a broken answer.")
+@options.number("--retries", 2, "How often to ask again where the server fails, hangs or answers nonsense.")
 @options.number("--seed", 0, "Random seed of the rewordings and of the tests.")
 @options.JSON
 def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **other: Any) -> None:
