@@ -12,6 +12,10 @@ import msgspec
 from docs_build import commands, python_api
 from docs_build.markdown import block, code, page, prose, table
 from troth import models, readers
+from troth.agents.metrics import METRICS as AGENTS
+from troth.agents.rules import ABOUT as CALL_CHOICES
+from troth.agents.rules import ORDER as CALL_ORDER
+from troth.agents.rules import RULES
 from troth.core.metric import Metric
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
@@ -21,7 +25,7 @@ from troth.models import catalog, protocols
 from troth.perturb.options import flags
 from troth.perturb.schemas.generators import GENERATORS
 from troth.perturb.users import FAMILIES
-from troth.readers import grounded
+from troth.readers import grounded, trajectories
 from troth.readers.format import Format
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.robustness.metrics import METRICS as ROBUSTNESS
@@ -70,6 +74,10 @@ def metrics() -> str:
         "`troth ground --metrics …`. " + _group(GROUNDING, "a-metric-of-grounded-responses"),
         _metrics(_members(GROUNDING)),
         *_how(),
+        "## Assistants that call tools",
+        "`troth agent score --metrics …`. `pass^k` for any number of trials k. What calls are right is up to the "
+        "[matching rule](profiles.md#matching-rules-of-calls). " + _group(AGENTS, "a-metric-of-assistants"),
+        _metrics(_members(AGENTS)),
         "## Metrics against labels",
         "`troth meta eval`: for each metric of grounded responses, as in `auroc:nli`.",
         _metrics([*RANKING, *JUDGED]),
@@ -96,6 +104,22 @@ def profiles() -> str:
         "`sgd+missing:skip+unit:turn`, or, for some, by an option. The last column has the choices that belong to one "
         "profile and cannot be put into another.",
         table(["rule", "", "choices", "of one profile only"], rules),
+        "## Matching rules of calls",
+        "When calls of an assistant are the calls that gold expects "
+        "([what they are for](../agents.md#matching-rules)). `troth agent explain` changes the choices in this order; a choice is changed in the rule's name, "
+        f"`tau+calls:all`. {_group(RULES, 'a-matching-rule')}",
+        table(["rule", ""], ((code(name), prose(RULES.load(name).summary)) for name in RULES.own)),
+        table(
+            ["choice", "", *RULES.own],
+            (
+                [
+                    code(choice),
+                    prose(CALL_CHOICES[choice]),
+                    *(str(getattr(RULES.load(name), choice)) for name in RULES.own),
+                ]
+                for choice in CALL_ORDER
+            ),
+        ),
     )
 
 
@@ -109,6 +133,9 @@ def formats() -> str:
         "## Grounded responses",
         _group(grounded.FORMATS, "a-reader-of-grounded-responses"),
         *_readers(grounded.FORMATS),
+        "## Trajectories of assistants",
+        _group(trajectories.FORMATS, "a-reader-of-trajectories"),
+        *_readers(trajectories.FORMATS),
     )
 
 

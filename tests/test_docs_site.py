@@ -14,21 +14,24 @@ from docs_build import markdown, pages, python_api, reference
 
 import troth
 from troth import cli, models, readers
+from troth.agents.metrics import METRICS as AGENTS
+from troth.agents.rules import RULES
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
 from troth.perturb.schemas.generators import GENERATORS
 from troth.perturb.users import FAMILIES
 from troth.perturb.users.engines import ENGINES
-from troth.readers import grounded
+from troth.readers import grounded, trajectories
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.robustness.metrics import METRICS as ROBUSTNESS
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
-METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING)
+METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS)
 PLUGGABLE: tuple[Registry, ...] = (
-    readers.FORMATS, grounded.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
+    readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
+    RULES,
 )  # fmt: skip
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [
@@ -82,8 +85,8 @@ def test_links_lead_somewhere_in_the_site(path: str) -> None:
     ("page", "names"),
     [
         ("metrics", [name for registry in METRICS for name in registry.own]),
-        ("profiles", [*PROFILES.own, *CHOICES]),
-        ("formats", [*readers.FORMATS.own, *grounded.FORMATS.own]),
+        ("profiles", [*PROFILES.own, *CHOICES, *RULES.own]),
+        ("formats", [*readers.FORMATS.own, *grounded.FORMATS.own, *trajectories.FORMATS.own]),
         ("perturbations", [*FAMILIES.own, *GENERATORS.own]),
         ("backends", [*models.forms(), *(model.name for model in catalog.listed())]),
         ("python", [name for name in troth.__all__ if not name.startswith("__")]),

@@ -119,11 +119,16 @@ def test_ls(fine: Troth) -> None:
         "robustness metrics",
         "response metrics",
         "grounding metrics",
+        "agent metrics",
+        "matching rules",
         "formats",
         "grounding formats",
+        "agent formats",
         "perturbations",
         "schema generators",
         "backends",
+        "recipes",
+        "trackers",
     ]
     assert {"jga", "aga", "sa", "fga@0.5", "turn_match", "tagging_f1"} < listed["metrics"].keys()
     assert list(listed["profiles"]) == ["sgd", "sgd-exact", "nemo", "trade", "trippy", "mwzeval", "checkdst"]

@@ -20,12 +20,15 @@ from troth.cli.data import KINDS
 from troth.core.registry import Registry
 
 REGISTRIES = (
+    "troth.agents.metrics:METRICS",
+    "troth.agents.rules:RULES",
     "troth.grounding.metrics:METRICS",
     "troth.models:BACKENDS",
     "troth.perturb.schemas.generators:GENERATORS",
     "troth.perturb.users.engines:ENGINES",
     "troth.perturb.users:FAMILIES",
     "troth.readers.grounded:FORMATS",
+    "troth.readers.trajectories:FORMATS",
     "troth.readers:FORMATS",
     "troth.responses.metrics:METRICS",
     "troth.robustness.metrics:METRICS",
@@ -75,6 +78,23 @@ def test_every_group_is_tried() -> None:
     (settings,) = blocks("extending.md", "toml")
     tried = set(re.findall(r'entry-points\."([\w.]+)"', settings.text))
     assert tried == {registry.group for registry in registries()} - {"troth.paraphrase_engines"}
+
+
+ARROWS = """\
+> Book a room in Ulm.
+! book_room {"city": "Ulm"}
+= {"id": "R1"}
+< There you are.
+"""
+
+
+def test_a_metric_a_rule_and_a_reader_of_assistants(fine: Troth, package: Path) -> None:
+    (package / "log.arrows").write_text(ARROWS, encoding="utf-8")
+    rows = fine("agent", "score", "log.arrows", "--metrics", "hushed", "--json").json()
+    assert [(row["metric"], row["value"], row["n"]) for row in rows] == [("hushed", 1.0, 1)]
+    chats = demo.path("agents/hasty.jsonl")
+    (score,) = fine("agent", "score", chats, "--metrics", "calls_right", "--rule", "tools_only", "--json").json()
+    assert "rule:tools_only|extra:allowed|order:any" in score["signature"]
 
 
 def test_a_robustness_metric(fine: Troth) -> None:
@@ -186,7 +206,7 @@ def test_what_is_listed(fine: Troth) -> None:
     listed = fine("ls").out
     (settings,) = blocks("extending.md", "toml")
     names = re.findall(r'^(\w+) = "my_package', settings.text, re.MULTILINE)
-    assert len(names) == 9
+    assert len(names) == 13
     for name in names:
         assert re.search(rf"^{name} +\S", listed, re.MULTILINE), name
     assert len(KINDS) >= len(names)

@@ -18,6 +18,7 @@ from troth.agents.rules import MatchingRule
 from troth.agents.rules import rule as find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
+from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
@@ -109,6 +110,7 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
         [*corpus.notes, *(note for one in systems for note in _notes(one, rules))],
         [detail for one in systems for detail in findings(one)],
         _arguments(transcripts, settings, rules),
+        inputs={one.name: _inputs(corpus) for one in systems},
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=lambda: explorer.archive(systems),
     )
@@ -260,6 +262,12 @@ def _rows(systems: Sequence[AgentAnalysis], metrics: Sequence[Metric]) -> Any:
     import polars as pl
 
     return pl.concat(metric.compute(one).frame(one.name, metric.name) for one in systems for metric in metrics)
+
+
+def _inputs(corpus: AgentCorpus) -> dict[str, str]:
+    """A digest of what systems are scored against, where there is gold."""
+    gold = [(task.id, task.expected, task.outputs) for task in corpus.tasks.values() if task.expected is not None]
+    return {"gold": digest(gold)} if gold else {}
 
 
 def _arguments(transcripts: Sequence[Path], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:

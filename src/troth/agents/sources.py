@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 SPELT = {word: str(number) for word, number in SMALL.items()}
 
 
-class Token(NamedTuple):
+class Mention(NamedTuple):
     """Something checkable in a text: its kind, its canonical form, and where it stands."""
 
     kind: str  # "time", "date", "number" or "word"
@@ -34,19 +34,19 @@ class Token(NamedTuple):
 
 
 @lru_cache(maxsize=REMEMBERED)
-def tokens(text: str) -> tuple[Token, ...]:
+def tokens(text: str) -> tuple[Mention, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
-    found: list[Token] = []
+    found: list[Mention] = []
     for fact in facts(text):
         written = text[fact.start : fact.end]
         if fact.kind == "time":
-            found.append(Token("time", fact.value, fact.start, fact.end))
+            found.append(Mention("time", fact.value, fact.start, fact.end))
         elif fact.kind == "date" and (day := _DAY.search(fact.value)):
-            found.append(Token("date", day[0], fact.start, fact.end))
+            found.append(Mention("date", day[0], fact.start, fact.end))
         elif fact.unit != "ordinal" and (digits := _DIGITS.search(written)):
             value = fact.value.partition("-")[0] if fact.kind == "date" else fact.value
             if value.replace(".", "").isdecimal():
-                found.append(Token("number", value, fact.start, fact.start + digits.end()))
+                found.append(Mention("number", value, fact.start, fact.start + digits.end()))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.agents.sources import REMEMBERED, Sources, Token, is_derived, tokens
+from troth.agents.sources import REMEMBERED, Mention, Sources, is_derived, tokens
 from troth.core.trajectories import Trajectory
 
 CONTEXT = ("tools", "user", "system")
@@ -82,7 +82,7 @@ def _numbers_and_times(index: int, text: str, seen: Sources, context: Sequence[s
         yield Detail(index, token.start, token.end, text[token.start : token.end], kind, supported, place)
 
 
-def _is_checked(text: str, token: Token) -> bool:
+def _is_checked(text: str, token: Mention) -> bool:
     """Whether a number must come from somewhere: no list mark, no small count."""
     if _MARK.search(text[max(0, token.start - 20) : token.start]) and text[token.end : token.end + 1] in (".", ")"):
         return False
