@@ -70,7 +70,7 @@ def files(tmp_path: Path, server: PolicyServer) -> Files:
 
 def test_recorded_results_answer_the_calls(files: Files) -> None:
     result = files.run()
-    assert result["call_right"].value == 1.0
+    assert result["call_recall"].value == 1.0
     assert result["finished"].value == 1.0
     assert result["unrecorded"].value == 0.0
     one = files.trial("original")[0]
@@ -100,9 +100,9 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     schemas.vary(tmp_path / "tools.json", tmp_path / "words", with_=with_)
     result = files.run(variants="v1", from_=tmp_path / "words", users="disfluency", trials=2)
     assert result.systems == ["original", "v1", "disfluency"]
-    assert result.score("call_right", system="v1").value == 0.5, "the policy does not recognise the new description"
-    assert result.score("call_right", "tool:cancel_order", "v1").value == 0.0
-    assert result.score("call_right", "tool:find_order", "v1").value == 1.0
+    assert result.score("call_recall", system="v1").value == 0.5, "the policy does not recognise the new description"
+    assert result.score("call_recall", "tool:cancel_order", "v1").value == 0.0
+    assert result.score("call_recall", "tool:find_order", "v1").value == 1.0
     (fragile,) = [one for one in result.details if one["tool"] == "cancel_order" and not one.get("argument")
                   and not one.get("set") and one["reworded"] == "tools"]  # fmt: skip
     assert (fragile["original"], fragile["share"], fragile["difference"]) == (1.0, 0.0, -1.0)
@@ -114,7 +114,7 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     scored = troth.agent(*(tmp_path / "run" / name for name in ("original", "v1")), tools=tmp_path / "tools.json")
     assert scored.score("call_recall", system="original").value == 1.0
     assert scored.score("call_recall", system="v1").value == 0.5
-    assert troth.open(tmp_path / "run/result")["call_right"].value == 1.0
+    assert troth.open(tmp_path / "run/result")["call_recall"].value == 1.0
 
 
 def test_calls_under_other_names_come_back(files: Files, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_calls_under_other_names_come_back(files: Files, tmp_path: Path) -> None
     with_ = {"compose": {"paraphrases": str(tmp_path / "said.json"), "count": 1}}
     schemas.vary(tmp_path / "tools.json", tmp_path / "words", with_=with_)
     result = files.run(variants=["v1"], from_=tmp_path / "words")
-    assert result.score("call_right", system="v1").value == 1.0
+    assert result.score("call_recall", system="v1").value == 1.0
     assert result.score("unrecorded", system="v1").value == 0.0
     assert next(files.trial("v1")[0].calls()).call == Call("find_order", {"id": 10}, "c1")
     messages = next(b["messages"] for b in files.server.asked if "look_up" in str(b) and len(b["messages"]) == 4)
@@ -136,7 +136,7 @@ def test_trouble_that_passes_is_tried_again(files: Files, kind: str) -> None:
     files.server.trouble = lambda _body, times: kind if times == 0 else None
     result = files.run(timeout=HANG if kind == "hang" else 5.0, limit=1)
     assert result["finished"].value == 1.0
-    assert result["call_right"].value == 1.0
+    assert result["call_recall"].value == 1.0
     assert len(files.server.asked) == 2 * 4
 
 
@@ -147,7 +147,7 @@ def test_trouble_that_stays_is_said_and_the_run_goes_on(files: Files, kind: str,
     result = files.run(timeout=HANG if kind == "hang" else 5.0, retries=1)
     assert files.missing == [{"set": "original", "task": "t1", "trial": 0, "reason": reason}]
     assert result["finished"].value == pytest.approx(2 / 3)
-    assert result["call_right"].value == 1.0, "over what was finished"
+    assert result["call_recall"].value == 1.0, "over what was finished"
     assert result.counts["original"]["missing"] == 1
     assert any(f"1 of 3 conversations are missing (1 {reason})" in note for note in result.notes)
     before = len(files.server.asked)
@@ -168,7 +168,7 @@ def test_everything_at_once(files: Files) -> None:
     result = files.run(users="disfluency", trials=2, timeout=HANG, retries=2, parallel=8)
     assert {kind for kind in kinds if kind} <= files.server.troubled
     assert result["finished"].value == 1.0
-    assert result["call_right"].value == 1.0
+    assert result["call_recall"].value == 1.0
 
 
 def test_a_finished_run_asks_nothing(files: Files) -> None:
@@ -209,7 +209,7 @@ def test_an_interrupted_run_goes_on(files: Files, sign: signal.Signals) -> None:
     process.send_signal(sign)
     assert process.wait(20) in (130, -signal.SIGKILL)
     files.server.trouble = lambda _body, _times: None
-    assert files.run()["call_right"].value == 1.0
+    assert files.run()["call_recall"].value == 1.0
     answers = [json.loads(line)["key"] for line in (files.folder / "run/journal.jsonl").read_bytes().splitlines()]
     assert len(answers) == len(set(answers)) == 12, "each question was answered once"
 
@@ -276,9 +276,9 @@ def test_a_wrong_key_or_model_ends_the_run_at_once(files: Files) -> None:
 def test_a_function_of_messages_and_tools(files: Files) -> None:
     tasks, tools = files.folder / "tasks.json", files.folder / "tools.json"
     result = run_agent(servers.policy, tasks, tools=tools, out=files.folder / "run")
-    assert result["call_right"].value == 1.0
+    assert result["call_recall"].value == 1.0
     named = run_agent("tests.agents.server:policy", tasks, tools=tools, out=files.folder / "named")
-    assert named["call_right"].value == 1.0
+    assert named["call_recall"].value == 1.0
 
 
 def test_a_function_that_raises_is_counted(files: Files) -> None:
@@ -287,7 +287,7 @@ def test_a_function_that_raises_is_counted(files: Files) -> None:
 
     result = run_agent(moody, files.folder / "tasks.json", out=files.folder / "run", retries=1)
     assert {one["reason"] for one in files.missing} == {"ConnectionError"}
-    assert result["call_right"].value is None
+    assert result["call_recall"].value is None
     assert result["finished"].value == 0.0
 
 
@@ -422,8 +422,8 @@ def test_real_recordings(shared: Path, tmp_path: Path) -> None:
     for system in ("original", "v1"):
         assert result.score("finished", system=system).value == 1.0
         assert result.score("unrecorded", system=system).value == 0.0
-    assert result.score("call_right", system="v1").value == result["call_right"].value
-    assert result["call_right"].value == pytest.approx(2 / 5), "as in the recordings"
+    assert result.score("call_recall", system="v1").value == result["call_recall"].value
+    assert result["call_recall"].value == pytest.approx(2 / 5), "as in the recordings"
 
 
 def test_real_users_in_other_words(shared: Path) -> None:

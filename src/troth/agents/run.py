@@ -54,7 +54,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Unpack[Ru
     ...     return {"tool_calls": [call]} if messages[-1]["role"] == "user" else "It is cancelled."
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Folder(folder, "tasks.json").write_bytes(msgspec.json.encode(tasks))
-    ...     run_agent(agent, f"{folder}/tasks.json", out=f"{folder}/run")["call_right"].value
+    ...     run_agent(agent, f"{folder}/tasks.json", out=f"{folder}/run")["call_recall"].value
     1.0
     """
     settings = resolve(RunAgentSettings, options)
@@ -198,7 +198,7 @@ def _result(
         for outcome in summary.outcomes(key, one, expected[key.task])
     ]
     names = [one.name for one in plan.sets]
-    recipe = {"rule": "exact", "trials": settings.trials, "steps": settings.steps}
+    recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
     listed_cells = {name: list(summary.cells(name, seen, replays, recipe)) for name in names}
     how = Resampling(seed=settings.seed)
     tasks = [one.task for one in plan.recordings]
@@ -206,7 +206,7 @@ def _result(
     return Result(
         "agent run",
         [score for name in names for score in scores(name, listed_cells[name], tasks, how)],
-        [summary.METRICS.load(name) for name in summary.METRICS.own],
+        [summary.CALL_RECALL, *(summary.METRICS.load(name) for name in summary.METRICS.own)],
         counts,
         _notes(plan, replays, counts, spent),
         [msgspec.to_builtins(one) for one in summary.findings(seen, plan.wordings, plan.users, seed=settings.seed)],

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.agents.matching import MISSING, argument_error, match
+from troth.agents.metrics import metric
 from troth.agents.replay import Recording, Replayed, ToolWording
 from troth.agents.rules import rule
 from troth.agents.states import nearest
@@ -28,15 +29,12 @@ ORIGINAL = "original"
 RULE = rule("exact").with_choices(order="any", extra="allowed")
 LEVEL = 0.05  # of p-values, after Holm's correction over everything that is looked at
 
-CALL_RIGHT = Metric(
-    "call_right", "Expected calls made right", "share of expected calls that were made with right arguments",
-    unit="call", headline=True,
-)  # fmt: skip
-TOOL_CALLED = Metric(
-    "tool_called", "Expected tools called", "share of expected calls whose tool was called", unit="call", headline=True
+CALL_RECALL = metric("call_recall").derive("call_recall", of="", headline=True)
+TOOL_RECALL = Metric(
+    "tool_recall", "Expected tools called", "share of expected calls whose tool was called", unit="call", headline=True
 )
-ARGUMENT_RIGHT = Metric(
-    "argument_right", "Expected arguments right", "share of arguments that are right where their tool was called",
+ARGUMENT_RECALL = Metric(
+    "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
     unit="argument", headline=True,
 )  # fmt: skip
 FINISHED = Metric("finished", "Conversations finished", "share of conversations that were replayed to their end",
@@ -48,7 +46,7 @@ UNRECORDED = Metric(
 METRICS = Registry(
     "metric of live runs",
     "troth.agent_run_metrics",
-    {one.name: one for one in (CALL_RIGHT, TOOL_CALLED, ARGUMENT_RIGHT, FINISHED, UNRECORDED)},
+    {one.name: one for one in (TOOL_RECALL, ARGUMENT_RECALL, FINISHED, UNRECORDED)},
 )
 
 
@@ -132,7 +130,7 @@ def cells(
         yield from _call_cells([one for one in mine if one.tool == tool], f"tool:{tool}", recipe)
     for tool, argument in sorted({(one.tool, argument) for one in mine for argument in one.arguments}):
         those = [one for one in mine if one.tool == tool and argument in one.arguments]
-        yield Cell(ARGUMENT_RIGHT, _arguments(those, argument), recipe, f"argument:{tool}.{argument}")
+        yield Cell(ARGUMENT_RECALL, _arguments(those, argument), recipe, f"argument:{tool}.{argument}")
     done = {key: one for key, one in replays.items() if key.set == name}
     keys = [(key.task, NONE, f"trial {key.trial}") for key in done]
     yield Cell(FINISHED, Parts.of([(float(isinstance(one, Replayed)), 1.0) for one in done.values()], keys), recipe)
@@ -142,9 +140,9 @@ def cells(
 
 
 def _call_cells(seen: Sequence[CallOutcome], group: str, recipe: Any) -> Iterator[Cell]:
-    yield Cell(CALL_RIGHT, _calls(seen), recipe, group)
-    yield Cell(TOOL_CALLED, Parts.of([(float(one.called), 1.0) for one in seen], list(map(_unit, seen))), recipe, group)
-    yield Cell(ARGUMENT_RIGHT, _arguments(seen), recipe, group)
+    yield Cell(CALL_RECALL, _calls(seen), recipe, group)
+    yield Cell(TOOL_RECALL, Parts.of([(float(one.called), 1.0) for one in seen], list(map(_unit, seen))), recipe, group)
+    yield Cell(ARGUMENT_RECALL, _arguments(seen), recipe, group)
 
 
 def _unit(one: CallOutcome) -> tuple[str, int, str]:
