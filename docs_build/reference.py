@@ -106,7 +106,8 @@ def profiles() -> str:
         table(["rule", "", "choices", "of one profile only"], rules),
         "## Matching rules of calls",
         "When calls of an assistant are the calls that gold expects "
-        "([what they are for](../agents.md#matching-rules)). `troth agent explain` changes the choices in this order; a choice is changed in the rule's name, "
+        "([what they are for](../agents.md#matching-rules)). `troth agent explain` changes the choices in this order; "
+        "a choice is changed in the rule's name, "
         f"`tau+calls:all`. {_group(RULES, 'a-matching-rule')}",
         table(["rule", ""], ((code(name), prose(RULES.load(name).summary)) for name in RULES.own)),
         table(

@@ -60,6 +60,19 @@ def test_140_trajectories_are_scored_whole_in_under_three_seconds(shared: Path) 
     assert any("differ on 2 of 140 trials (2/1, 5/1)" in note for note in result.notes)
 
 
+@pytest.mark.shared
+@pytest.mark.parametrize(("category", "right"), [("simple_python", 257), ("parallel_multiple", 142)])
+def test_bfcl_whole(shared: Path, category: str, right: int) -> None:
+    """Questions, answers and results joined: as many are right as the public checker says; states agree."""
+    folder = shared / "data/agents/bfcl"
+    gold = [folder / f"answers_{category}.json", folder / f"BFCL_v4_{category}.json"]
+    result = agent(shared / f"golden/bfcl_{category}.json", gold=gold, metrics="calls_right,jga")
+    assert result["calls_right"].value == right / result["calls_right"].n
+    assert result["jga"].value == pytest.approx(
+        result["calls_right"].value, abs=0.006
+    )  # a required one that is optional
+
+
 def test_bundled_assistants(bundled: Result) -> None:
     expected = {  # hasty, sturdy
         "pass^1": (5 / 12, 11 / 12), "pass^2": (1 / 6, 5 / 6), "calls_right": (5 / 12, 11 / 12),

@@ -64,6 +64,11 @@ def test_a_value_that_the_rule_accepts_is_written_as_gold_writes_it() -> None:
         assert both.gold == [{"f": {"city": ("New York", "NYC")}}], "an optional argument may be left out"
 
 
+def test_a_value_that_the_rule_refuses_is_not_written_as_gold_writes_it() -> None:
+    both = states(trajectory([Call("f", {"x": "3"})]), want("f", x=3))
+    assert (both.gold, both.pred) == ([{"f": {"x": ("3",)}}], [{"f": {"x": ('"3"',)}}])
+
+
 def test_gold_without_turns_is_expected_where_it_was_made_or_at_the_end() -> None:
     one = trajectory([], [Call("book", {"seats": 2})], [Call("pay", {"sum": 9})], [])
     right, wrong, missing = want("book", seats=2), want("pay", sum=7), want("mail", to="me")

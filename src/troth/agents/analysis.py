@@ -153,8 +153,8 @@ def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> A
 def _trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:
     toolbox, gold = corpus.toolbox(trial), corpus.gold(trial)
     matched = None if gold is None else match(trial, gold, rules.rule, toolbox)
-    near = None if matched is None else nearest(matched, rules.rule)
-    states = None if matched is None or near is None else fold(trial, matched, near, rules.rule)
+    near = None if matched is None else nearest(matched, rules.rule, toolbox)
+    states = None if matched is None or near is None else fold(trial, matched, near, rules.rule, toolbox)
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)

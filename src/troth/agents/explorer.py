@@ -9,7 +9,6 @@ import msgspec
 
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis, first_wrong_turn, same_state
 from troth.agents.metrics import written_calls
-from troth.agents.states import wrong_arguments
 from troth.storage.explorer import Archive, Header
 from troth.storage.trajectory_views import (
     CallStates,
@@ -44,7 +43,7 @@ def _view(system: AgentAnalysis, one: TrialAnalysis) -> TrajectoryView:
         trial.id,
         trial.unit,
         trial.trial,
-        tuple(_messages(one, system)),
+        tuple(_messages(one)),
         None if one.matched is None else tuple(_gold(one)),
         tuple(_states(one)),
         one.solved,
@@ -57,10 +56,10 @@ def _view(system: AgentAnalysis, one: TrialAnalysis) -> TrajectoryView:
     )
 
 
-def _messages(one: TrialAnalysis, system: AgentAnalysis) -> Iterator[MessageView]:
+def _messages(one: TrialAnalysis) -> Iterator[MessageView]:
     calls: dict[int, list[CallView]] = {}
     for facts in one.calls:
-        calls.setdefault(facts.numbered.message, []).append(_call(one, facts, system))
+        calls.setdefault(facts.numbered.message, []).append(_call(one, facts))
     claims: dict[int, list[ClaimView]] = {}
     for detail in one.details:
         claim = ClaimView(detail.start, detail.end, detail.kind, detail.supported, detail.source)
@@ -83,8 +82,8 @@ def _messages(one: TrialAnalysis, system: AgentAnalysis) -> Iterator[MessageView
         )
 
 
-def _call(one: TrialAnalysis, facts: CallFacts, system: AgentAnalysis) -> CallView:
-    verdict, gold, wrong = _verdict(one, facts, system)
+def _call(one: TrialAnalysis, facts: CallFacts) -> CallView:
+    verdict, gold, wrong = _verdict(one, facts)
     call = facts.numbered.call
     return CallView(
         call.tool,
@@ -102,14 +101,10 @@ def _call(one: TrialAnalysis, facts: CallFacts, system: AgentAnalysis) -> CallVi
     )
 
 
-def _verdict(
-    one: TrialAnalysis, facts: CallFacts, system: AgentAnalysis
-) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
+def _verdict(one: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
     if one.matched is None or one.near is None:
         return "unknown", None, ()
-    place = next((n for n, counted in enumerate(one.matched.calls) if counted is facts.numbered), None)
-    if place is None:
-        place = next((n for n, counted in enumerate(one.matched.calls) if counted == facts.numbered), None)
+    place = next((n for n, counted in enumerate(one.matched.calls) if counted.call is facts.numbered.call), None)
     if place is None:
         return "uncounted", None, ()
     gold = next((gold for gold, number in one.near.pairs.items() if number == place), None)
@@ -117,8 +112,7 @@ def _verdict(
         return "extra", None, ()
     if gold in one.matched.pairs:
         return "right", gold, ()
-    wrong = wrong_arguments(facts.numbered.call.arguments, one.matched.gold[gold], system.rules.rule)
-    return "wrong", gold, wrong
+    return "wrong", gold, one.near.wrong[gold]
 
 
 def _gold(one: TrialAnalysis) -> Iterator[GoldCallView]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from troth.agents import bfcl
 from troth.agents.rules import MatchingRule
 from troth.agents.tools import Toolbox, failed
-from troth.core.trajectories import Call, Expected, Numbered, Trajectory
+from troth.core.trajectories import Call, Expected, Numbered, Tool, Trajectory
 
 MISSING = object()
 
@@ -85,13 +85,17 @@ def _arguments_error(arguments: dict[str, Any], expected: Expected, rule: Matchi
     return None
 
 
-def argument_error(value: Any, expected: Expected, name: str, rule: MatchingRule) -> str | None:
+def argument_error(
+    value: Any, expected: Expected, name: str, rule: MatchingRule, tool: Tool | None = None
+) -> str | None:
     """Why the value of one argument is not accepted; None if it is. `MISSING` stands for an absent argument."""
     accepted = expected.arguments[name]
     if value is MISSING or value is None:
         return None if name in expected.optional or None in accepted else "missing_argument"
     if rule.values == "bfcl":
-        return bfcl.value_error(value, bfcl.accepted(expected, name), None)
+        properties = None if tool is None else tool.parameters.get("properties")
+        detail = properties.get(name) if isinstance(properties, dict) else None
+        return bfcl.value_error(value, bfcl.accepted(expected, name), detail)
     printed = rule.values == "printed"
     return None if any(_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
 

@@ -22,11 +22,13 @@ import msgspec
 from troth.agents.bfcl import loose
 from troth.agents.matching import MISSING, MatchedCalls, argument_error
 from troth.agents.rules import MatchingRule
+from troth.agents.tools import Toolbox
 from troth.core.records import Dialogue, Frame, State, Turn
-from troth.core.trajectories import Expected, Trajectory
+from troth.core.trajectories import Expected, Tool, Trajectory
 from troth.tracking.profiles import Profile
 
 CALLED = "called"
+NO_TOOLS = Toolbox()
 PROFILE = Profile(
     "calls", "arguments of calls as states, a whole turn at a time", unit="turn", match="exact", typed="no",
     case="keep", values="all", scope="state", average="turn",
@@ -42,7 +44,7 @@ class Near(NamedTuple):
     wrong: dict[int, tuple[str, ...]]  # gold call to its arguments that are not right; all of them where none is paired
 
 
-def nearest(matched: MatchedCalls, rule: MatchingRule) -> Near:
+def nearest(matched: MatchedCalls, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS) -> Near:
     """Pairs the calls and gold calls that do not match: of the same tool, those with most arguments right first."""
     pairs = dict(matched.pairs)
     left = matched.extra
@@ -52,7 +54,7 @@ def nearest(matched: MatchedCalls, rule: MatchingRule) -> Near:
         for number in left:
             call = matched.calls[number]
             if call.call.tool == gold.tool and gold.turn in (None, call.turn):
-                wrong = wrong_arguments(call.call.arguments, gold, rule)
+                wrong = wrong_arguments(call.call.arguments, gold, rule, toolbox.tools.get(gold.tool))
                 options.append((len(wrong), place, -number, wrong))  # of equals, the last: the last call wins
     every = {place: tuple(matched.gold[place].arguments) for place in matched.missing}
     for _, place, backwards, wrong in sorted(options):
@@ -62,11 +64,12 @@ def nearest(matched: MatchedCalls, rule: MatchingRule) -> Near:
     return Near(pairs, every)
 
 
-def wrong_arguments(arguments: Mapping[str, Any], gold: Expected, rule: MatchingRule) -> tuple[str, ...]:
+def wrong_arguments(
+    arguments: Mapping[str, Any], gold: Expected, rule: MatchingRule, tool: Tool | None = None
+) -> tuple[str, ...]:
     """Gold's arguments that a call lacks or has wrong, and those that it has beyond gold's."""
-    wrong = [
-        name for name in gold.arguments if argument_error(arguments.get(name, MISSING), gold, name, rule) is not None
-    ]
+    errors = {name: argument_error(arguments.get(name, MISSING), gold, name, rule, tool) for name in gold.arguments}
+    wrong = [name for name, error in errors.items() if error is not None]
     extra = [name for name, value in arguments.items() if name not in gold.arguments and value is not None]
     return (*wrong, *(() if gold.open else extra))
 
@@ -100,12 +103,14 @@ class _Event(NamedTuple):
     slots: dict[str, tuple[str, ...] | None]  # None removes
 
 
-def fold(trajectory: Trajectory, matched: MatchedCalls, near: Near, rule: MatchingRule) -> FoldedStates:
+def fold(
+    trajectory: Trajectory, matched: MatchedCalls, near: Near, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS
+) -> FoldedStates:
     """The states of a trajectory and of its gold calls, turn by turn."""
     named = [gold.turn for gold in matched.gold if gold.turn is not None]
     turns = max(1, len(trajectory.users()), *(turn + 1 for turn in named), *(one.turn + 1 for one in matched.calls))
     golds, numbers = _gold_events(matched, near, turns - 1)
-    preds = _pred_events(matched, near, rule, numbers)
+    preds = _pred_events(matched, near, rule, numbers, toolbox)
     return FoldedStates(_states(golds, turns), _states(preds, turns))
 
 
@@ -135,7 +140,9 @@ def _gold_events(matched: MatchedCalls, near: Near, last: int) -> tuple[list[_Ev
     return events, services
 
 
-def _pred_events(matched: MatchedCalls, near: Near, rule: MatchingRule, services: dict[int, str]) -> list[_Event]:
+def _pred_events(
+    matched: MatchedCalls, near: Near, rule: MatchingRule, services: dict[int, str], toolbox: Toolbox
+) -> list[_Event]:
     by_call = {number: place for place, number in near.pairs.items()}
     taken: dict[tuple[int, str], set[str]] = {}
     for number, place in by_call.items():
@@ -152,7 +159,7 @@ def _pred_events(matched: MatchedCalls, near: Near, rule: MatchingRule, services
             service, gold = next(name for name in names if name not in used), None
             used.add(service)
         slots: dict[str, tuple[str, ...] | None] = {
-            argument: None if value is None else (_written(value, argument, gold, rule),)
+            argument: None if value is None else (_written(value, argument, gold, rule, toolbox.tools.get(tool)),)
             for argument, value in one.call.arguments.items()
         }
         if one.call.broken is not None:
@@ -161,11 +168,13 @@ def _pred_events(matched: MatchedCalls, near: Near, rule: MatchingRule, services
     return events
 
 
-def _written(value: Any, name: str, gold: Expected | None, rule: MatchingRule) -> str:
-    """A value as text; as gold writes it, where the rule accepts it."""
-    if gold is not None and name in gold.arguments and argument_error(value, gold, name, rule) is None:
-        return text(next((one for one in gold.arguments[name] if one not in (None, "")), value))
-    return text(loose(value) if rule.values == "bfcl" else value)
+def _written(value: Any, name: str, gold: Expected | None, rule: MatchingRule, tool: Tool | None) -> str:
+    """A value as text: as gold writes it where the rule accepts it, and never so where it does not."""
+    accepted = gold.arguments.get(name, ()) if gold is not None else ()
+    if gold is not None and accepted and argument_error(value, gold, name, rule, tool) is None:
+        return text(next((one for one in accepted if one not in (None, "")), value))
+    written = text(loose(value) if rule.values == "bfcl" else value)
+    return msgspec.json.encode(value).decode() if written in map(text, accepted) else written  # "3" is not 3
 
 
 def text(value: Any) -> str:
