@@ -19,6 +19,7 @@ from troth.agents.rules import RULES
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
+from troth.perturb.answers import KINDS as CORRUPTIONS
 from troth.perturb.schemas.generators import GENERATORS
 from troth.perturb.users import FAMILIES
 from troth.perturb.users.engines import ENGINES
@@ -31,7 +32,7 @@ from troth.tracking.profiles import CHOICES, PROFILES
 METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS)
 PLUGGABLE: tuple[Registry, ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
-    RULES,
+    RULES, CORRUPTIONS,
 )  # fmt: skip
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from troth.core.score import Score as Score
     from troth.grounding.score import ground as ground
     from troth.integrations.evaluate import load as load
+    from troth.meta.stress import stress_ground as stress_ground
     from troth.perturb.users.run import perturb as perturb
     from troth.report.compare import compare as compare
     from troth.report.compare import gate as gate
@@ -70,6 +71,7 @@ _NAMES = {
     "open": "troth.storage.result",
     "run_agent": "troth.agents.run",
     "sgdx": "troth.robustness.sgdx",
+    "stress_ground": "troth.meta.stress",
     "track": "troth.systems.track",
     "train_tracker": "troth.systems.train",
 }

@@ -26,6 +26,7 @@ COMMANDS = {
     "generate": "troth.cli.generate:generate",
     "nlg": "troth.cli.nlg:nlg",
     "ground": "troth.cli.ground:ground",
+    "stress": "troth.cli.stress:stress",
     "agent": "troth.cli.agent:agent",
     "meta": "troth.cli:meta",
     "compare": "troth.cli.runs:compare",

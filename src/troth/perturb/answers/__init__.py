@@ -55,7 +55,7 @@ class Replacement(NamedTuple):
     text: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class ChangedWords(msgspec.Struct, frozen=True):
     """The same words in both texts, by characters: of the answer, and of the corrupted answer."""
 
     start: int
@@ -69,10 +69,10 @@ class Corruption(msgspec.Struct, frozen=True):
 
     kind: str
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[ChangedWords, ...]
 
 
-class Sentence(NamedTuple):
+class AnswerSentence(NamedTuple):
     """A sentence of the answer and where it stands."""
 
     start: int
@@ -88,7 +88,7 @@ class SupportedAnswer:
     text: str
 
     @cached_property
-    def sentences(self) -> list[Sentence]:
+    def sentences(self) -> list[AnswerSentence]:
         """The sentences that state something of the document: no questions, no small talk."""
         return [one for one in _split(self.text) if not one.text.endswith("?") and self._is_grounded(one.text)]
 
@@ -109,7 +109,7 @@ class SupportedAnswer:
         every = [*facts(self.document), *names(self.document, name_words(self.text))]
         return sorted(every, key=lambda fact: fact.start)
 
-    def sentence_of(self, place: int) -> Sentence:
+    def sentence_of(self, place: int) -> AnswerSentence:
         return next(one for one in self.sentences if one.start <= place < one.end)
 
     def _is_grounded(self, sentence: str) -> bool:
@@ -163,7 +163,7 @@ def _applied(kind: str, answer: str, way: Sequence[Replacement]) -> Corruption:
     text, at, changes = "", 0, []
     for start, end, new in sorted(way):
         text += answer[at:start]
-        changes.append(Change(start, end, len(text), len(text) + len(new)))
+        changes.append(ChangedWords(start, end, len(text), len(text) + len(new)))
         text += new
         at = end
     return Corruption(kind, text + answer[at:], tuple(changes))
@@ -173,14 +173,14 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _split(text: str) -> Iterator[Sentence]:
+def _split(text: str) -> Iterator[AnswerSentence]:
     """Sentences with their places; an initial or a title ends none."""
     start: int | None = None
     for match in _SENTENCE.finditer(text):
         start = match.start() if start is None else start
         if _ABBREVIATION.search(match[0]) and match.end() < len(text):
             continue
-        yield Sentence(start, match.end(), text[start : match.end()])
+        yield AnswerSentence(start, match.end(), text[start : match.end()])
         start = None
     if start is not None:
-        yield Sentence(start, len(text), text[start:])
+        yield AnswerSentence(start, len(text), text[start:])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from troth.core.randomness import generator
-from troth.perturb.answers import CorruptionKind, Replacement, Sentence, SupportedAnswer
+from troth.perturb.answers import CorruptionKind, Replacement, AnswerSentence, SupportedAnswer
 from troth.perturb.answers.lexicon import antonyms, in_case_of, phrases, substitutes, verb_forms
 from troth.perturb.lexicon import table
 
@@ -251,7 +251,7 @@ def _form(name: str) -> re.Pattern[str]:
     )
 
 
-def _moved(one: Replacement, sentence: Sentence) -> Replacement:
+def _moved(one: Replacement, sentence: AnswerSentence) -> Replacement:
     return Replacement(sentence.start + one.start, sentence.start + one.end, one.text)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from troth.core.facts import Fact
-from troth.perturb.answers import CorruptionKind, Replacement, Sentence, SupportedAnswer
+from troth.perturb.answers import CorruptionKind, Replacement, AnswerSentence, SupportedAnswer
 from troth.perturb.answers.lexicon import verb_forms, words
 from troth.perturb.answers.swaps import before, is_range, name_type
 
@@ -35,7 +35,7 @@ def exchanged_roles(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
         yield from _phrases(sentence)
 
 
-def _names(answer: SupportedAnswer, sentence: Sentence) -> Iterator[list[Replacement]]:
+def _names(answer: SupportedAnswer, sentence: AnswerSentence) -> Iterator[list[Replacement]]:
     inside = [fact for fact in answer.facts if sentence.start <= fact.start < sentence.end]
     for place, first in enumerate(inside):
         for second in inside[place + 1 :]:
@@ -77,7 +77,7 @@ def _has_owners(answer: SupportedAnswer, first: Fact, second: Fact) -> bool:
     return len(between) >= 2 and all(word in answer.words for word in between) and first.kind != "date"
 
 
-def _phrases(sentence: Sentence) -> Iterator[list[Replacement]]:
+def _phrases(sentence: AnswerSentence) -> Iterator[list[Replacement]]:
     for form in (_THAN, _BY, _FROM_TO):
         for match in form.finditer(sentence.text):
             sides = [match["first"], match["second"]]
