@@ -14,9 +14,9 @@ from training.tracker.export import export
 
 from troth import demo
 from troth.systems.data import TrackerCorpus, turns_of
-from troth.systems.span import Span, SpanModel
+from troth.systems.span import SpanModel, SpanRecipe
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
-from troth.systems.span.examples import IGNORED, Example, Status, annotated
+from troth.systems.span.examples import IGNORED, Status, TurnFeatures, annotated
 from troth.systems.span.exported import packed, unpacked
 from troth.systems.span.memory import Memory, ServiceMemory, spoken
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
@@ -24,12 +24,12 @@ from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
 
 @pytest.fixture
 def model(tiny: Callable[[str], Path]) -> SpanModel:
-    opened = Span().open(str(tiny("bert")), trained=False)
+    opened = SpanRecipe().open(str(tiny("bert")), trained=False)
     assert isinstance(opened, SpanModel)
     return opened
 
 
-def perfect(example: Example) -> Answers:
+def perfect(example: TurnFeatures) -> Answers:
     """What a network without fault would answer."""
     rows, queries = len(example.rows), max(len(row.flags) for row in example.rows)
     sources = max(1, *(len(row.sources) for row in example.rows))
@@ -87,7 +87,7 @@ def test_an_exported_tracker_says_the_same(tiny: Callable[[str], Path], tmp_path
     shutil.copytree(tiny("bert"), encoder)
     config = transformers.AutoConfig.from_pretrained(encoder, num_hidden_layers=3)
     transformers.AutoModel.from_config(config).save_pretrained(encoder)
-    model = Span().open(str(encoder), trained=False)
+    model = SpanRecipe().open(str(encoder), trained=False)
     assert isinstance(model, SpanModel)
     folder.mkdir()
     model.encoder.embeddings.word_embeddings.weight.copy_(_rounded(model))

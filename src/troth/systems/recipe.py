@@ -29,7 +29,7 @@ RECIPES = Registry(
     "recipe",
     "troth.recipes",
     {
-        "span": "troth.systems.span:Span",
+        "span": "troth.systems.span:SpanRecipe",
         "simpletod": "troth.systems.wholestate:SimpleTod",
         "bart-dst": "troth.systems.wholestate:BartDst",
         "t5dst": "troth.systems.t5dst:T5Dst",

@@ -33,7 +33,7 @@ class SpanExample(NamedTuple):
     services: tuple[Service, ...]
 
 
-class Span(Recipe, frozen=True):
+class SpanRecipe(Recipe, frozen=True):
     """Points at words, possible values and offers, for all slots of a service in one pass (any BERT-like encoder)."""
 
     base: ClassVar[str] = "minilm-l6"
@@ -53,7 +53,7 @@ class SpanModel(Tracking, TrackerModel[SpanExample]):
 
     factors: ClassVar[Mapping[str, float]] = {"layers.": 0.2}  # pretrained layers need smaller steps than new ones
 
-    def __init__(self, folder: Path, recipe: Span, *, trained: bool) -> None:
+    def __init__(self, folder: Path, recipe: SpanRecipe, *, trained: bool) -> None:
         import torch
 
         from troth.systems.span.network import SpanNetwork

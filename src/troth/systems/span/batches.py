@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.systems.span.examples import IGNORED, Example
+from troth.systems.span.examples import IGNORED, TurnFeatures
 from troth.systems.span.layout import Layout
 from troth.systems.span.memory import FLAGS
 
@@ -46,7 +46,9 @@ class Targets(NamedTuple):
     slot_of: Ints  # R, Q
 
 
-def inputs(examples: Sequence[Example], layouts: Sequence[dict[str, Layout]], vectors: Vectors, padding: int) -> Inputs:
+def inputs(
+    examples: Sequence[TurnFeatures], layouts: Sequence[dict[str, Layout]], vectors: Vectors, padding: int
+) -> Inputs:
     """The arrays of `examples`; `layouts` has the services of the dialogue of each."""
     rows = [(at, row) for at, example in enumerate(examples) for row in example.rows]
     longest = max(len(example.words.ids) for example in examples)
@@ -78,7 +80,7 @@ def inputs(examples: Sequence[Example], layouts: Sequence[dict[str, Layout]], ve
     return made
 
 
-def targets(examples: Sequence[Example], made: Inputs) -> Targets:
+def targets(examples: Sequence[TurnFeatures], made: Inputs) -> Targets:
     """The arrays to learn, in the shape of the inputs."""
     rows, queries = made.kinds.shape
     whole = {

@@ -10,7 +10,7 @@ import numpy as np
 from troth.core.records import State
 from troth.systems.data import TrackerTurn
 from troth.systems.span.batches import Floats
-from troth.systems.span.examples import Example, Status, Words
+from troth.systems.span.examples import Status, TurnFeatures, Words
 from troth.systems.span.layout import Layout
 from troth.systems.span.memory import DONTCARE, Memory, value_at
 
@@ -27,7 +27,7 @@ class Answers(NamedTuple):
     carried: Floats  # R, Q, C: how well each source fits
 
 
-def update(memory: Memory, turn: TrackerTurn, example: Example, answers: Answers) -> dict[str, State]:
+def update(memory: Memory, turn: TrackerTurn, example: TurnFeatures, answers: Answers) -> dict[str, State]:
     """Bring the memory up to this turn; returns the states of the services that were asked for."""
     reading = _Reading(memory, turn, example, answers)
     for row in range(len(example.rows)):
@@ -36,7 +36,7 @@ def update(memory: Memory, turn: TrackerTurn, example: Example, answers: Answers
 
 
 class _Reading:
-    def __init__(self, memory: Memory, turn: TrackerTurn, example: Example, answers: Answers) -> None:
+    def __init__(self, memory: Memory, turn: TrackerTurn, example: TurnFeatures, answers: Answers) -> None:
         self.memory, self.turn, self.example, self.answers = memory, turn, example, answers
 
     def hear(self, row: int) -> None:

@@ -85,7 +85,7 @@ class Row(NamedTuple):
     target: Target | None
 
 
-class Example(NamedTuple):
+class TurnFeatures(NamedTuple):
     """One user turn."""
 
     words: Words
@@ -123,7 +123,7 @@ class Tokens:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
 
-def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> Example:
+def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> TurnFeatures:
     """The features of a turn for the services that it asks for."""
     heard, said = spoken(turn.system), spoken(turn.user)
     rows = []
@@ -131,10 +131,10 @@ def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, toke
         layout = layouts[service.name]
         known = flags(layout, memory[service.name], heard, said)
         rows.append(Row(layout, known, sources(layouts, service.name), None))
-    return Example(tokens(turn.system, turn.user), rows)
+    return TurnFeatures(tokens(turn.system, turn.user), rows)
 
 
-def annotated(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens) -> Example:
+def annotated(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens) -> TurnFeatures:
     """The features and the targets of a turn for all services of its dialogue so far, also those that rest."""
     memory = remembered(turn, layouts)
     words = tokens(turn.system, turn.user)
@@ -148,7 +148,7 @@ def annotated(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens) 
         others = sources(layouts, name)
         labels = _Labels(layout, memory[name], words, [value_at(memory, source) for source in others])
         rows.append(Row(layout, known[name], others, labels.of(turn)))
-    return Example(words, rows)
+    return TurnFeatures(words, rows)
 
 
 class _Labels:
