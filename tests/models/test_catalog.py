@@ -6,19 +6,24 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from troth import models
 from troth.core.errors import UserError
-from troth.models import Request, catalog
+from troth.models import Request, catalog, verified
+from troth.models.cached import CachedLm
 from troth.models.catalog import MANIFEST, Model
+from troth.models.fake import FakeLm
 from troth.models.hf import HfLm
 from troth.models.hub import embedded
 from troth.storage import places
+from troth.storage.cache import Store
 
 ROOT = Path(__file__).parents[2]
 FILES = {"troth_tiny/model/config.json": b"{}", "troth_tiny/model/weights.bin": b"\x01" * 50_000}
@@ -186,6 +191,81 @@ def test_a_changed_file_is_found(model: Model) -> None:
     assert "cannot be read" in (catalog.fault(model) or "")
     (folder / MANIFEST).write_bytes(b"torn")
     assert "does not say" in (catalog.fault(model) or "")
+
+
+def damage(file: Path) -> None:
+    """Flips a bit, and puts back the time of the last change."""
+    before = file.stat()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_damaged_model_is_not_loaded_and_fetching_repairs_it(model: Model) -> None:
+    folder = catalog.fetch(model)
+    assert catalog.ready(model) == folder
+    damage(folder / "weights.bin")
+    with pytest.raises(UserError, match=r"weights.bin: is not the file .*run: troth models fetch tiny"):
+        catalog.ready(model)
+    assert catalog.fetch(model) == catalog.ready(model) == folder
+    assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
+    (folder / MANIFEST).write_bytes(b"torn")
+    with pytest.raises(UserError, match="does not say what the model should be"):
+        catalog.ready(model)
+    catalog.fetch(model)
+    assert catalog.fault(model) is None
+
+
+def test_a_file_that_was_not_fetched_is_not_read(model: Model) -> None:
+    """transformers would read an index of weights, for example."""
+    folder = catalog.fetch(model)
+    (folder / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(UserError, match="is not one of the files that were fetched"):
+        catalog.ready(model)
+
+
+def test_files_are_hashed_when_they_were_touched_or_after_a_day(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+
+    def counting(folder: Path, sha256: Any) -> str | None:
+        hashed.append(folder)
+        return None
+
+    folder = catalog.fetch(model)
+    monkeypatch.setattr(verified, "fault", counting)
+    for times in (1, 1, 1):
+        catalog.ready(model)
+        assert len(hashed) == times
+    os.utime(folder / "config.json")
+    catalog.ready(model)
+    assert len(hashed) == 2
+    now = time.time()
+    for ahead, times in ((verified.DAY - 10, 2), (verified.DAY + 10, 3), (-100, 4)):
+        monkeypatch.setattr(time, "time", lambda ahead=ahead: now + ahead)
+        catalog.ready(model)
+        assert len(hashed) == times, ahead
+
+
+def test_the_cache_knows_a_model_by_its_files(model: Model, tmp_path: Path) -> None:
+    """What a damaged or replaced model has answered is not taken for an answer of the right one."""
+    folder = catalog.fetch(model)
+    right = embedded("tiny")
+    damage(folder / "weights.bin")
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=catalog.Manifest)
+    hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in manifest.files}
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, files=hashes)))
+    wrong = embedded("tiny")
+    assert (wrong.name, wrong.folder()) == (right.name, folder)
+    assert wrong.identity != right.identity
+    store = Store(str(tmp_path / "c.sqlite"))
+    answers = []
+    for source, mark in ((wrong, "wrong"), (right, "right")):
+        inner = FakeLm()
+        inner.identity = source.identity  # type: ignore[attr-defined]
+        inner.generate = lambda prompts, mark=mark, **_: [mark for _ in prompts]  # type: ignore[method-assign]
+        answers += CachedLm(inner, store).generate(["a"])
+    assert answers == ["wrong", "right"]
 
 
 def test_no_such_model() -> None:

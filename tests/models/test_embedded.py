@@ -13,7 +13,8 @@ import pytest
 from tests.models.build import WORDS, onnx_folder, weights
 from troth.core.errors import UserError
 from troth.models import Entailment, TextPair
-from troth.models.embedded import FOLDER, EmbeddedNli, card, fault, fitted
+from troth.models.embedded import FOLDER, EmbeddedNli, card, entailments, fitted
+from troth.models.verified import fault
 
 LIMIT = 80
 
@@ -131,6 +132,11 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     (folder / "model.onnx").write_bytes(b"other" + (folder / "model.onnx").read_bytes())
     with pytest.raises(UserError, match=r"model.onnx: is not the file that was released"):
         EmbeddedNli(folder).probabilities([("a", "b")])
+
+
+def test_numbers_that_are_not_finite_are_no_probabilities() -> None:
+    with pytest.raises(UserError, match="not finite"):
+        entailments([[0.0, 1.0, 2.0], [0.0, math.nan, 0.0]], [0, 1, 2])
 
 
 @pytest.mark.parametrize("missing", ["model.json", "tokenizer.json"])

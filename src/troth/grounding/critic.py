@@ -25,7 +25,7 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
 from troth.models.batches import Room, encodable, planned, tensors
-from troth.models.hub import source
+from troth.models.hub import source, tokenizing
 from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
@@ -62,7 +62,8 @@ class HfClassifier(Transformer):
         return faithful_label(self.loaded.model.config.id2label, self.name)
 
     def verdicts(self, pairs: Sequence[TextPair]) -> list[CriticVerdict]:
-        windows, cut = zip(*map(self._windows, pairs), strict=True)
+        with tokenizing(self.name):
+            windows, cut = zip(*map(self._windows, pairs), strict=True)
         rows = [(owner, row) for owner, own in enumerate(windows) for row in own]
         best: list[tuple[float, bool]] = [(-1.0, False)] * len(pairs)
         for batch in planned([len(row["input_ids"]) for _, row in rows], ROOM):

@@ -32,7 +32,7 @@ from troth.grounding.settings import Setting, Style
 from troth.grounding.transformer import LoadedModel
 from troth.models.batches import Room, encodable, planned
 from troth.models.hf import LANGUAGE, fitted, reach
-from troth.models.hub import ModelFiles, load
+from troth.models.hub import ModelFiles, load, tokenizing
 from troth.storage.cache import Store, key
 
 ANSWER = "Agent:"  # what a response begins after
@@ -100,7 +100,7 @@ class Responder:
 
     def _keys(self, items: Sequence[Grounded], setting: Setting) -> list[bytes]:
         recipe = recipe_text(self.recipe(setting))
-        return [key("respond", recipe, item.document, *item.history) for item in items]
+        return [key("respond", recipe, self.files.identity, item.document, *item.history) for item in items]
 
     def _encoded(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:
         """Generated responses as the store keeps them."""
@@ -127,8 +127,9 @@ class Responder:
             room, most = limit - max_tokens, limit - 1
         if most is not None and max_tokens > most:
             raise UserError(f"{max_tokens} tokens are more than '{self.name}' reads", hint=f"generate {most} at most")
-        given, dropped = written(item.history, item.document, room)
-        alone, _ = written(item.history, None, room)
+        with tokenizing(self.name):
+            given, dropped = written(item.history, item.document, room)
+            alone, _ = written(item.history, None, room)
         return Context(Prompt(tuple(given), tuple(alone)), dropped)
 
     def _plain(self, history: Sequence[str], document: str | None, room: int) -> tuple[list[int], int]:

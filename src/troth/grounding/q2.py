@@ -39,7 +39,7 @@ from troth.grounding.overlap import english, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
 from troth.models.batches import Room, encodable, padded, planned, tensors
-from troth.models.hub import ModelFiles, source
+from troth.models.hub import ModelFiles, source, tokenizing
 from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
@@ -203,7 +203,8 @@ class HfQuestioner(Transformer):
             return []
         tokenizer, model, limit = self.loaded
         texts = [encodable(f"answer: {answer}  context: {text}") for answer, text in asked]
-        rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+        with tokenizing(self.name):
+            rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         questions: list[list[str]] = [[] for _ in asked]
         for batch in planned([len(row) for row in rows], ROOM):
             given = padded([rows[place] for place in batch], tokenizer.pad_token_id or 0)
@@ -235,7 +236,8 @@ class HfAnswerer(Transformer):
     head = "AutoModelForQuestionAnswering"
 
     def answers(self, asked: Sequence[TextPair]) -> list[str]:
-        windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
+        with tokenizing(self.name):
+            windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
         best: list[tuple[float, str]] = [(float("-inf"), "")] * len(asked)
         for batch in planned([len(window.inside) for window in windows], ROOM):
             chosen = [windows[place] for place in batch]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from troth.core.errors import UserError
+
 Mode = Literal["greedy", "beam", "sample", "beam-sample"]
 MODES: tuple[Mode, ...] = ("greedy", "beam", "sample", "beam-sample")
 Style = Literal["plain", "chat"]  # PMI-Faith's own words, or the model's template for conversations
 STYLES: tuple[Style, ...] = ("plain", "chat")
+
+HOTTEST = 10
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,15 @@ class Setting:
     temperature: float = 1.0
     max_tokens: int = 64
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses numbers out of range, and NaN, which is in none."""
+        if not 0 <= self.alpha <= 1:
+            raise UserError(f"alpha is {self.alpha}", hint="it is from 0 to 1")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top_p is {self.top_p}", hint="it is above 0, and at most 1")
+        if not 0 < self.temperature <= HOTTEST:
+            raise UserError(f"temperature is {self.temperature}", hint=f"it is above 0, and at most {HOTTEST}")
 
     @property
     def recipe(self) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Any backend with a store of its answers around it: the same protocol, and nothing is computed twice.
 
 Answers are stored batch by batch, each batch committed before the next is computed; floats are stored exactly, so an
-answer from the cache equals the computed one. Keys hold the backend's name (with model and revision), the options of
-the call, and the text.
+answer from the cache equals the computed one. Keys hold the backend's identity (its name with model and revision, and
+a digest of its files where the name has none), the options of the call, and the text. An answer without a valid
+log-probability is not stored: a server may be repaired.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,8 +42,8 @@ class CachedNli(Cutting[TextPair]):
             cut = self.inner.shortened
             return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(asked, answers, strict=True)]
 
-        name = self.name
-        keys = {pair: key("nli", name, *pair) for pair in pairs}
+        name, identity = self.name, _identity(self.inner)
+        keys = {pair: key("nli", identity, *pair) for pair in pairs}
         answers = {}
         for pair, value in stored(self.store, name, keys, compute, _plan(self.inner)).items():
             *probabilities, cut = _ENTAILMENT.unpack(value)
@@ -62,16 +64,17 @@ class CachedLm:
         return self.inner.name
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        name, whole = self.name, [Request.of(one) for one in requests]
+        identity, whole = _identity(self.inner), [Request.of(one) for one in requests]
 
         def named(asked: Request) -> bytes:
             options = f"bos={asked.bos} shorten={asked.shorten}"
-            return key("logprobs", name, options, asked.continuation, *asked.context)
+            return key("logprobs", identity, options, asked.continuation, *asked.context)
 
         def compute(asked: list[Request]) -> list[bytes]:
             return [_packed(answer) for answer in self.inner.logprobs(asked)]
 
-        values = stored(self.store, name, {asked: named(asked) for asked in whole}, compute, _plan(self.inner))
+        keys = {asked: named(asked) for asked in whole}
+        values = stored(self.store, self.name, keys, compute, _plan(self.inner), keep=_valid)
         answers = {asked: _unpacked(value) for asked, value in values.items()}
         return [answers[asked] for asked in whole]
 
@@ -85,10 +88,14 @@ class CachedLm:
             texts = self.inner.generate(asked, max_tokens=max_tokens, temperature=temperature, seed=seed)
             return [text.encode("utf-8", "surrogatepass") for text in texts]
 
-        name = self.name
-        keys = {prompt: key("generate", name, options, prompt) for prompt in prompts}
-        values = stored(self.store, name, keys, compute, _plan(self.inner))
+        keys = {prompt: key("generate", _identity(self.inner), options, prompt) for prompt in prompts}
+        values = stored(self.store, self.name, keys, compute, _plan(self.inner))
         return [values[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
+
+
+def _identity(inner: Nli | Lm) -> str:
+    """What a backend's answers depend on: its identity, where it has one beside its name."""
+    return str(getattr(inner, "identity", None) or inner.name)
 
 
 def _plan(inner: Nli | Lm) -> Callable[[Sequence[Any]], list[Batch]]:
@@ -107,6 +114,10 @@ def _packed(answer: Continuation) -> bytes:
 def _unpacked(value: bytes) -> Continuation:
     tokens, logprobs, dropped = _CONTINUATION.decode(value)
     return Continuation(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), logprobs, dropped)
+
+
+def _valid(value: bytes) -> bool:
+    return not any(one is not None and math.isnan(one) for one in _CONTINUATION.decode(value)[1])
 
 
 def _characters(item: TextPair | Request | str) -> int:

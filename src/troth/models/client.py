@@ -1,8 +1,9 @@
-"""Asks a server by HTTP, with a deadline for the whole answer.
+"""Asks a server by HTTP, with a deadline for the whole answer and a limit to its size.
 
 A request that fails is tried again where that may help (429, 5xx and no connection: three times, waiting longer each
 time). The key is read from the environment when it is needed, sent only to the address that was named (redirects are
-not followed), and never written.
+not followed), and never written: an answer that repeats it is not shown. Answers are taken as they come, without
+decompression: a few kilobytes cannot become gigabytes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ PAUSE = 0.5  # seconds before the first retry, doubled each time
 LONGEST = 30.0  # seconds that are waited at most where a server asks for more patience
 MOST = 64_000_000  # bytes of an answer
 SHOWN = 300  # characters of a refusal
+TELLING = 8  # characters of a key that give it away; a refusal that has the first so many of them is not shown
+LEAST_KEY = 16  # characters: a shorter key may well stand in a text by chance
+WITHHELD = "its answer repeats the key and is not shown"
 
 
 class Refused(Exception):  # noqa: N818
@@ -68,11 +72,14 @@ class Client:
                 answer, data = asyncio.run(self._posted(path, body, most))
                 status, wait = answer.status_code, answer.headers.get("Retry-After", "")
                 if status < 300:
+                    if len(self._key) >= LEAST_KEY and self._key.encode() in data:
+                        hint = "is this the server that the key is for?"
+                        raise UserError(f"{self.url}{path}: {WITHHELD}", hint=hint)
                     return data
                 if status in (401, 403):
                     hint = f"is the key in {self.key_variable} right, and the model's name?"
                     raise UserError(f"{self.url}{path} answers {status}", hint=hint)
-                failed = Refused(status, data.decode(errors="replace").strip()[:SHOWN])
+                failed = Refused(status, self._shown(data))
                 if status != 429 and status < 500:
                     break
             except (TimeoutError, httpx.TimeoutException):
@@ -89,26 +96,35 @@ class Client:
         """One attempt. A deadline for everything (connection, headers, content) needs a task that can be cancelled."""
         import httpx
 
-        headers = {"Content-Type": "application/json"}
-        if secret := os.environ.get(self.key_variable, "").strip():
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        if secret := self._key:
             if not (secret.isascii() and secret.isprintable()):
                 raise UserError(f"the key in {self.key_variable} has characters that no key has")
             headers["Authorization"] = f"Bearer {secret}"
-        data = b""
+        data = bytearray()
         async with (
             asyncio.timeout(self.timeout),
             httpx.AsyncClient(timeout=None, verify=self._certificates) as client,  # noqa: S113 (the line above)
             client.stream("POST", self.url + path, content=body, headers=headers) as answer,
         ):
             refused = answer.status_code >= 300
-            async for chunk in answer.aiter_bytes():
+            async for chunk in answer.aiter_raw():
                 data += chunk
                 if refused and len(data) > 4 * SHOWN:  # enough to show
                     break
                 if len(data) > most:
                     raise UserError(f"{self.url}{path} answers with more than {most} bytes")
         self.reached = True
-        return answer, data
+        return answer, bytes(data)
+
+    @property
+    def _key(self) -> str:
+        return os.environ.get(self.key_variable, "").strip()
+
+    def _shown(self, data: bytes) -> str:
+        """The beginning of what a server says to a refusal."""
+        text = data.decode(errors="replace").strip()
+        return WITHHELD if self._key and self._key[:TELLING] in text else text[:SHOWN]
 
     @cached_property
     def _certificates(self) -> ssl.SSLContext:

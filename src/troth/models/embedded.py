@@ -7,8 +7,7 @@ the files.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from troth.core.errors import UserError
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Cutting, Room, answered, by_length, columns, encodable
 from troth.models.protocols import Entailment, Lm, TextPair
+from troth.models.verified import fault
 
 FOLDER = Path(__file__).parent / "entailment"
 LM = "smollm2-135m-instruct"
@@ -62,6 +62,8 @@ class CrossEncoder(Cutting[TextPair]):
 def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
     """Softmax in double precision; `order` gives the columns of entailment, neutral and contradiction."""
     values = np.asarray(logits, dtype=np.float64)[:, list(order)]
+    if not np.isfinite(values).all():
+        raise UserError("the entailment model gives numbers that are not finite", hint="are its weights damaged?")
     exponents = np.exp(values - values.max(axis=1, keepdims=True))
     return [Entailment(*row) for row in (exponents / exponents.sum(axis=1, keepdims=True)).tolist()]
 
@@ -155,18 +157,6 @@ def card(folder: Path = FOLDER) -> ModelCard:
     except (OSError, msgspec.DecodeError) as error:
         what = f"the embedded entailment model is not complete: {error}"
         raise UserError(what, file=str(file), hint=AGAIN) from error
-
-
-def fault(folder: Path, sha256: Mapping[str, str]) -> str | None:
-    """What is wrong with files of known SHA-256; None where nothing is."""
-    for file, expected in ((folder / name, digest) for name, digest in sha256.items()):
-        try:
-            with file.open("rb") as opened:
-                if hashlib.file_digest(opened, "sha256").hexdigest() != expected:
-                    return f"{file}: is not the file that was released: its SHA-256 differs"
-        except OSError as error:
-            return f"{file}: cannot be read: {error.strerror}"
-    return None
 
 
 def _lm(_: str, *, int8: bool = False) -> Lm:

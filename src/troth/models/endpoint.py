@@ -7,19 +7,23 @@ ignores `echo` and scores only its own text (llama.cpp's own server did at the t
 The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised separately. A token that
 reaches across the beginning of the continuation counts as its first. The server also decides about a token for the
 beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants. A text that is too long is
-refused by the server; it is not cut, and has no log-probabilities.
+refused by the server; it is not cut, and has no log-probabilities. What is no finite number of at most 0 is no
+log-probability: it becomes NaN, which metrics count as not scored and the cache does not keep.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.models.backends import Backend
-from troth.models.client import Client, Refused, Silent
+from troth.models.batches import Batch, Room, by_length
+from troth.models.client import MOST, Client, Refused, Silent
 from troth.models.protocols import Continuation, Request
 
 K = TypeVar("K")
@@ -28,7 +32,9 @@ Scores = tuple[list[str], list[float | None]]  # the prompt's tokens and their l
 
 KEY = "OPENAI_API_KEY"
 BROKEN = "\N{REPLACEMENT CHARACTER}"
-LOWEST = -9999.0  # what servers write for a probability of 0
+PARALLEL = 8  # questions at a time; so many answers are stored together
+TIMEOUT = 120.0  # seconds for the whole of an answer
+ANSWER, PER_BYTE = 1_000_000, 500  # bytes that an answer may have, and more for each byte of the question
 TOO_LONG = (400, 413)  # what servers answer to a text that is too long, once it is known that they take others
 UNABLE = (400, 404, 422, 500, 501)  # what servers answer that give no log-probabilities of a prompt
 ABSENT = (404, 405)  # what servers answer that have no such path
@@ -42,9 +48,9 @@ class EndpointLm:
     """One server and model. A revision is whatever the server has under that name."""
 
     def __init__(
-        self, url: str, model: str, *, key_variable: str = KEY, timeout: float = 120.0, parallel: int = 8
+        self, url: str, model: str, *, key_variable: str = KEY, timeout: float | None = None, parallel: int = PARALLEL
     ) -> None:
-        self.client = Client(url, key_variable=key_variable, timeout=timeout)
+        self.client = Client(url, key_variable=key_variable, timeout=timeout or TIMEOUT)
         self.model, self.parallel = model, parallel
         self._way: Mapping[str, Any] | None = None
         self._chat: bool | None = None
@@ -62,6 +68,11 @@ class EndpointLm:
     @property
     def name(self) -> str:
         return f"{self.client.url}#{self.model}"
+
+    def plan(self, items: Sequence[Request | str]) -> list[Batch]:
+        """As many as are asked at the same time: when the server fails, all earlier answers are in the cache."""
+        lengths = [len(one) if isinstance(one, str) else len("".join(one.context) + one.continuation) for one in items]
+        return by_length(lengths, Room(items=self.parallel, units=max(1, self.parallel * max(lengths, default=0))))
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
         return self._each(self._scored, [Request.of(one) for one in requests], known=self._way is not None)
@@ -100,6 +111,8 @@ class EndpointLm:
             if scored is not None:
                 self._way = way
                 return aligned(*scored, prompt, asked.continuation, self.name)
+            if known:  # it has answered others
+                return Continuation((asked.continuation,), (math.nan,))
         raise UserError(
             f"{self.name} gives no log-probabilities of a prompt{why}",
             hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use embedded, hf:ORG/MODEL, a folder",
@@ -134,7 +147,8 @@ class EndpointLm:
     def _answer(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> Any:
         """The server's answer; raises Refused for a status that is expected, else UserError."""
         try:
-            return json.loads(self.client.post(path, json.dumps({"model": self.model, **body}).encode()))
+            data = json.dumps({"model": self.model, **body}).encode()
+            return json.loads(self.client.post(path, data, most=min(MOST, ANSWER + PER_BYTE * len(data))))
         except Refused as error:
             if error.status in expected:
                 raise
@@ -143,8 +157,8 @@ class EndpointLm:
         except Silent as error:
             hint = "answers so far are kept; try again"
             raise UserError(f"{self.name} does not answer: {error}", hint=hint) from error
-        except ValueError as error:
-            raise UserError(f"{self.name} answers what is not JSON") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{self.name} answers what is not JSON, or too deeply nested") from error
 
 
 def scores(answer: Any, prompt: str) -> Scores | None:
@@ -156,9 +170,9 @@ def scores(answer: Any, prompt: str) -> Scores | None:
             places = [
                 next(iter(place.values())) if place else {"decoded_token": "", "logprob": None} for place in listed
             ]
-            return [str(one["decoded_token"]) for one in places], [_number(one["logprob"]) for one in places]
+            return [str(one["decoded_token"]) for one in places], _numbers([one.get("logprob") for one in places])
         logprobs = choice["logprobs"]
-        tokens, values = [str(token) for token in logprobs["tokens"]], [_number(v) for v in logprobs["token_logprobs"]]
+        tokens, values = [str(token) for token in logprobs["tokens"]], _numbers(logprobs["token_logprobs"])
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
         return None
     # What the server generated after the prompt is at the end, a token at most; its text may be empty.
@@ -212,8 +226,15 @@ def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
     return places[::-1] if at == 0 else None
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else max(LOWEST, float(value))
+def _numbers(values: Sequence[Any]) -> list[float | None]:
+    """Log-probabilities; NaN for what is none. Only the first token of a text may be without one."""
+    return [None if value is None and not place else _number(value) for place, value in enumerate(values)]
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -sys.float_info.max <= value <= 0:
+        return math.nan
+    return float(value)
 
 
 BACKEND = Backend(

@@ -18,7 +18,7 @@ from troth.models import hub
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Room, answered, by_length, encodable, padded, tensors
 from troth.models.embedded import CrossEncoder, Row, entailments
-from troth.models.hub import ModelFiles, load, loading
+from troth.models.hub import ModelFiles, load, loading, tokenizing
 from troth.models.protocols import Continuation, Entailment, Request, TextPair
 
 if TYPE_CHECKING:
@@ -51,11 +51,16 @@ class HfNli(CrossEncoder):
     def name(self) -> str:
         return self.source.name
 
+    @property
+    def identity(self) -> str:
+        return self.source.identity
+
     def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         tokenizer, _, _, limit = self._model
         distinct = list(dict.fromkeys(pairs))
         clean = [(encodable(premise), encodable(hypothesis)) for premise, hypothesis in distinct]
-        columns = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
+        with tokenizing(self.name):
+            columns = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
         rows = {}
         for index, pair in enumerate(distinct):
             rows[pair] = {name: columns[name][index] for name in columns}
@@ -165,6 +170,10 @@ class HfLm:
     def name(self) -> str:
         return self.source.name + ("+int8" if self.int8 else "")
 
+    @property
+    def identity(self) -> str:
+        return self.source.identity + ("+int8" if self.int8 else "")
+
     def plan(self, items: Sequence[Request | str]) -> list[Batch]:
         """Requests that begin alike together, where the model can read them as one row; else by length."""
         requests = [item for item in items if isinstance(item, Request)]
@@ -229,7 +238,8 @@ class HfLm:
         if not distinct:
             return {}
         clean = [encodable(piece) for piece in distinct]
-        rows = tokenizer(clean, add_special_tokens=False, return_offsets_mapping=tokenizer.is_fast)
+        with tokenizing(self.name):
+            rows = tokenizer(clean, add_special_tokens=False, return_offsets_mapping=tokenizer.is_fast)
         if tokenizer.is_fast:
             parts = [texts(piece, offsets) for piece, offsets in zip(distinct, rows["offset_mapping"], strict=True)]
         else:

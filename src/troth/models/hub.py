@@ -2,26 +2,37 @@
 
 A model's name says what its weights are: the commit of a model of the hub, a digest of the files of a folder. A folder
 with other weights in it is another model, and a folder moved elsewhere is the same one.
+
+Model folders come from other people. Weights are read from files of the folder itself that end in .safetensors, which
+hold nothing but numbers; an index or a config that leads elsewhere is refused, and so are links out of the folder,
+numbers of layers that would take for ever to build, and weights that are not finite.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from troth.core.errors import UserError
+from troth.core.panics import without_backtrace
 from troth.models import backends
+from troth.models.verified import fault_since
 
-NEEDED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+NEEDED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm", "*.jinja")
 VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # at least one of these
 INDEX = "model.safetensors.index.json"  # of weights in several files
+WEIGHTS = ".safetensors"
+SHA256 = re.compile(r"[0-9a-f]{64}")
+REPEATED = re.compile(r"(n|num)_.*(layer|block|expert|stage)|layers$|depths?$")  # numbers of parts, each built in turn
+MOST_PARTS, LARGEST = 1_000, 100_000_000  # such parts, and any other whole number of a config but a base of rotation
 HUB = re.compile(r"hf:(?P<repo>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -31,6 +42,12 @@ class ModelFiles(NamedTuple):
 
     name: str
     folder: Callable[[], Path]
+    digest: str = ""  # of its files, where the name does not say what they are
+
+    @property
+    def identity(self) -> str:
+        """What answers in the cache depend on: the name, and the files."""
+        return f"{self.name}#{self.digest}" if self.digest else self.name
 
 
 def source(name: str) -> ModelFiles:
@@ -45,8 +62,7 @@ def in_folder(name: str) -> ModelFiles:
     if not folder.is_dir():
         hint = "embedded, hf:ORG/MODEL@REVISION, or a folder; see troth ls backends"
         raise UserError(f"no model is called '{name}'", hint=hint)
-    _check_files(folder)
-    return ModelFiles(f"{folder.resolve().name}@{digest(folder)}", lambda: folder)
+    return ModelFiles(f"{folder.resolve().name}@{digest(_check_files(folder))}", lambda: folder)
 
 
 def embedded(name: str) -> ModelFiles:
@@ -54,13 +70,13 @@ def embedded(name: str) -> ModelFiles:
     from troth.models import catalog
 
     model = catalog.find(name)
-    return ModelFiles(f"{model.name}@{model.revision}", lambda: catalog.ready(model))
+    return ModelFiles(f"{model.name}@{model.revision}", lambda: catalog.ready(model), catalog.identity(model))
 
 
 def digest(folder: Path) -> str:
     """A digest of the names and contents of a model's files."""
     total = hashlib.sha256()
-    for path in sorted({path for pattern in NEEDED for path in folder.glob(pattern) if path.is_file()}):
+    for path in _files(folder):
         try:
             with path.open("rb") as file:
                 total.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
@@ -103,41 +119,104 @@ def on_hub(name: str) -> ModelFiles:
 
     def folder() -> Path:
         patterns = {"allow_patterns": list(NEEDED), "ignore_patterns": ["*/*"]}
-        return _check_files(get(snapshot_download, _complete, revision=commit, **patterns))
+        return _check_blobs(_check_files(get(snapshot_download, _complete, revision=commit, **patterns)))
 
     return ModelFiles(f"hf:{repo}@{commit}", folder)
 
 
 def _check_files(folder: Path) -> Path:
+    """Refuses a folder without a model, and one that leads to files elsewhere."""
     if not (folder / "config.json").is_file():
         raise UserError("holds no model: there is no config.json in it", file=str(folder))
-    if not any(folder.glob("*.safetensors")):
+    if not any(folder.glob(f"*{WEIGHTS}")):
         hint = "other formats can run code; convert it with save_pretrained"
         raise UserError("holds no weights as safetensors", file=str(folder), hint=hint)
+    if (folder / "adapter_config.json").exists():
+        raise UserError("is an adapter of another model", file=str(folder), hint="merge the two and save the result")
+    # The hub's own cache links to files beside its folders.
+    within = (folder.parent.parent if folder.parent.name == "snapshots" else folder).resolve()
+    for path in _files(folder):
+        if path.is_symlink() and not path.resolve().is_relative_to(within):
+            raise UserError("is a link out of the model's folder", file=str(path), hint="copy the file into it")
+    for path in folder.glob("*.index.json"):
+        for name in _shards(path):
+            if Path(name).name != name or not name.endswith(WEIGHTS) or not (folder / name).is_file():
+                raise UserError(
+                    f"names '{name}', which is no file of the folder that ends in {WEIGHTS}", file=str(path)
+                )
+    _check_config(folder / "config.json")
+    return folder
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files that a model is made of."""
+    return sorted({path for pattern in NEEDED for path in folder.glob(pattern) if path.is_file() or path.is_symlink()})
+
+
+def _shards(index: Path) -> set[str]:
+    """The files that an index of weights names."""
+    with loading(str(index)):
+        return {str(name) for name in _decoded(index)["weight_map"].values()}
+
+
+def _check_config(path: Path) -> None:
+    """Refuses numbers that no model has: transformers would build as many layers as a config asks for."""
+    with loading(str(path)):
+        config = _decoded(path)
+    if weights := config.get("transformers_weights") if isinstance(config, dict) else None:
+        raise UserError(f"names '{weights}' for its weights", file=str(path), hint=f"call them model{WEIGHTS}")
+    open_values: list[tuple[str, Any]] = [("", config)]
+    while open_values:
+        key, value = open_values.pop()
+        if isinstance(value, dict):
+            open_values += [(str(name), one) for name, one in value.items()]
+        elif isinstance(value, list):
+            open_values += [(key, one) for one in value]
+        elif isinstance(value, int) and value > _limit(key):
+            raise UserError(f"'{key}' is larger than in any model", file=str(path))
+
+
+def _limit(key: str) -> float:
+    return math.inf if "theta" in key else MOST_PARTS if REPEATED.search(key) else LARGEST
+
+
+def _decoded(path: Path) -> Any:
+    return json.loads(path.read_bytes())  # as transformers reads it, with NaN and Infinity
+
+
+def _check_blobs(folder: Path) -> Path:
+    """Verifies weights in the hub's cache, which names files by their SHA-256 and links to them."""
+    blobs = {path.name: path.resolve().name for path in folder.glob(f"*{WEIGHTS}") if path.is_symlink()}
+    blobs = {name: digest for name, digest in blobs.items() if SHA256.fullmatch(digest)}
+    if wrong := fault_since(folder, blobs):
+        raise UserError(wrong, hint="delete what it links to; it is downloaded again")
     return folder
 
 
 def _complete(folder: Path) -> bool:
     """Whether all files of a model are there; the hub's cache may hold any part of them."""
-    parts: set[str] = set()
-    if (folder / INDEX).is_file():
-        with loading(str(folder / INDEX)):
-            parts = set(msgspec.json.decode((folder / INDEX).read_bytes())["weight_map"].values())
+    parts = _shards(folder / INDEX) if (folder / INDEX).is_file() else set()
     there = all((folder / name).is_file() for name in ("config.json", *parts)) and any(folder.glob("*.safetensors"))
     return there and any(any(folder.glob(name)) for name in VOCABULARY)
 
 
 @contextmanager
-def loading(what: str) -> Iterator[None]:
+def loading(what: str, fails: str = "the model cannot be loaded") -> Iterator[None]:
     """Turns every error that transformers raises over a model's files into one line that names them."""
     try:
-        yield
+        with without_backtrace():
+            yield
     except UserError:
         raise
     except ImportError as error:
         raise lacking(error) from error
-    except Exception as error:
-        raise UserError(f"the model cannot be loaded: {_first(error)}", file=what) from error
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # tokenizers raises one that is no Exception
+        raise UserError(f"{fails}: {_first(error)}", file=what) from error
+
+
+tokenizing = partial(loading, fails="the tokenizer fails")
 
 
 def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
@@ -166,6 +245,10 @@ def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
     if report["missing_keys"]:  # transformers would use random weights
         what = f"the model has no weights for {', '.join(sorted(report['missing_keys'])[:3])}"
         raise UserError(what, file=str(folder), hint="is it trained for this task?")
+    with loading(str(folder)):
+        odd = next((name for name, one in model.named_parameters() if not torch.isfinite(one).all()), None)
+    if odd is not None:
+        raise UserError(f"the weights of {odd} are not finite", file=str(folder), hint="are they damaged?")
     return tokenizer, model.eval()
 
 
@@ -175,5 +258,7 @@ def lacking(error: ImportError) -> UserError:
     return UserError(f"models of transformers need {what}, which is not installed", hint="pip install 'troth[neural]'")
 
 
-def _first(error: Exception) -> str:
+def _first(error: BaseException) -> str:
+    if "ignore_mismatched_sizes" in str(error):
+        return "its weights have other shapes than its config.json says"
     return (str(error).strip() or type(error).__name__).split("\n")[0]

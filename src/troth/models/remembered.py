@@ -19,8 +19,13 @@ def stored(
     keys: Mapping[K, bytes],
     compute: Callable[[list[K]], Sequence[bytes]],
     plan: Callable[[Sequence[K]], list[Batch]],
+    *,
+    keep: Callable[[bytes], bool] = lambda _: True,
 ) -> dict[K, bytes]:
-    """The value of each item. What the store lacks is computed in the batches of `plan`, and stored batch by batch."""
+    """The value of each item. What the store lacks is computed in the batches of `plan`, and stored batch by batch.
+
+    Values that are not to `keep` are computed again by the next process.
+    """
     values = store.get(list(keys.values()))
     missing = [item for item, digest in keys.items() if digest not in values]
 
@@ -29,7 +34,7 @@ def stored(
         rest = [item for item in items if keys[item] not in values]
         if rest:
             rows = list(zip([keys[item] for item in rest], compute(rest), strict=True))
-            store.put(model, rows)
+            store.put(model, [(digest, value) for digest, value in rows if keep(value)])
             values.update(rows)
         return [None] * len(items)
 
