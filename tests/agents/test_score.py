@@ -113,6 +113,21 @@ def test_trials_of_a_task_are_drawn_together(bundled: Result) -> None:
     assert difference.value == pytest.approx(23 / 11), "trials that are not solved are paid for, too"
 
 
+def test_scores_by_tool(bundled: Result) -> None:
+    """The tools' calls add up to all calls; metrics over trials have no groups."""
+    result = agent(HASTY, tools=TOOLS, by="tool", metrics="call_recall,arguments_right,failed_calls,provenance,pass^1")
+    for name in ("call_recall", "arguments_right", "failed_calls", "provenance"):
+        groups = [score for score in result.scores if score.metric == name and score.group != "all"]
+        assert sum(score.n for score in groups) == result[name].n
+        assert sum((score.value or 0.0) * score.n for score in groups) / result[name].n == pytest.approx(
+            result[name].value
+        )
+    assert {score.group for score in result.scores if score.metric == "pass^1"} == {"all"}
+    assert result.score("call_recall", group="tool:book_room").value == 1 / 4
+    with pytest.raises(UserError, match="cannot group by 'tol'"):
+        agent(HASTY, by="tol")
+
+
 def test_saved_and_opened(bundled: Result, tmp_path: Path) -> None:
     bundled.save(tmp_path / "run")
     again = troth.open(tmp_path / "run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -110,6 +110,16 @@ class AgentAnalysis:
         """The states of all trials, as state tracking scores them."""
         return self.scorer.frames()
 
+    @property
+    def tools(self) -> list[str]:
+        """The tools that were called or that gold expects to be called, by name."""
+        called = {call.numbered.call.tool for one in self.trials for call in one.calls}
+        return sorted(called | {gold.tool for one in self.trials if one.matched for gold in one.matched.gold})
+
+    def of_tool(self, tool: str) -> AgentAnalysis:
+        """The same trials with the calls of one tool alone."""
+        return replace(self, trials=tuple(_of_tool(one, tool) for one in self.trials))
+
     def of_trials(self, fraction: Callable[[TrialAnalysis], tuple[float, float] | None]) -> Parts:
         """Parts with one unit per trial; None where a metric does not apply to it."""
         found = [(fraction(one), one) for one in self.trials]
@@ -190,6 +200,24 @@ def _calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallF
         lacking = tuple(unsourced(one, seen, tool)) if writes else ()
         why = forbidden.why(one.call, toolbox)
         yield CallFacts(one, writes, lost, why, repeats, checked_values(one, tool) if writes else 0, lacking)
+
+
+def _of_tool(one: TrialAnalysis, tool: str) -> TrialAnalysis:
+    calls = tuple(call for call in one.calls if call.numbered.call.tool == tool)
+    if one.matched is None or one.near is None:
+        return replace(one, calls=calls)
+    made = [place for place, call in enumerate(one.matched.calls) if call.call.tool == tool]
+    golds = [place for place, gold in enumerate(one.matched.gold) if gold.tool == tool]
+
+    def kept(pairs: dict[int, int]) -> dict[int, int]:
+        return {golds.index(gold): made.index(call) for gold, call in pairs.items() if gold in golds}
+
+    matched = MatchedCalls(
+        [one.matched.calls[place] for place in made], [one.matched.gold[place] for place in golds],
+        kept(one.matched.pairs), one.matched.error,
+    )  # fmt: skip
+    wrong = {golds.index(gold): names for gold, names in one.near.wrong.items() if gold in golds}
+    return replace(one, calls=calls, matched=matched, near=Near(kept(one.near.pairs), wrong))
 
 
 def first_wrong_turn(one: TrialAnalysis) -> int | None:

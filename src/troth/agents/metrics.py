@@ -213,19 +213,23 @@ def _on_states(name: str) -> Metric:
     )
 
 
+# Metrics over calls and over their arguments are also given by tool.
+BY_TOOL = ("call", "argument")
 _GOLD: dict[str, Any] = {"needs": ("gold",), "unit": "trial"}
+_GOLD_CALLS: dict[str, Any] = {"needs": ("gold",), "unit": "call"}
 _COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", "better": "lower", "scale": "number"}
-_CALLS: dict[str, Any] = {"unit": "trial", "better": "lower"}
+_CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
              _of_trials(_right), **_GOLD, headline=True),
-    _declare("call_precision", "Call precision", "share of calls that gold expects", _of_trials(_precision), **_GOLD),
-    _declare("call_recall", "Call recall", "share of gold's calls that were made", _of_trials(_recall), **_GOLD),
+    _declare("call_precision", "Call precision", "share of calls that gold expects", _of_trials(_precision),
+             **_GOLD_CALLS),
+    _declare("call_recall", "Call recall", "share of gold's calls that were made", _of_trials(_recall), **_GOLD_CALLS),
     _declare("call_f1", "Call F1", "harmonic mean of call precision and call recall, over all trials together",
-             _of_trials(_f1), **_GOLD, headline=True),
+             _of_trials(_f1), **_GOLD_CALLS, headline=True),
     _declare("arguments_right", "Arguments right", "share of the arguments of gold's calls that were given right",
-             _of_trials(_arguments), **_GOLD),
+             _of_trials(_arguments), needs=("gold",), unit="argument"),
     _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
              _of_trials(_order), **_GOLD),
     _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _of_trials(_extra), **_GOLD,
@@ -241,7 +245,7 @@ _METRICS = (
              _share_of_calls(lambda call: call.forbidden is not None), **_CALLS, needs=("tools",)),
     _declare("provenance", "Provenance",
              "share of values in calls that change something which the user said or a result held", _provenance,
-             unit="trial", headline=True),
+             unit="argument", headline=True),
     _declare("claims_without_calls", "Claims without calls",
              "share of claims of done actions that no successful call stands behind", _of_trials(_claims), unit="trial",
              better="lower", headline=True),

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from troth.agents.sources import Sources, number, tokens
+from troth.agents.sources import Sources, tokens
+from troth.core.facts import number
 from troth.core.trajectories import Numbered, Tool
 
 SOURCES = ("tools", "user", "system")

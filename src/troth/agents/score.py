@@ -13,13 +13,14 @@ import msgspec
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
 from troth.agents.corpus import AgentCorpus, load
-from troth.agents.metrics import chosen
+from troth.agents.metrics import BY_TOOL, chosen
 from troth.agents.rules import MatchingRule
 from troth.agents.rules import rule as find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
 from troth.core.digest import digest
 from troth.core.errors import UserError
+from troth.core.groups import chosen as chosen_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, resolve
@@ -45,6 +46,7 @@ class AgentOptions(TypedDict, total=False):
     rule: str | MatchingRule | None
     solved: str | None
     metrics: str | Iterable[str] | None
+    by: str | Iterable[str]
     writing: str | Iterable[str] | None
     context: str | Iterable[str]
     format: str | None
@@ -62,6 +64,7 @@ class AgentSettings:
         None  # what says that a trial is solved: "reward" or "match"; None: rewards, where all have one
     )
     metrics: str | Iterable[str] | None = None  # None: all
+    by: str | Iterable[str] = ()  # groups: tool, for metrics over calls and arguments
     writing: str | Iterable[str] | None = None  # names of tools that change something; None: by definition or name
     context: str | Iterable[str] = CONTEXT  # what answers may rest on: tools, user, system
     format: str | None = None  # of the transcripts; None: detected
@@ -100,11 +103,15 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
     rules = _rules(settings, corpus)
     systems = [analyse(corpus, one, rules) for one in corpus.systems]
     metrics = chosen(settings.metrics, _trials(systems))
-    how = Resampling(settings.resamples, settings.seed)
+    how, by = Resampling(settings.resamples, settings.seed), chosen_groups(settings.by, ("tool",))
     tasks = sorted(corpus.tasks)
     result = Result(
         "agent score",
-        [_of_tasks(score) for one in systems for score in scores(one.name, cells(one, metrics, corpus), tasks, how)],
+        [
+            _of_tasks(score)
+            for one in systems
+            for score in scores(one.name, cells(one, metrics, corpus, by), tasks, how)
+        ],
         metrics,
         {one.name: _counts(one) for one in systems},
         [*corpus.notes, *(note for one in systems for note in _notes(one, rules))],
@@ -132,8 +139,10 @@ def _commas(names: str | Iterable[str]) -> str | Iterable[str]:
     return names.replace("+", ",") if isinstance(names, str) else names
 
 
-def cells(system: AgentAnalysis, metrics: Sequence[Metric], corpus: AgentCorpus) -> Iterator[Cell]:
-    """Every metric of one system, with its recipe and the reason where there is nothing to score."""
+def cells(
+    system: AgentAnalysis, metrics: Sequence[Metric], corpus: AgentCorpus, by: Sequence[str] = ()
+) -> Iterator[Cell]:
+    """Every metric of one system, with its recipe and the reason where there is nothing to score; then by tool."""
     for metric in metrics:
         lacking = [need for need in metric.needs if _lacks(need, system, corpus)]
         parts = metric.compute(system)
@@ -142,6 +151,11 @@ def cells(system: AgentAnalysis, metrics: Sequence[Metric], corpus: AgentCorpus)
         if lacking:
             parts = parts.take(parts.den < 0)
         yield Cell(metric, parts, _recipe(metric, system.rules), reason=reason)
+    for tool in system.tools if "tool" in by else ():
+        only = system.of_tool(tool)
+        for metric in metrics:
+            if metric.unit in BY_TOOL and not any(_lacks(need, system, corpus) for need in metric.needs):
+                yield Cell(metric, metric.compute(only), _recipe(metric, system.rules), f"tool:{tool}")
 
 
 def _of_tasks(score: Score) -> Score:
@@ -277,5 +291,6 @@ def _arguments(transcripts: Sequence[Path], settings: AgentSettings, rules: Anal
     return {
         "transcripts": [path_of(one) for one in transcripts], "gold": settings.gold_files, "tools": tools,
         "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
+        "by": listed(settings.by),
         "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,
     }  # fmt: skip

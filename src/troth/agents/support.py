@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.agents.sources import REMEMBERED, Mention, Sources, is_derived, tokens
+from troth.agents.sources import Mention, Sources, is_derived, tokens
+from troth.core.facts import REMEMBERED
 from troth.core.trajectories import Trajectory
 
 CONTEXT = ("tools", "user", "system")

@@ -44,6 +44,7 @@ def agent() -> None:
 @options.option(
     "--metrics", "NAMES", "Metrics, comma-separated. Default: all.", type=options.Names("troth.agents.metrics:METRICS")
 )
+@options.option("--by", "NAMES", "Add scores by tool: calls and arguments of each.", type=options.Names(also=("tool",)))
 @options.option(
     "--writing", "NAMES", "Tools that change something, comma-separated. Default: by their definitions and names."
 )
@@ -54,7 +55,9 @@ def agent() -> None:
 @options.number("--examples", 3, "Number of examples to show of each kind of finding.")
 @options.OUT
 @options.JSON
-def score(transcripts: tuple[str, ...], gold: tuple[str, ...], examples: int, json: bool, **settings: Any) -> None:
+def score(
+    transcripts: tuple[str, ...], gold: tuple[str, ...], by: str | None, examples: int, json: bool, **settings: Any
+) -> None:
     """Score assistants that call tools by their transcripts: calls, states, trials, claims.
 
     Each file of TRANSCRIPTS is one system: a path, NAME=PATH, or - for standard input. Formats: τ-bench and τ²-bench
@@ -62,7 +65,7 @@ def score(transcripts: tuple[str, ...], gold: tuple[str, ...], examples: int, js
     """
     from troth.agents.score import agent as run
 
-    result = run(*transcripts, gold=list(gold) or None, **settings)
+    result = run(*transcripts, gold=list(gold) or None, by=by or (), **settings)
     show.result(result, json_form=json, out=settings["out"])
     for kind, title in KINDS.items():
         mine = [one for one in result.details if one.kind == kind]
