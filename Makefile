@@ -7,7 +7,7 @@ DOCS := $(VENV)/.docs-ready
 
 .PHONY: models demo picture browser test lint bench simulate docs nli tracker experiments clean
 
-# The embedded models, into the cache folder: once, then this takes no time.
+# The embedded models, into the cache folder: once; after that they are only verified.
 models: $(READY)
 	$(BIN)/troth models fetch
 
@@ -28,6 +28,10 @@ browser:
 
 test: models browser
 	$(BIN)/pytest -n auto
+
+# Ten minutes of kills, damaged files, hostile archives and servers, by a seed; `make test` has a small part of it.
+torture: $(READY)
+	$(BIN)/python -m tests.torture --minutes 10 --seed 1
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -55,7 +59,7 @@ tracker: models
 
 # The papers' experiments at a size for two cores: some hours; resumes after a stop. See docs/experiments.md.
 experiments: models
-	$(BIN)/python -m experiments.sgdx
+	for name in sgdx checkdst prefine; do $(BIN)/python -m experiments.$$name || exit 1; done
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
