@@ -9,7 +9,7 @@ trajectories under the original names, `missing.json` with what could not be fin
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path as Folder
 from queue import SimpleQueue
@@ -24,7 +24,7 @@ from troth.agents.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.run_journal import EXHAUSTED, Budget, Journal
 from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
 from troth.agents.run_plan import plan as make_plan
-from troth.agents.run_summary import ReplayKey
+from troth.agents.run_summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import recorded, resolve
@@ -199,14 +199,15 @@ def _result(
     ]
     names = [one.name for one in plan.sets]
     recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
-    listed_cells = {name: list(summary.cells(name, seen, replays, recipe)) for name in names}
+    sets = {name: _set(name, seen, replays) for name in names}
+    listed_cells = {name: list(summary.cells(one, recipe)) for name, one in sets.items()}
     how = Resampling(seed=settings.seed)
     tasks = [one.task for one in plan.recordings]
     counts = {name: _counts(name, replays) for name in names}
     return Result(
         "agent run",
         [score for name in names for score in scores(name, listed_cells[name], tasks, how)],
-        [summary.CALL_RECALL, *(summary.METRICS.load(name) for name in summary.METRICS.own)],
+        [summary.METRICS.load(name) for name in summary.METRICS],
         counts,
         _notes(plan, replays, counts, spent),
         [msgspec.to_builtins(one) for one in summary.findings(seen, plan.wordings, plan.users, seed=settings.seed)],
@@ -216,6 +217,11 @@ def _result(
             if cell.group == "all"
         ),
     )  # fmt: skip
+
+
+def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:
+    mine = {key: one for key, one in replays.items() if key.set == name}
+    return LiveSet([one for one in seen if one.key.set == name], mine)
 
 
 def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:

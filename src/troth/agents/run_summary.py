@@ -7,7 +7,7 @@ with the original over the same tasks. Conversations that could not be finished 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -28,26 +28,6 @@ from troth.stats.estimates import Cell
 ORIGINAL = "original"
 RULE = rule("exact").with_choices(order="any", extra="allowed")
 LEVEL = 0.05  # of p-values, after Holm's correction over everything that is looked at
-
-CALL_RECALL = metric("call_recall").derive("call_recall", of="", headline=True)
-TOOL_RECALL = Metric(
-    "tool_recall", "Expected tools called", "share of expected calls whose tool was called", unit="call", headline=True
-)
-ARGUMENT_RECALL = Metric(
-    "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
-    unit="argument", headline=True,
-)  # fmt: skip
-FINISHED = Metric("finished", "Conversations finished", "share of conversations that were replayed to their end",
-                  unit="conversation")  # fmt: skip
-UNRECORDED = Metric(
-    "unrecorded", "Calls without a recorded result", "share of calls that the recording has no result for",
-    better="lower", unit="call",
-)  # fmt: skip
-METRICS = Registry(
-    "metric of live runs",
-    "troth.agent_run_metrics",
-    {one.name: one for one in (TOOL_RECALL, ARGUMENT_RECALL, FINISHED, UNRECORDED)},
-)
 
 
 class ReplayKey(NamedTuple):
@@ -120,45 +100,95 @@ def reference(recording: Recording) -> tuple[Expected, ...]:
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 
-def cells(
-    name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str], recipe: Any
-) -> Iterator[Cell]:
+class LiveSet(NamedTuple):
+    """The conversations of one set, or the reason why one is missing, and what became of the expected calls.
+
+    What metrics of live runs compute from.
+    """
+
+    outcomes: Sequence[CallOutcome]
+    replays: Mapping[ReplayKey, Replayed | str]
+
+    def of_calls(self, fraction: Callable[[CallOutcome], tuple[float, float]]) -> Parts:
+        """Parts with one unit per expected call."""
+        keys = [(one.key.task, NONE, f"trial {one.key.trial}, call {one.place}") for one in self.outcomes]
+        return Parts.of(map(fraction, self.outcomes), keys)
+
+    def of_replays(self, fraction: Callable[[Replayed | str], tuple[float, float]]) -> Parts:
+        """Parts with one unit per conversation."""
+        keys = [(key.task, NONE, f"trial {key.trial}") for key in self.replays]
+        return Parts.of(map(fraction, self.replays.values()), keys)
+
+
+def _calls(one: LiveSet) -> Parts:
+    return one.of_calls(lambda call: (float(call.right), 1.0))
+
+
+def _tools(one: LiveSet) -> Parts:
+    return one.of_calls(lambda call: (float(call.called), 1.0))
+
+
+def _arguments(one: LiveSet) -> Parts:
+    return one.of_calls(
+        lambda call: (float(sum(why is None for why in call.arguments.values())), float(len(call.arguments)))
+    )
+
+
+def _finished(one: LiveSet) -> Parts:
+    return one.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
+
+
+def _unrecorded(one: LiveSet) -> Parts:
+    def fraction(replayed: Replayed | str) -> tuple[float, float]:
+        if isinstance(replayed, str):
+            return 0.0, 0.0
+        return float(replayed.unrecorded), float(len(list(replayed.trajectory.calls())))
+
+    return one.of_replays(fraction)
+
+
+CALL_RECALL = metric("call_recall").derive("call_recall", of="", headline=True, compute=_calls)
+ARGUMENT_RECALL = Metric(
+    "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
+    unit="argument", headline=True, compute=_arguments,
+)  # fmt: skip
+METRICS = Registry(
+    "metric of live runs",
+    "troth.agent_run_metrics",
+    {
+        one.name: one
+        for one in (
+            CALL_RECALL,
+            Metric("tool_recall", "Expected tools called", "share of expected calls whose tool was called",
+                   unit="call", headline=True, compute=_tools),
+            ARGUMENT_RECALL,
+            Metric("finished", "Conversations finished", "share of conversations that were replayed to their end",
+                   unit="conversation", compute=_finished),
+            Metric("unrecorded", "Calls without a recorded result",
+                   "share of calls that the recording has no result for", better="lower", unit="call",
+                   compute=_unrecorded),
+        )
+    },
+)  # fmt: skip
+
+
+def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
     """The metrics of one set: over everything, by tool, and by argument."""
-    mine = [one for one in seen if one.key.set == name]
-    yield from _call_cells(mine, "all", recipe)
-    for tool in sorted({one.tool for one in mine}):
-        yield from _call_cells([one for one in mine if one.tool == tool], f"tool:{tool}", recipe)
-    for tool, argument in sorted({(one.tool, argument) for one in mine for argument in one.arguments}):
-        those = [one for one in mine if one.tool == tool and argument in one.arguments]
-        yield Cell(ARGUMENT_RECALL, _arguments(those, argument), recipe, f"argument:{tool}.{argument}")
-    done = {key: one for key, one in replays.items() if key.set == name}
-    keys = [(key.task, NONE, f"trial {key.trial}") for key in done]
-    yield Cell(FINISHED, Parts.of([(float(isinstance(one, Replayed)), 1.0) for one in done.values()], keys), recipe)
-    finished = {key: one for key, one in done.items() if isinstance(one, Replayed)}
-    calls = [(float(one.unrecorded), float(len(list(one.trajectory.calls())))) for one in finished.values()]
-    yield Cell(UNRECORDED, Parts.of(calls, [(key.task, NONE, f"trial {key.trial}") for key in finished]), recipe)
+    metrics: list[Metric] = [METRICS.load(name) for name in METRICS]
+    for member in metrics:
+        yield Cell(member, member.compute(one), recipe)
+    for tool in sorted({call.tool for call in one.outcomes}):
+        mine = LiveSet([call for call in one.outcomes if call.tool == tool], {})
+        for member in metrics:
+            yield Cell(member, member.compute(mine), recipe, f"tool:{tool}")
+        for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
+            yield Cell(ARGUMENT_RECALL, _arguments(_only(mine, argument)), recipe, f"argument:{tool}.{argument}")
 
 
-def _call_cells(seen: Sequence[CallOutcome], group: str, recipe: Any) -> Iterator[Cell]:
-    yield Cell(CALL_RECALL, _calls(seen), recipe, group)
-    yield Cell(TOOL_RECALL, Parts.of([(float(one.called), 1.0) for one in seen], list(map(_unit, seen))), recipe, group)
-    yield Cell(ARGUMENT_RECALL, _arguments(seen), recipe, group)
-
-
-def _unit(one: CallOutcome) -> tuple[str, int, str]:
-    return one.key.task, NONE, f"trial {one.key.trial}, call {one.place}"
-
-
-def _calls(seen: Sequence[CallOutcome]) -> Parts:
-    return Parts.of([(float(one.right), 1.0) for one in seen], list(map(_unit, seen)))
-
-
-def _arguments(seen: Sequence[CallOutcome], only: str | None = None) -> Parts:
-    fractions = []
-    for one in seen:
-        mine = [why for name, why in one.arguments.items() if only in (None, name)]
-        fractions.append((float(sum(why is None for why in mine)), float(len(mine))))
-    return Parts.of(fractions, list(map(_unit, seen)))
+def _only(one: LiveSet, argument: str) -> LiveSet:
+    """The calls that have an argument, with nothing else in them."""
+    calls = [call for call in one.outcomes if argument in call.arguments]
+    return LiveSet([call._replace(arguments={argument: call.arguments[argument]}) for call in calls], {})
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -196,12 +226,12 @@ def _compared(
     after = [one for one in seen if one.key.set in sets]
     tasks = {one.key.task for one in before} & {one.key.task for one in after}
     before, after = ([one for one in side if one.key.task in tasks] for side in (before, after))
-    elements = sorted({(one.tool, name) for one in before for name in ("", *one.arguments)})
-    for tool, argument in elements:
-        sides = [[one for one in side if one.tool == tool and (not argument or argument in one.arguments)]
-                 for side in (before, after)]  # fmt: skip
-        first, second = (_arguments(side, argument) if argument else _calls(side) for side in sides)
-        reasons = [one.arguments[argument] for one in sides[1]] if argument else []
+    for tool, argument in sorted({(one.tool, name) for one in before for name in ("", *one.arguments)}):
+        sides = [LiveSet([one for one in side if one.tool == tool], {}) for side in (before, after)]
+        if argument:
+            sides = [_only(side, argument) for side in sides]
+        first, second = (_arguments(side) if argument else _calls(side) for side in sides)
+        reasons = [one.arguments[argument] for one in sides[1].outcomes] if argument else []
         yield RewordingEffect(
             reworded, tool, argument, sets[0] if names else "", names.get((tool, argument), ""),
             int(first.den.sum()), lost=reasons.count("missing_argument"),
