@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from troth.core.errors import cut
+from troth.core.progress import LONGEST
 from troth.core.table import Table, one_line
 from troth.storage.result import Result, written
 
@@ -48,7 +50,7 @@ def text(line: str) -> None:
 
 def note(line: str) -> None:
     """Something the user should know that is not the result."""
-    sys.stderr.write(printable(line) + "\n")
+    sys.stderr.write(printable(cut(line, LONGEST)) + "\n")
 
 
 def printable(line: str) -> str:

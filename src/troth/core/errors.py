@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
+NAMED, SAID, PATH = 200, 1000, 4096  # characters of a name, a statement and a path that an error shows
+
 
 class ErrorPlace(TypedDict, total=False):
     """Where an error is, and what the user can do next; each part may be unknown."""
@@ -25,13 +27,13 @@ class UserError(Exception):
         super().__init__(self.line())
 
     def line(self) -> str:
-        place = [f"dialogue {self.dialogue}"] if self.dialogue is not None else []
+        place = [f"dialogue {cut(self.dialogue, NAMED)}"] if self.dialogue is not None else []
         if self.turn is not None:
             place.append(f"turn {self.turn}")
-        parts = [self.file, ", ".join(place), self.what]
+        parts = [self.file and cut(self.file, PATH), ", ".join(place), cut(self.what)]
         text = ": ".join(part for part in parts if part)
         if self.hint:
-            text += f" ({self.hint})"
+            text += f" ({cut(self.hint)})"
         return one_line(text)
 
     def at(self, **place: Unpack[ErrorPlace]) -> UserError:
@@ -55,8 +57,15 @@ class GoneError(Exception):
 
 def near(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or None where nothing is close."""
+    if len(name) > NAMED:  # no slip of the pen, and comparing takes long
+        return None
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean '{matches[0]}'?" if matches else None
+
+
+def cut(text: str, length: int = SAID) -> str:
+    """The text, or of a long one its beginning and its end: a file may hold a name of ten megabytes."""
+    return text if len(text) <= length else f"{text[: length - length // 4]} … {text[-(length // 4) :]}"
 
 
 def one_line(text: str) -> str:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from troth.core.errors import one_line
+from troth.core.errors import cut, one_line
 
 Progress = Callable[[int, int], None]  # how much is done, and how much there is
 Display = Callable[[str, int, int], None]  # the same, of something that has a name
+
+LONGEST = 4000  # characters of a note
 
 _DISPLAY: ContextVar[Display | None] = ContextVar("display", default=None)
 
@@ -67,4 +69,4 @@ def _display() -> Iterator[Display]:
 
 def note(line: str) -> None:
     """Writes one line to standard error: something that the user should know and that is not the result."""
-    sys.stderr.write(f"troth: {one_line(line)}\n")
+    sys.stderr.write(f"troth: {one_line(cut(line, LONGEST))}\n")

@@ -56,7 +56,7 @@ def kind(act: Act, service: Service) -> ActKind:
         return "date"
     if re.search(r"\d", value) and ("$" in value or _PRICE.search(act.slot)):
         return "price"
-    if re.fullmatch(r"[\d\s.,+()-]*\d[\d\s.,+()-]*", value):
+    if re.fullmatch(r"[\d\s.,+()-]+", value) and re.search(r"\d", value):
         return "number"
     return "category" if slot and slot.is_categorical else "name"
 

@@ -26,6 +26,23 @@ _LATIN1 = dict.fromkeys(range(128, 256))
 _PAIRS = 1 << 17  # pairs kept: predictions repeat from turn to turn, so nearly every comparison is a look-up
 
 
+LONGEST_FUZZY = 20_000  # letters of a value that is compared with another: the time grows with the square
+LONGEST = 1_000  # the same, of ways of comparing that take longer
+
+
+def _fuzzy(gold: str, pred: str, ratio: Callable[[str, str], float], longest: int = LONGEST_FUZZY) -> float:
+    """The ratio, for values that are not too long for it."""
+    if gold != pred and max(len(gold), len(pred)) > longest:
+        raise _too_long(gold, pred, "fuzzy matching", longest)
+    return ratio(gold, pred)
+
+
+def _too_long(gold: str, pred: str, what: str, longest: int) -> UserError:
+    length = max(len(gold), len(pred))
+    hint = f"values may have {longest:,}; is it a whole text?"
+    return UserError(f"a value has {length:,} letters, which is too long for {what}", hint=hint)
+
+
 def exact(gold: str, pred: str) -> float:
     return float(gold == pred)
 
@@ -42,7 +59,7 @@ def fuzzy_indel(gold: str, pred: str) -> float:
     a, b = token_sort(gold), token_sort(pred)
     if a == b:
         return 1.0
-    return round(100 * Indel.normalized_similarity(a, b)) / 100.0 if a and b else 0.0
+    return round(100 * _fuzzy(a, b, Indel.normalized_similarity)) / 100.0 if a and b else 0.0
 
 
 @lru_cache(maxsize=_PAIRS)
@@ -51,22 +68,23 @@ def fuzzy_difflib(gold: str, pred: str) -> float:
     a, b = token_sort(gold), token_sort(pred)
     if a == b:
         return 1.0
-    return round(100 * difflib.SequenceMatcher(None, a, b).ratio()) / 100.0 if a and b else 0.0
+    return round(100 * _fuzzy(a, b, _difflib, LONGEST)) / 100.0 if a and b else 0.0
+
+
+def _difflib(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(None, a, b).ratio()
 
 
 @lru_cache(maxsize=_PAIRS)
 def fuzzy_raw(gold: str, pred: str) -> float:
     """`token_sort_ratio` of rapidfuzz 3 as NeMo's port calls it: neither processed nor rounded."""
-    return fuzz.token_sort_ratio(gold, pred) / 100.0
+    return _fuzzy(gold, pred, fuzz.token_sort_ratio) / 100.0
 
 
 @lru_cache(maxsize=_PAIRS)
 def partial_95(gold: str, pred: str) -> float:
     """mwzeval: 1 if the partial ratio is above 95, else 0. Substrings match by design: "cafe" is "cafe uno"."""
     return float(partial_ratio(gold, pred) > 95)
-
-
-LONGEST = 1_000  # letters of a value that partial ratios are computed for: their time grows with the square
 
 
 def partial_ratio(gold: str, pred: str) -> int:
@@ -80,8 +98,7 @@ def partial_ratio(gold: str, pred: str) -> int:
     if not gold or not pred:
         return 0
     if max(len(gold), len(pred)) > LONGEST:
-        what = f"a value has {max(len(gold), len(pred)):,} letters, which is too long for partial matching"
-        raise UserError(what, hint=f"values may have {LONGEST:,}; is it a whole text?")
+        raise _too_long(gold, pred, "partial matching", LONGEST)
     shorter, longer = (gold, pred) if len(gold) <= len(pred) else (pred, gold)
     best = 0.0
     for block in Levenshtein.opcodes(shorter, longer).as_matching_blocks():

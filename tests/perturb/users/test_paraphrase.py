@@ -168,3 +168,11 @@ def test_entailment_must_hold_both_ways(monkeypatch: pytest.MonkeyPatch) -> None
 def test_options_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(wrong, Paraphrase)
+
+
+def test_a_turn_as_long_as_a_book_is_left_as_it_is() -> None:
+    """What the rules take grows with the square of the length."""
+    turn = Turn(speaker="USER", text="I want to go there, please. " * 10_000)
+    dialogue = Dialogue(id="d", turns=(turn,))
+    twin = changed(dialogue)
+    assert (twin.dialogue, twin.changed, twin.refused) == (dialogue, (), {"longer than 1,000 characters": 1})

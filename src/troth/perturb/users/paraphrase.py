@@ -25,6 +25,8 @@ from troth.perturb.users.engines import ENGINES, Failed, Paraphraser, Rewrite
 
 IN_CONTEXT = "the text stands in the turn's context, too"
 BAD_SPAN = "span outside the text"
+LONGEST = 1_000  # characters of a turn: the time that the rules take grows with its square
+TOO_LONG = f"longer than {LONGEST:,} characters"
 
 Entails = Callable[[Sequence[tuple[str, str]]], Sequence[bool]]  # of each pair: does the first entail the second?
 
@@ -118,6 +120,8 @@ class _Draft:
 def _unfit(turn: Turn) -> str | None:
     if turn.context is not None:
         return IN_CONTEXT  # one text in two places: changing one alone would tear them apart
+    if len(turn.text) > LONGEST:
+        return TOO_LONG
     inside = all(0 <= span.start < span.exclusive_end <= len(turn.text) for span in guard.spans(turn))
     return None if inside else BAD_SPAN
 

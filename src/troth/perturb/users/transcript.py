@@ -21,7 +21,7 @@ from troth.perturb.users.values import Claims, Key, Shields, annotated, lowered,
 
 EMPTY = "nothing would be left of it"
 
-_MARKS = re.compile(r"\s*[.,;:!?\"“”()]+(?=\s|$|[.,;:!?\"“”()])|(?:(?<=\s)|^)[\"“(]+")
+_MARKS = re.compile(r"(?<!\s)\s*[.,;:!?\"“”()]+(?=\s|$|[.,;:!?\"“”()])|(?:(?<=\s)|^)[\"“(]+")
 _NUMBER = re.compile(r"(?<![\w.,:/$£€#+-])\d{1,4}(?![\w%]|[.,:/-]\d)")
 _LETTERS = re.compile(r"[^\W\d_]{4,}")
 

@@ -1,0 +1,43 @@
+"""Errors are one line that can be printed, whatever a file holds."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from troth.core.errors import UserError, cut, near
+from troth.core.progress import note
+
+HUGE = "x" * 10_000_000
+
+
+def test_a_line_is_short_enough_to_read() -> None:
+    begin = time.monotonic()
+    line = str(UserError(f"'{HUGE}' is not known", file="f.json", dialogue=HUGE, turn=3, hint=f"is it {HUGE}?"))
+    assert len(line) < 3000
+    assert line.startswith("f.json: dialogue xxx")
+    assert " … " in line
+    assert "turn 3: 'xxx" in line
+    assert line.endswith("xxx?)")
+    assert time.monotonic() - begin < 1
+
+
+def test_short_ones_stay_as_they_are() -> None:
+    line = str(UserError("w" * 1000, file="f" * 4000, dialogue="d" * 200, hint="h" * 1000))
+    assert "…" not in line
+    assert cut("abcdefgh", 8) == "abcdefgh"
+    assert cut("abcdefghi", 8) == "abcdef … hi"
+
+
+def test_long_names_are_no_slip_of_the_pen() -> None:
+    begin = time.monotonic()
+    assert near(HUGE, [HUGE + "y", "x"]) is None
+    assert time.monotonic() - begin < 1
+
+
+def test_notes_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    note(f"the slot {HUGE} and\nanother line")
+    said = capsys.readouterr().err
+    assert len(said) < 5000
+    assert said.count("\n") == 1
