@@ -175,4 +175,4 @@ def test_a_turn_as_long_as_a_book_is_left_as_it_is() -> None:
     turn = Turn(speaker="USER", text="I want to go there, please. " * 10_000)
     dialogue = Dialogue(id="d", turns=(turn,))
     twin = changed(dialogue)
-    assert (twin.dialogue, twin.changed, twin.refused) == (dialogue, (), {"longer than 1,000 characters": 1})
+    assert (twin.dialogue, twin.turns, twin.refused) == (dialogue, (), {"longer than 1,000 characters": 1})
