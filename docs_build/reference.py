@@ -16,6 +16,7 @@ from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import ABOUT as CALL_CHOICES
 from troth.agents.rules import ORDER as CALL_ORDER
 from troth.agents.rules import RULES
+from troth.agents.run_summary import METRICS as LIVE
 from troth.core.metric import Metric
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
@@ -78,6 +79,8 @@ def metrics() -> str:
         "`troth agent score --metrics …`. `pass^k` for any number of trials k. What calls are right is up to the "
         "[matching rule](profiles.md#matching-rules-of-calls). " + _group(AGENTS, "a-metric-of-assistants"),
         _metrics(_members(AGENTS)),
+        "`troth agent run` has these, beside `call_recall`:",
+        _metrics([one for one in _members(LIVE) if one.name not in AGENTS]),
         "## Metrics against labels",
         "`troth meta eval`: for each metric of grounded responses, as in `auroc:nli`.",
         _metrics([*RANKING, *JUDGED]),

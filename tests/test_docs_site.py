@@ -16,6 +16,7 @@ import troth
 from troth import cli, models, readers
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import RULES
+from troth.agents.run_summary import METRICS as LIVE
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
@@ -29,7 +30,7 @@ from troth.robustness.metrics import METRICS as ROBUSTNESS
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
-METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS)
+METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
 PLUGGABLE: tuple[Registry, ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
     RULES, CORRUPTIONS,
