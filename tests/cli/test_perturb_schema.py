@@ -206,3 +206,24 @@ def test_stats_without_sacrebleu(fine: Troth, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     result = fine("perturb", "stats", SCHEMA, *(str(sgdx / "data" / f"v{i}") for i in (1, 2)))
     assert 'not computed: sacrebleu is not installed: pip install "troth[text]"' in result.err
+
+
+def test_by_a_language_model(fine: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Writer:
+        name = "writer"
+
+        def generate(self, prompts: list[str], **_: Any) -> list[str]:
+            return [
+                "the place to go" if "City" in prompt else "nothing like it at all, or so they say"
+                for prompt in prompts
+            ]
+
+    monkeypatch.setattr("troth.models.lm", lambda _name: Writer())
+    tools = [{"name": "f", "parameters": {"properties": {"city": {"type": "string", "description": "City"}}}}]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    options = ("--make", "paraphrase", "--lm", "any", "--count", "1")
+    result = fine("perturb", "schema", str(tmp_path / "tools.json"), str(tmp_path / "out"), *options)
+    assert result.err == "3 wordings were refused: 3 no name\n"
+    (tool,) = json.loads((tmp_path / "out/v1/tools.json").read_bytes())
+    assert tool["name"] == "f"
+    assert tool["parameters"]["properties"] == {"the_place_to_go": {"type": "string", "description": "the place to go"}}
