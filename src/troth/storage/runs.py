@@ -5,11 +5,8 @@ A run is replaced as a whole or not at all. Folders of earlier versions are read
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +14,7 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.metric import Better, Metric
+from troth.core.panics import without_backtrace
 from troth.core.score import Score
 from troth.core.version import __version__
 from troth.storage.files import recover
@@ -103,29 +101,11 @@ def rows(path: str) -> pl.DataFrame:
 
     file = Path(path) / "rows.parquet"
     try:
-        with _without_backtrace():
+        with without_backtrace():  # polars panics on some damaged files
             return pl.read_parquet(file)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
-
-
-@contextmanager
-def _without_backtrace() -> Iterator[None]:
-    """polars panics on some damaged files, and prints a backtrace to file descriptor 2 before it raises."""
-    try:
-        saved = os.dup(2)
-    except OSError:  # standard error is closed
-        yield
-        return
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)
 
 
 # -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
