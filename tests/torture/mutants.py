@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.torture import sandbox
 from tests.torture.sandbox import Fault
-from tests.torture.subjects import NEW, laid, spoilt
+from tests.torture.subjects import NEW, Subject, laid, spoilt
 
 
 def attack(folder: Path, seed: int) -> Iterator[list[Fault]]:
     """One damaged file after the other, for ever: the subjects in turn, file, damage and command by chance."""
     place = folder / "mutants"
-    subjects = laid(place)
-    settings = {"TROTH_CACHE": str(folder / "own-cache"), "RUST_BACKTRACE": "0"}
-    number = 0
-    while True:
-        for subject in subjects:
-            number += 1
-            chance = random.Random(f"{seed} {subject.name} {number}")
-            file = place / chance.choice(subject.files)
-            arguments = [part.replace(NEW, "new") for part in chance.choice(subject.commands)]
-            whole = file.read_bytes()
-            file.write_bytes(spoilt(whole, chance))
-            outcome = sandbox.call(arguments, place, settings)
-            wrong = sandbox.fault(outcome, verdict=arguments[0] == "gate")
-            left = sandbox.leftovers(place)
-            case = f"{subject.name} {file.name} {number}"
-            found = [Fault("mutants", case, " ".join(arguments), what) for what in (wrong, *left) if what]
-            if found:
-                keep = folder / "faults" / f"{number}-{file.name}"
-                keep.parent.mkdir(exist_ok=True)
-                keep.write_bytes(file.read_bytes() if file.is_file() else b"")
-            for path in (place / "new", *place.glob("*.corrupt-*"), *place.glob(f"{file.name}-*")):
-                sandbox.removed(path)
-            file.write_bytes(whole)
-            yield found
+    subjects = []
+    for number, subject in enumerate(laid(place)):
+        subjects.append(subject)
+        yield _damaged(folder, subject, random.Random(f"{seed} {subject.name} {number}"))
+    for number, subject in enumerate(itertools.cycle(subjects), len(subjects)):
+        yield _damaged(folder, subject, random.Random(f"{seed} {subject.name} {number}"))
+
+
+def _damaged(folder: Path, subject: Subject, chance: random.Random) -> list[Fault]:
+    """Damages a file, runs a command that reads it, and puts everything back."""
+    place = folder / "mutants"
+    file = place / chance.choice(subject.files)
+    arguments = [part.replace(NEW, "new") for part in chance.choice(subject.commands)]
+    whole = file.read_bytes()
+    bad = spoilt(whole, chance)
+    file.write_bytes(bad)
+    outcome = sandbox.call(arguments, place, {"TROTH_CACHE": str(folder / "own-cache"), "RUST_BACKTRACE": "0"})
+    wrong = sandbox.fault(outcome, verdict=arguments[0] == "gate")
+    case = f"{subject.name}, {file.name}, {hashlib.sha256(bad).hexdigest()[:8]}"
+    found = [Fault("mutants", case, " ".join(arguments), what) for what in (wrong, *sandbox.leftovers(place)) if what]
+    if found and (keep := os.environ.get("TORTURE_KEEP")):  # a folder for what broke a promise
+        (Path(keep) / f"{hashlib.sha256(bad).hexdigest()[:8]}-{file.name}").write_bytes(bad)
+    for path in (place / "new", *place.glob("*.corrupt-*"), *place.glob(f"{file.name}-*")):
+        sandbox.removed(path)
+    file.write_bytes(whole)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,11 @@ class Subject:
     commands: tuple[tuple[str, ...], ...]
 
 
-def laid(folder: Path) -> list[Subject]:
-    """Writes all subjects into a folder, by troth itself where they are troth's own."""
+def laid(folder: Path) -> Iterator[Subject]:
+    """Writes the subjects into a folder one after the other, by troth itself where they are troth's own."""
     folder.mkdir(parents=True)
-    parts = (_trackers, _others, _grounded, _responses, _runs, _sheets, _cache, _calibration, _schemas, _agents)
-    return [subject for part in parts for subject in part(folder)]
+    for part in (_trackers, _others, _grounded, _responses, _runs, _sheets, _cache, _calibration, _schemas, _agents):
+        yield from part(folder)
 
 
 def spoilt(whole: bytes, chance: random.Random) -> bytes:
@@ -113,7 +114,7 @@ def _responses(folder: Path) -> list[Subject]:
         row = json.loads(line)
         text = next(row[name] for name in ("response", "text", "utterance") if name in row)
         key = {name: row[name] for name in ("dialogue", "turn") if name in row}
-        lists.append({**key, "candidates": [{"text": "Yes.", "score": -1.5}, {"text": text, "score": -2.0}, "No."]})
+        lists.append({**key, "candidates": [{"text": "Yes.", "score": -1.5}, {"text": text, "score": -2.0}]})
     (folder / "nbest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lists))
     plain = ("--nli", "fake", "--no-cache")
     _troth(folder, "generate", "rerank", gold, "nbest.jsonl", "--out", "chosen.jsonl", *plain)
