@@ -76,6 +76,21 @@ def test_runs_can_be_compared_and_gated(fine: Troth, troth: Troth, tmp_path: Pat
     ]  # fmt: skip
 
 
+def test_states_are_scored_by_every_command_of_state_tracking(fine: Troth, tmp_path: Path) -> None:
+    before, after = str(tmp_path / "before.jsonl"), str(tmp_path / "after.jsonl")
+    assert fine("agent", "states", STURDY, before).err == f"written: {before} (12 trials)\n"
+    fine("agent", "states", HASTY, after)
+    (mine,) = fine("agent", "score", HASTY, "--metrics", "jga", "--json").json()
+    (same,) = fine("dst", after, "--profile", "trade", "--metrics", "jga", "--json").json()
+    assert (mine["value"], mine["n"]) == (same["value"], same["n"])
+    rows = fine("robust", "checkdst", before, f"SDI={after}", "--profile", "trade", "--json").json()
+    scores = {row["metric"]: row["value"] for row in rows if row["group"] == "all"}
+    assert scores["cjga:SDI"] <= 1 - abs(scores["jga"] - scores["jga:SDI"]) / max(scores["jga"], scores["jga:SDI"])
+    variants = [f"{name}={file}" for name, file in (("orig", before), ("v1", before), ("v2", after))]
+    rows = fine("robust", "sgdx", before, *variants, "--schema", TOOLS, "--profile", "trade", "--json").json()
+    assert {"ss_jga", "jga_v1-2", "jga_drop"} <= {row["metric"] for row in rows}
+
+
 def test_terminal_escapes_are_shown_and_not_obeyed(fine: Troth, tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "hi"},

@@ -21,6 +21,7 @@ FILES = {
     "PRED_LOUD": demo.path("twins/hasty-SDI.jsonl"),
     "ANSWERS": demo.path("documents/chatty.jsonl"),
     "LABELLED": demo.path("documents/judged.jsonl"),
+    "TRANSCRIPTS": demo.path("agents/hasty.jsonl"),
     "RESPONSES": demo.path("responses/terse.jsonl"),
     **{f"P{number}": f"reworded/v{number}" for number in (1, 2, 3)},  # gold under each variant: all right
 }

@@ -12,6 +12,7 @@ from troth.core import table as tables
 AGENT = {
     "score": "troth.cli.agent:score",
     "explain": "troth.cli.agent:explain",
+    "states": "troth.cli.agent:states",
     "run": "troth.cli.agent_run:run",
 }
 RULES = options.Names("troth.agents.rules:RULES")
@@ -126,3 +127,21 @@ def explain(transcripts: str, examples: int, json: bool, **settings: Any) -> Non
         for flip in one.flips[:examples]:
             sides = f"{flip.before or 'right'} → {flip.after or 'right'}"
             show.text(f"{one.choice}: task {flip.task}, trial {flip.trial}: {sides}")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("transcripts", metavar="TRANSCRIPTS", type=options.FILE)
+@click.argument("out", metavar="OUT", type=options.FILE)
+@GOLD
+@TOOLS
+@options.option("--rule", "NAME", "How calls are matched: exact, bfcl or tau. Default: by the format.", type=RULES)
+@FORMAT
+def states(transcripts: str, out: str, gold: tuple[str, ...], **settings: Any) -> None:
+    """Write calls as states, gold and predicted, for troth dst, robust and every other command of state tracking.
+
+    OUT is a new JSONL file with a line for each user turn of each trial.
+    """
+    from troth.agents.export import write_states
+
+    count = write_states(transcripts, out, gold=gold, **settings)
+    show.note(f"written: {out} ({count} trials)")

@@ -1,0 +1,55 @@
+"""Calls of transcripts written as states, gold and predicted, so that every command of state tracking takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from troth import readers
+from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
+from troth.agents.corpus import load
+from troth.agents.rules import MatchingRule
+from troth.agents.rules import rule as find_rule
+from troth.core.errors import UserError
+from troth.core.names import Path, labelled, path_of
+from troth.core.records import Pair
+from troth.readers import trajectories
+
+
+def write_states(
+    transcripts: Path,
+    out: Path,
+    *,
+    gold: Sequence[Path] = (),
+    tools: Path | None = None,
+    rule: str | MatchingRule | None = None,
+    format: str | None = None,
+) -> int:
+    """Writes the states that calls make, a user turn per line in troth's own JSONL, and returns how many trials.
+
+    The dialogues are trials. `troth dst` scores the file, and `troth robust` compares it with those of other users' and
+    tools' wordings: cJGA, schema sensitivity and all that comes with them.
+
+    >>> import tempfile, troth
+    >>> from troth import demo
+    >>> out = tempfile.mkdtemp() + "/states.jsonl"
+    >>> write_states(demo.path("agents/hasty.jsonl"), out)
+    12
+    >>> troth.dst(out, profile="trade", metrics="jga")["jga"].n
+    14
+    """
+    (name, path) = labelled([transcripts], "file")[0]
+    corpus = load([(name, path)], [path_of(one) for one in gold], None if tools is None else path_of(tools), format)
+    if not corpus.has_gold:
+        raise UserError("no gold calls are known", file=path, hint="give gold")
+    declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile
+    rules = AnalysisRules(find_rule(rule if rule is not None else declared or "exact"), "match")
+    analysis = analyse(corpus, corpus.systems[0], rules)
+    readers.write(_pairs(analysis), path_of(out), "jsonl")
+    return len(analysis.trials)
+
+
+def _pairs(analysis: AgentAnalysis) -> Iterator[Pair]:
+    for one in analysis.trials:
+        if one.states is not None:
+            gold, pred = one.states.dialogues(one.trial.id, one.trial.users())
+            yield Pair(gold, None if one.absent else pred)
