@@ -117,6 +117,13 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     assert troth.open(tmp_path / "run/result")["call_recall"].value == 1.0
 
 
+def test_rewordings_of_other_tools_are_refused(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "others.json").write_text(json.dumps([{"name": "f", "description": "another"}]))
+    schemas.vary(tmp_path / "others.json", tmp_path / "words", with_={"corrupt": {"count": 1}})
+    with pytest.raises(UserError, match="is a rewording of other tools"):
+        files.run(variants="v1", from_=tmp_path / "words")
+
+
 def test_calls_under_other_names_come_back(files: Files, tmp_path: Path) -> None:
     wordings = {"find_order": {"intents": {"find_order": {"names": ["look up"]}}, "slots": {"id": {"names": ["key"]}}}}
     (tmp_path / "said.json").write_text(json.dumps(wordings))
@@ -286,6 +293,7 @@ def test_a_function_that_raises_is_counted(files: Files) -> None:
         raise ConnectionError("no")
 
     result = run_agent(moody, files.folder / "tasks.json", out=files.folder / "run", retries=1)
+    assert "there are tasks without tools; give their definitions" in result.notes
     assert {one["reason"] for one in files.missing} == {"ConnectionError"}
     assert result["call_recall"].value is None
     assert result["finished"].value == 0.0

@@ -256,6 +256,8 @@ def _notes(
         notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
     if total["turns_cut"]:
         notes.append(f"{total['turns_cut']} turns were cut after the last step that is allowed")
+    if not all(plan.wording(plan.sets[0], one.task).tools for one in plan.recordings):
+        notes.append("there are tasks without tools; give their definitions")
     if any(one.expected is None for one in plan.recordings):
         notes.append("tasks without expected calls are compared with the calls of their recording")
     return notes

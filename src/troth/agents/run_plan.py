@@ -123,7 +123,7 @@ def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
         raise UserError("rewordings of the tools need the tools", hint="name the file that they were made from")
     where = Folder(path_of(settings.from_)) if settings.from_ is not None else Folder(tools or ".").parent
     sets = [WordingSet(ORIGINAL, original, {})]
-    sets += [WordingSet(name, _variant(where / name, name), {}) for name in names]
+    sets += [WordingSet(name, _variant(where / name, name, corpus.tools), {}) for name in names]
     said = reworded(replayable, settings.users, seed=settings.seed)
     sets += [WordingSet(name, original, users) for name, users in said.items()]
     if len({one.name for one in sets}) < len(sets):
@@ -147,13 +147,15 @@ def _original(tools: Sequence[Tool]) -> ToolWording:
     return _wording(ORIGINAL, functions, {})
 
 
-def _variant(folder: Folder, name: str) -> ToolWording:
-    """A rewording that `troth perturb schema` wrote."""
+def _variant(folder: Folder, name: str, tools: Sequence[Tool]) -> ToolWording:
+    """A rewording of these tools that `troth perturb schema` wrote."""
     file = folder / "tools.json"
     if not file.is_file():
         raise UserError(f"there is no rewording '{name}' of the tools", file=str(file), hint=MAKE)
     one = _original(tool_readers.load(str(file)))
     names = renamed_calls.load(folder / NAMES)
+    if {function.name for function in names.values()} != {tool.name for tool in tools}:
+        raise UserError("is a rewording of other tools", file=str(file), hint=MAKE)
     return _wording(name, [tool["function"] for tool in one.tools], names)
 
 
