@@ -225,7 +225,7 @@ def test_a_budget_ends_the_run_and_the_next_goes_on(files: Files) -> None:
     result = files.run(budget=5, parallel=1)
     assert len(files.server.asked) == 5
     assert [one["reason"] for one in files.missing] == ["budget", "budget"]
-    assert any("raise the budget" in note for note in result.notes)
+    assert any("2 of 3 conversations are missing (2 budget)" in note for note in result.notes)
     assert result["finished"].value == pytest.approx(1 / 3)
     files.run(budget="105 tokens", parallel=1)
     assert len(files.server.asked) == 12, "15 tokens each, and 7 answers were left"

@@ -21,7 +21,7 @@ import msgspec
 from troth.agents import run_summary as summary
 from troth.agents.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
 from troth.agents.replay import Recording, Replayed, ToolWording, replay
-from troth.agents.run_journal import EXHAUSTED, Budget, Journal
+from troth.agents.run_journal import Budget, Journal
 from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
 from troth.agents.run_plan import plan as make_plan
 from troth.agents.run_summary import CallOutcome, LiveSet, ReplayKey
@@ -250,8 +250,8 @@ def _notes(
     reasons = Counter(one for one in replays.values() if isinstance(one, str))
     if reasons:
         why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        last = "raise the budget and run the same command again" if EXHAUSTED in reasons else "run it again to go on"
-        notes.append(f"{total['missing']} of {total['conversations']} conversations are missing ({why}): {last}")
+        lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
+        notes.append(f"{lacking} ({why}): the same command goes on with them")
     if total["unrecorded"]:
         notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
     if total["turns_cut"]:
