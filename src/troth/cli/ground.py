@@ -57,7 +57,9 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @options.SEED
 @options.option("--rows", "FILE", "Write every response with its scores to this new JSONL file.")
 @options.option("--words", "FILE", "Write every word of every response, with its support, to this new JSONL file.")
-@options.number("--explain", 0, "Show this many responses word by word, the least supported first.")
+@options.number(
+    "--explain", 0, "Explain this many responses, the least supported first: by the metric, else word by word."
+)
 @click.option("--statistics", is_flag=True, help="Only count responses, documents and words; score nothing.")
 @options.OUT
 @options.JSON
@@ -93,8 +95,9 @@ def ground(
         write_rows(result, rows)
         show.note(f"written: {rows}")
     show.result(result, json_form=json, out=out)
-    if words is not None or explain:
-        _word_by_word(result, models, words, explain)
+    explained = _explained(result, settings["metrics"], models, explain) if explain else False
+    if words is not None or (explain and not explained):
+        _word_by_word(result, models, words, 0 if explained else explain)
     for system, counts in result.counts.items():
         show.note(f"{system}: {counts['responses']} responses; intervals over {counts['documents']} documents")
     for recipe in dict.fromkeys(score.recipe for score in result.scores if score.group == "all"):
@@ -117,6 +120,22 @@ def _statistics(data: tuple[str, ...], format: str | None, json: bool) -> None:
     ]
     heads = ("data", "responses", "documents", "words per document", "per history", "per response")
     show.table(Table(heads, tuple(rows)))
+
+
+def _explained(result: Any, names: str, models: Any, number: int) -> bool:
+    """Shows the lowest responses of each metric that can explain its numbers; False where none can."""
+    from troth.core.records import Grounded
+    from troth.grounding.metrics import Explainer, graders
+
+    able = [one for one in graders(names, models) if isinstance(one, Explainer)]
+    for one in able:
+        metric = one.metric.name
+        views = [view for view in result.explorer().responses if metric in view.values]
+        for view in sorted(views, key=lambda view: view.values[metric])[:number]:
+            show.text(f"{view.system} {view.id}: {metric} {view.values[metric]:.3f}: {view.text}")
+            for line in one.explain(Grounded(view.id, view.document, view.text, view.history)):
+                show.text(f"  {line}")
+    return bool(able)
 
 
 def _word_by_word(result: Any, models: Any, file: str | None, number: int) -> None:

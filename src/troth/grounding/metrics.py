@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from troth import models as backends
 from troth.core.errors import UserError
@@ -31,6 +31,7 @@ METRICS = Registry(
         "bleu": "troth.grounding.overlap:BLEU",
         "rouge_l": "troth.grounding.overlap:ROUGE_L",
         "coverage": "troth.grounding.overlap:COVERAGE",
+        "facts": "troth.grounding.facts:FACTS",
         "nli": "troth.grounding.entailment:NLI",
         "pmi_faith": "troth.grounding.pmi:PMI_FAITH",
         "pmi_faith_sum": "troth.grounding.pmi:PMI_FAITH_SUM",
@@ -81,6 +82,18 @@ class Grader(Protocol):
 
         All items of a run come at once, so that a grader can make its own batches. Each has a document and a response.
         """
+        ...
+
+
+@runtime_checkable
+class Explainer(Protocol):
+    """A grader that can also say of single responses what its number rests on."""
+
+    @property
+    def metric(self) -> Metric: ...
+
+    def explain(self, item: Grounded) -> Sequence[str]:
+        """Lines for a reader, such as each claim with the passage that supports it best."""
         ...
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from troth.core.randomness import generator
-from troth.perturb.answers import CorruptionKind, Replacement, AnswerSentence, SupportedAnswer
+from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import antonyms, in_case_of, phrases, substitutes, verb_forms
 from troth.perturb.lexicon import table
 

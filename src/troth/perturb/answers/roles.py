@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from troth.core.facts import Fact
-from troth.perturb.answers import CorruptionKind, Replacement, AnswerSentence, SupportedAnswer
+from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import verb_forms, words
 from troth.perturb.answers.swaps import before, is_range, name_type
 

@@ -1,0 +1,88 @@
+"""Evidence of a claim in its document: the windows that share most of its words, weighted by how rare they are there.
+
+Entailment is asked about the few best windows only, and facts are looked up there. The choice is lexical and takes
+milliseconds: a word counts with its inverse document frequency over the document's sentences, so that a name decides
+and "the" does not. Words are compared in lower case and without usual endings.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from troth.grounding.sentences import sentences
+
+REMEMBERED = 64  # documents: claims of one document follow each other
+LONGEST_SENTENCE = 80  # words: longer ones, as tables and code have them, are cut into parts of this size
+
+_WORD = re.compile(r"\w+")
+_ENDING = re.compile(r"(?<=\w{3})(?:'s|ies|ing|ed|es|s|ly|y|e)$")
+
+
+class Window(NamedTuple):
+    """Neighbouring sentences of a document, as one text; `start`: the number of the first."""
+
+    start: int
+    size: int
+    text: str
+
+
+class Passages:
+    """A document in sentences, with what is needed to find the evidence of a claim among them."""
+
+    def __init__(self, document: str) -> None:
+        self.sentences = [part for sentence in sentences(document) for part in _parts(sentence)]
+        self._words = [frozenset(map(stem, _WORD.findall(sentence.lower()))) for sentence in self.sentences]
+        self._sentences_with: dict[str, list[int]] = {}
+        for place, own in enumerate(self._words):
+            for word in own:
+                self._sentences_with.setdefault(word, []).append(place)
+
+    def windows(self, size: int) -> int:
+        """How many windows of a size there are; one where the document is shorter."""
+        return max(1, len(self.sentences) - size + 1)
+
+    def window(self, start: int, size: int) -> Window:
+        return Window(start, size, " ".join(self.sentences[start : start + size]))
+
+    def best(self, claim: str, size: int, number: int) -> list[Window]:
+        """The windows of a size that share most with a claim, the best first; of equals the earlier."""
+        count = self.windows(size)
+        if count <= number:
+            return [self.window(start, size) for start in range(count)]
+        scores = [0.0] * count
+        for word in {stem(word) for word in _WORD.findall(claim.lower())}:
+            places = self._sentences_with.get(word, ())
+            weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
+            for start in {
+                start for place in places for start in range(max(0, place - size + 1), min(place + 1, count))
+            }:
+                scores[start] += weight
+        order = sorted(range(count), key=lambda start: (-scores[start], start))
+        return [self.window(start, size) for start in order[:number]]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def passages(document: str) -> Passages:
+    """The passages of a document; those of the last documents are remembered."""
+    return Passages(document)
+
+
+def stem(word: str) -> str:
+    """A word without its usual ending: plays, played and playing are one."""
+    return _ENDING.sub("", word)
+
+
+def _parts(sentence: str) -> Iterable[str]:
+    words = sentence.split()
+    if len(words) <= LONGEST_SENTENCE:
+        return [sentence]
+    return [" ".join(words[at : at + LONGEST_SENTENCE]) for at in range(0, len(words), LONGEST_SENTENCE)]
+
+
+def chosen(claim: str, document: Passages, sizes: Sequence[int], number: int) -> list[str]:
+    """The texts of the best windows of each size, each once."""
+    return list(dict.fromkeys(window.text for size in sizes for window in document.best(claim, size, number)))

@@ -1,0 +1,167 @@
+"""`facts`: does the document have the response's names, numbers, dates and times where it speaks of the same thing?
+
+From no paper; no model is asked. Each fact of the response is looked up in the windows of the document that share most
+words with the rest of its sentence (`evidence`), in a normal form (`core.facts`): two is 2, 5pm is 17:00, March 1st agrees with 2019-03-01. A name is found if the window has all its words, or its initials. The value is
+the mean over the response's facts: 1 for one that is found, one half for one that stands elsewhere in the document, 0
+for one that does not. A response without facts has no value, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from troth.core.facts import Fact, agree, facts
+from troth.core.metric import Metric
+from troth.core.progress import bar
+from troth.core.proper_names import name_words, names
+from troth.core.records import Grounded
+from troth.grounding.evidence import passages, stem
+from troth.grounding.metrics import Unscored, Value, faithfulness
+from troth.grounding.sentences import sentences
+
+WINDOW = 3  # sentences of the document in which a fact is looked up
+WINDOWS = 2  # of them, the best
+ELSEWHERE = 0.5  # for a fact that another part of the document has
+CHUNK = 256  # responses between two steps of the progress bar
+_SMALL = frozenset(("the", "of", "and", "for"))
+NO_FACTS = "the response has no name, number, date or time"
+
+FACTS = faithfulness(
+    "facts", "Facts", "share of the response's names, numbers, dates and times that the document has in the same place",
+    needs=(), compute=lambda _: FactCheck(), top=1.0,
+)  # fmt: skip
+
+
+class CheckedFact(msgspec.Struct, frozen=True):
+    """A fact of a response, where it stands there, and the passage of the document that has it."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    found: bool
+    passage: str  # where it was looked up
+    elsewhere: bool = False  # not found there, but somewhere else in the document
+
+    @property
+    def credit(self) -> float:
+        return 1.0 if self.found else ELSEWHERE if self.elsewhere else 0.0
+
+    def line(self) -> str:
+        """The fact as `--explain` shows it."""
+        where = "found in" if self.found else "elsewhere in the document, not in" if self.elsewhere else "not in"
+        return f"{self.kind} {self.text}: {where}: {self.passage}"
+
+
+def checked_facts(document: str, response: str) -> list[CheckedFact]:
+    """Every fact of a response, in order, with whether the document's best window has it.
+
+    >>> document = "The premium plan has 50 seats. It costs $20 a month. Support is free. The free plan has five seats."
+    >>> [(fact.text, fact.found) for fact in checked_facts(document, "The free plan has 5 seats for 30 days.")]
+    [('5', True), ('30 days', False)]
+    """
+    known = passages(document)
+    found: list[CheckedFact] = []
+    for start, sentence in _placed(response):
+        for fact in _facts(sentence, document):
+            rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
+            windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
+            passage = next((text for text in windows if _has(text, fact, sentence)), None)
+            elsewhere = passage is None and _has(document, fact, sentence)
+            found.append(
+                CheckedFact(
+                    fact.kind, sentence[fact.start : fact.end], start + fact.start, start + fact.end,
+                    passage is not None, passage or (windows[0] if windows else ""), elsewhere,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _placed(response: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a response with the character at which each begins."""
+    at = 0
+    for sentence in sentences(response):
+        place = response.find(sentence, at)
+        at = place if place >= 0 else at  # joined pieces differ by white space
+        yield at, response[at : at + len(sentence)]
+        at += len(sentence)
+
+
+def _facts(sentence: str, document: str) -> list[Fact]:
+    """The facts of a sentence in order; a number inside a name belongs to the name."""
+    named = names(sentence, name_words(document))
+    counted = [
+        fact for fact in facts(sentence) if not any(name.start <= fact.start and fact.end <= name.end for name in named)
+    ]
+    return sorted((*counted, *named), key=lambda fact: fact.start)
+
+
+def _has(passage: str, fact: Fact, sentence: str) -> bool:
+    """Whether a passage has a fact, in any way of writing it."""
+    if fact.kind == "name":
+        return _has_name(passage, sentence[fact.start : fact.end])
+    known = facts(passage)
+    if any(agree(fact, one) for one in known):
+        return True
+    if fact.kind == "date" and fact.value.count("-") == 2:  # its year may stand apart from its day
+        year, _, day = fact.value.partition("-")
+        parts = [Fact("date", f"*-{day}", 0, 0), Fact("date", f"{year}-*-*", 0, 0)]
+        return "*" not in (year, day) and all(any(agree(part, one) for one in known) for part in parts)
+    one = fact.value == "1" and re.search(r"\b(?:one|an?|single)\b", passage, re.IGNORECASE) is not None
+    return one or (fact.kind == "number" and fact.unit == "" and _digits(passage, fact.value))
+
+
+def _digits(passage: str, value: str) -> bool:
+    """Whether a passage has the number as a part of a code: 50 in A-50."""
+    return len(value) > 1 and re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.]\d|\d)", passage) is not None
+
+
+def _has_name(passage: str, name: str) -> bool:
+    words = [word for word in re.findall(r"\w+", name.lower()) if len(word) > 1 and word not in _SMALL]
+    own = _stems(passage)
+    if all(stem(word) in own for word in words):
+        return True
+    initials = "".join(word[0] for word in re.findall(r"\w+", name) if word[0].isupper())
+    if len(initials) > 2 and re.search(rf"\b{initials}\b", passage):
+        return True
+    letters = name.replace(".", "")
+    return letters.isupper() and 2 <= len(letters) <= 5 and _spells(passage, letters)
+
+
+def _spells(passage: str, letters: str) -> bool:
+    """Whether capitalised words of a passage have these initials: NFL in National Football League."""
+    return re.search(r"\W+(?:of |the |and |for )*".join(rf"\b{letter}\w+" for letter in letters), passage) is not None
+
+
+def _stems(passage: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"\w+", passage.lower()))
+
+
+@dataclass(frozen=True)
+class FactCheck:
+    """Looks up the facts of each response in its document."""
+
+    metric: Metric = FACTS
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def recipe(self) -> dict[str, int | str]:
+        return {"window": WINDOW, "best": WINDOWS, "elsewhere": f"{ELSEWHERE:g}"}
+
+    def explain(self, item: Grounded) -> list[str]:
+        """Each fact of a response, found or not, and where."""
+        return [fact.line() for fact in checked_facts(item.document, item.response)]
+
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        values: list[Value] = []
+        with bar(self.metric.name) as progress:
+            for item in items:
+                found = checked_facts(item.document, item.response)
+                values.append(sum(fact.credit for fact in found) / len(found) if found else Unscored(NO_FACTS))
+                if len(values) % CHUNK == 0 or len(values) == len(items):
+                    progress(len(values), len(items))
+        return values
