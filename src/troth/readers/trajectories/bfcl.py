@@ -21,7 +21,7 @@ from troth.readers.decode import where
 from troth.readers.format import Format
 from troth.readers.source import Document
 from troth.readers.trajectories.items import first, items
-from troth.readers.trajectories.messages import call, messages, name_of
+from troth.readers.trajectories.messages import MOST, call, messages, name_of
 
 FORMAT = Format(name="bfcl", about="BFCL's questions with tools, accepted answers, and results", profile="bfcl")
 KINDS = ("question", "ground_truth", "result", "calls")
@@ -136,4 +136,4 @@ def _usage(row: dict[str, Any]) -> Usage | None:
 def _sum(value: Any) -> float:
     if isinstance(value, list):
         return sum(_sum(item) for item in value)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) and 0 <= value < MOST else 0.0

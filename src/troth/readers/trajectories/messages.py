@@ -20,6 +20,7 @@ ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "context": "tool",
 }  # fmt: skip
+MOST = 1e12  # tokens, seconds or cost of one conversation: what is larger is no such number
 TEXTS = ("text", "input_text", "output_text", "refusal")
 # Items of the Responses API that are neither words nor calls of functions.
 PASSED = (
@@ -160,7 +161,7 @@ def usage(value: dict[str, Any]) -> Usage | None:
 
 def _number(value: dict[str, Any], *names: str) -> float | None:
     numbers = (value.get(name) for name in names)
-    return next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool) and n >= 0), None)
+    return next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool) and 0 <= n < MOST), None)
 
 
 def whole_number(value: object, default: int = 0) -> int:

@@ -55,14 +55,21 @@ def read(document: Document) -> Iterator[Trajectory]:
 
 
 def _spans(export: dict[str, Any]) -> Iterator[_Span]:
-    for resource in export.get("resourceSpans") or export.get("resource_spans") or ():
-        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
-            for span in scope.get("spans") or ():
+    for resource in _objects(export, "resourceSpans", "resource_spans"):
+        for scope in _objects(resource, "scopeSpans", "scope_spans"):
+            for span in _objects(scope, "spans"):
                 times = [_time(span, "start"), _time(span, "end")]
                 attributes = _attributes(span.get("attributes"))
-                for event in span.get("events") or ():  # some exporters put messages into events
+                for event in _objects(span, "events"):  # some exporters put messages into events
                     attributes = _attributes(event.get("attributes")) | attributes
                 yield _Span(str(span.get("traceId") or span.get("trace_id") or ""), times[0], times[1], attributes)
+
+
+def _objects(value: dict[str, Any], *names: str) -> list[dict[str, Any]]:
+    """The objects of a list under any of some names; none where there is no such key."""
+    name = next((name for name in names if value.get(name) is not None), None)
+    listed = [] if name is None else plain.sequence(value[name], f"'{name}'")
+    return [plain.mapping(item, f"an entry of '{name}'") for item in listed]
 
 
 def _time(span: dict[str, Any], side: str) -> int:
@@ -73,7 +80,8 @@ def _time(span: dict[str, Any], side: str) -> int:
 def _attributes(values: Any) -> dict[str, Any]:
     if isinstance(values, dict):
         return values
-    listed = (item for item in values or () if isinstance(item, dict) and isinstance(item.get("key"), str))
+    items = plain.sequence(values, "'attributes'") if values is not None else []
+    listed = (item for item in items if isinstance(item, dict) and isinstance(item.get("key"), str))
     return {item["key"]: _value(item.get("value")) for item in listed}
 
 
@@ -82,10 +90,11 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, inner),) = value.items()
+    held = inner.get("values") if isinstance(inner, dict) else None
     if kind == "arrayValue":
-        return [_value(item) for item in inner.get("values", ())]
+        return [_value(item) for item in held] if isinstance(held, list) else []
     if kind == "kvlistValue":
-        return _attributes(inner.get("values"))
+        return _attributes(held)
     if kind == "intValue":
         return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
     return inner

@@ -19,6 +19,8 @@ from troth.readers.source import Document
 from troth.readers.trajectories.items import first, items
 from troth.readers.trajectories.messages import messages, name_of, usage, whole_number
 
+LARGEST = 1e6  # of a reward: what is larger is none
+
 FORMAT = Format(
     name="tau-bench", about="τ-bench results: trials with gold actions, rewards and messages", profile="tau"
 )
@@ -61,6 +63,7 @@ def actions(value: object, arguments: str) -> tuple[Expected, ...]:
         action = plain.mapping(item, "an action")
         given = plain.mapping(action.get(arguments) or {}, f"'{arguments}' of an action")
         compared = action.get("compare_args")  # τ²-bench: only these count; the rest may be anything, or absent
+        compared = None if compared is None else plain.sequence(compared, "'compare_args'")
         counted = given if compared is None else {name: one for name, one in given.items() if name in compared}
         name = plain.text_of(action, "name", "an action")
         expected.append(Expected(name, {key: (one,) for key, one in counted.items()}, open=compared is not None))
@@ -69,6 +72,6 @@ def actions(value: object, arguments: str) -> tuple[Expected, ...]:
 
 def reward(value: object) -> float | None:
     """The reward that a benchmark gave."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST):
         return None if value is None else float(value)
     raise UserError(f"the reward is {plain.shown(value)}, not a number")

@@ -46,7 +46,7 @@ def read(document: Document) -> Iterator[Trajectory]:
 
 
 def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int) -> Trajectory:
-    criteria = gold.get("evaluation_criteria") or {}
+    criteria = plain.mapping(gold.get("evaluation_criteria") or {}, "'evaluation_criteria'")
     given = row.get("reward_info") or {}
     outputs = plain.sequence(criteria.get("communicate_info") or [], "'communicate_info'")
     return Trajectory(
