@@ -40,7 +40,7 @@ def policy(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[
 
 
 class PolicyServer:
-    """What was asked, and what goes wrong: `trouble` names "hang", "429", "500", "broken" or "empty" for a request."""
+    """What was asked, and what goes wrong: `trouble` names "hang", "400", "429", "500", "broken" or "empty"."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -63,6 +63,8 @@ class PolicyServer:
             return 500, b""
         if wrong in ("429", "500"):
             return int(wrong), b"{}"
+        if wrong == "400":
+            return 400, b'{"error":\n "too long"}'
         if wrong == "broken":
             return 200, b'{"choices": [{"mess'
         if wrong == "empty":

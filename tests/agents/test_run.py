@@ -148,7 +148,8 @@ def test_trouble_that_passes_is_tried_again(files: Files, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("429", "status 429"), ("500", "status 500"), ("broken", "broken answer"),
-                                              ("hang", "timeout")])  # fmt: skip
+                                              ("hang", "timeout"),
+                                              ("400", 'status 400: {"error":  "too long"}')])  # fmt: skip
 def test_trouble_that_stays_is_said_and_the_run_goes_on(files: Files, kind: str, reason: str) -> None:
     files.server.trouble = lambda body, _times: kind if "11" in body["messages"][-1]["content"] else None
     result = files.run(timeout=HANG if kind == "hang" else 5.0, retries=1)

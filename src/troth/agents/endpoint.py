@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from troth.core.errors import UserError
+from troth.core.errors import UserError, one_line
 from troth.core.registry import imported
 from troth.core.trajectories import Message, Usage
 from troth.models.client import Client, Refused, Silent
@@ -27,6 +27,7 @@ KEY = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 PAUSE = 1.0  # seconds before a question is asked again, doubled each time
 MOST = 8_000_000  # bytes of an answer
+SAID = 100  # characters of a refusal that are part of the reason
 FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
 BROKEN = "broken answer"
 
@@ -88,8 +89,10 @@ class EndpointAssistant:
             if refused.status == 404:
                 hint = f"is the model's name right? {FORMS}"
                 raise UserError(f"{self.client.url}{PATH} answers 404", hint=hint) from refused
-            again = refused.status == 429 or refused.status >= 500
-            raise (_AgainError if again else UnansweredError)(str(refused)) from refused
+            if refused.status == 429 or refused.status >= 500:
+                raise _AgainError(str(refused)) from refused
+            said = one_line(refused.said)[:SAID]
+            raise UnansweredError(f"{refused}: {said}" if said else str(refused)) from refused
         except Silent as silent:
             raise _AgainError(str(silent)) from silent
         return _reply(data, time.monotonic() - begun)
