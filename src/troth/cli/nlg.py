@@ -42,10 +42,7 @@ _GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
     "--augment", type=click.Choice(["retry", "never"]), default="retry", show_default=True,
     help="Whether acts that a response alone does not entail are asked again in context.",
 )  # fmt: skip
-@click.option(
-    "--refs", type=click.Choice(["b", "table3"]), default="b", show_default=True,
-    help="Sentences of booleans that are False: as appendix B of the SGSAcc paper has them, or as its table 3 does.",
-)  # fmt: skip
+@options.REFS
 @click.option(
     "--negatives", type=click.IntRange(1, 100), default=1, show_default=True,
     help="Tampered twins per act, for validation.",

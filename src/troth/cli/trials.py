@@ -27,6 +27,7 @@ def trial(command: F) -> F:
         options.resamples(1000, 1),
         options.FORMAT,
         options.CACHE,
+        options.REFS,
         options.NLI,
         options.SCHEMA,
         options.number("--turns", 2000, "Number of system turns to draw (0 = all)."),

@@ -61,7 +61,8 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
         flat = [(case.turn, *one) for case in part for one in zip(case.turn.acts, case.sentences, strict=True)]
         for answered, hypotheses in ((by_template, True), (by_schema, False)):
             questions = [
-                sgsacc.question(due, t.gold, t.previous, (text,) if hypotheses else None) for t, due, text in flat
+                sgsacc.question(due, t.gold, t.previous, (text,) if hypotheses else None, refs=trial.settings.refs)
+                for t, due, text in flat
             ]
             answers = iter(sgsacc.ask(trial.nli, questions))
             answered += [[next(answers) for _ in case.sentences] for case in part]
@@ -71,7 +72,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
         for sentence, answer in zip(case.sentences, answers, strict=True)
         if not answer.entailed
     ]
-    refs = {"template": f"template@{templates.fingerprint(known)}", "schema": references.RULES}
+    refs = {"template": f"template@{templates.fingerprint(known)}", "schema": references.rules(trial.settings.refs)}
     systems = {
         name: _cells(trial, cases, answered, refs[name])
         for name, answered in (("template", by_template), ("schema", by_schema))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from troth import models
 from troth.core.names import Path
-from troth.core.options import recorded
+from troth.core.options import one_of, recorded
 from troth.core.records import Schema
 from troth.models import Nli
 from troth.responses import corpus
 from troth.responses.corpus import ActCorpus, Gold
+from troth.responses.references import Refs
 from troth.responses.sgsacc import SystemTurn
 from troth.stats.estimates import Cell, Resampling, scores
 from troth.storage.result import Result, check_out
@@ -30,6 +31,7 @@ class TrialOptions(TypedDict, total=False):
     cache: Path | None
     format: str | None
     turns: int | None
+    refs: Refs
     resamples: int
     seed: int
     out: Path | None
@@ -42,6 +44,7 @@ class TrialSettings:
     cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
     format: str | None = None  # of gold; None: detected
     turns: int | None = 2000  # system turns to draw; None: all
+    refs: Refs = "b"  # sentences of booleans that are False: "b" (appendix B of the SGSAcc paper) or "table3"
     resamples: int = 1000
     seed: int = 0  # of the turns that are drawn, and of how acts are changed
     out: Path | None = None  # save the run to this folder
@@ -53,6 +56,7 @@ class Trial:
     def __init__(self, task: str, gold: Gold, settings: TrialSettings) -> None:
         if settings.out is not None:
             check_out(settings.out)
+        one_of("refs", settings.refs, get_args(Refs))
         self.task, self.settings = task, settings
         self.source = gold if isinstance(gold, str | PathLike) else None
         self.nli = corpus.model(settings.nli, settings.cache)

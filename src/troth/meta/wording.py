@@ -180,10 +180,12 @@ JUDGES: dict[str, Callable[[_JudgedCase], bool]] = {
 def _judged(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schema, name: str) -> list[_JudgedCase]:
     renaming = None if name == ORIGINAL else Renaming.between(trial.gold.schema, schema)
     judged: list[_JudgedCase] = []
+    refs = trial.settings.refs
     for part in sgsacc.batches(turns, name):
         flat = [case for mine in part for case in mine]
         questions = [
-            sgsacc.question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous) for case in flat
+            sgsacc.question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous, refs=refs)
+            for case in flat
         ]
         answers = sgsacc.ask(trial.nli, questions)
         judged += [_JudgedCase(case, a.entailed_plain, a.entailed) for case, a in zip(flat, answers, strict=True)]
@@ -214,7 +216,8 @@ def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) 
     own, original = map(references.fingerprint, (schema, trial.gold.schema))
     rules: dict[str, object] = {"judge": judge, "wording": wording, "schema": original}
     if judge != "rule":
-        rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": references.RULES, "schema": own}
+        refs = references.rules(trial.settings.refs)
+        rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": refs, "schema": own}
         rules["cases"] = original if own != original else ""
     return rules | {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
 

@@ -25,6 +25,7 @@ from troth.core.errors import UserError
 from troth.core.records import Act, Schema
 from troth.models import Entailment, Nli
 from troth.responses import references, sgsacc, tamper
+from troth.responses.references import Refs
 from troth.responses.sgsacc import Answer, Augment, DueAct, due_act
 
 ALWAYS = {"always": True}
@@ -42,9 +43,12 @@ class RerankRecipe:
     nli: str = ""
 
     @classmethod
-    def of(cls, nli: Nli, *, gated: bool, augment: Augment, descriptions: str = "schema") -> RerankRecipe:
+    def of(
+        cls, nli: Nli, *, gated: bool, augment: Augment, descriptions: str = "schema", refs: Refs = "b"
+    ) -> RerankRecipe:
         rule = "any+present" if gated else "any"
-        return cls(rule=rule, descriptions=descriptions, augment=augment, nli=nli.name)
+        wording = references.rules(refs)
+        return cls(rule=rule, refs=wording, descriptions=descriptions, augment=augment, nli=nli.name)
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -129,12 +133,14 @@ def rerank(
     return rerank_all([listed], nli, gated=gated, augment=augment)[0]
 
 
-def rerank_all(turns: Iterable[Nbest], nli: Nli, *, gated: bool = False, augment: Augment = "never") -> list[Choice]:
+def rerank_all(
+    turns: Iterable[Nbest], nli: Nli, *, gated: bool = False, augment: Augment = "never", refs: Refs = "b"
+) -> list[Choice]:
     """Chooses for many turns at once: the model gets them in large batches."""
     return [
         choice
         for part in sgsacc.batches(list(turns), "reranking")
-        for choice in _choices(part, nli, gated=gated, augment=augment)
+        for choice in _choices(part, nli, gated=gated, augment=augment, refs=refs)
     ]
 
 
@@ -143,24 +149,27 @@ def due_acts(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[DueAct,
     return tuple(due_act(act, service, schema) for service, listed in acts.items() for act in listed)
 
 
-def _choices(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment) -> Iterator[Choice]:
-    judged = [[due for due in turn.acts if references.candidates(*due)] for turn in turns]
+def _choices(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment, refs: Refs) -> Iterator[Choice]:
+    every = [[(due, references.candidates(*due, refs)) for due in turn.acts] for turn in turns]
+    judged = [[(due, sentences) for due, sentences in acts if sentences] for acts in every]
     questions = [
-        sgsacc.question(due, text, turn.previous)
+        sgsacc.question(due, text, turn.previous, sentences)
         for turn, acts in zip(turns, judged, strict=True)
         for text in turn.candidates
-        for due in acts
+        for due, sentences in acts
     ]
     answers = iter(sgsacc.ask(nli, questions, augment=augment))
     return (_choice(turn, acts, answers, gated) for turn, acts in zip(turns, judged, strict=True))
 
 
-def _choice(turn: Nbest, judged: Sequence[DueAct], answers: Iterator[Answer], gated: bool) -> Choice:
+def _choice(
+    turn: Nbest, judged: Sequence[tuple[DueAct, Sequence[str]]], answers: Iterator[Answer], gated: bool
+) -> Choice:
     scores: Sequence[float | None] = turn.scores or [None] * len(turn.candidates)
     candidates = []
     for text, score in zip(turn.candidates, scores, strict=True):
         pairs = zip(judged, islice(answers, len(judged)), strict=True)
-        acts = tuple(_reason(due, answer, text, gated) for due, answer in pairs)
+        acts = tuple(_reason(due, _best(texts, answer), answer, text, gated) for (due, texts), answer in pairs)
         candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts))
     likely = [0.0 if score is None else score for score in scores]
     close = [math.fsum(act.entailment for act in one.acts) for one in candidates]
@@ -171,11 +180,11 @@ def _choice(turn: Nbest, judged: Sequence[DueAct], answers: Iterator[Answer], ga
     return Choice(chosen.text, best, likeliest, chosen.fidelity, len(judged), tuple(candidates))
 
 
-def _reason(due: DueAct, answer: Answer, text: str, gated: bool) -> Reason:
+def _reason(due: DueAct, best: tuple[str, bool, Entailment], answer: Answer, text: str, gated: bool) -> Reason:
     act, service = due
     present = tamper.present(act, service, text)
     faithful = answer.entailed and (present or not gated)
-    reference, context, said = _best(references.candidates(*due), answer)
+    reference, context, said = best
     return Reason(
         service.name, act.act, act.slot, act.values, faithful, answer.entailed, present, reference, context, *said
     )
