@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from troth.agents import bfcl
 from troth.agents.rules import MatchingRule
 from troth.agents.tools import Toolbox, failed
@@ -60,6 +62,8 @@ def call_error(call: Call, expected: Expected, rule: MatchingRule, toolbox: Tool
     """Why a call is not the expected one; None if it is."""
     if call.broken is not None:
         return "broken_arguments"
+    if rule.lists == "any":
+        call, expected = msgspec.structs.replace(call, arguments=in_one_order(call.arguments)), _unordered(expected)
     tool = toolbox.tools.get(expected.tool)
     if rule.values == "bfcl":
         return bfcl.error(call, expected, tool, checked=rule.schema == "checked")
@@ -89,6 +93,8 @@ def argument_error(
     value: Any, expected: Expected, name: str, rule: MatchingRule, tool: Tool | None = None
 ) -> str | None:
     """Why the value of one argument is not accepted; None if it is. `MISSING` stands for an absent argument."""
+    if rule.lists == "any" and value is not MISSING:
+        value, expected = in_one_order(value), _unordered(expected)
     accepted = expected.arguments[name]
     if value is MISSING or value is None:
         return None if name in expected.optional or None in accepted else "missing_argument"
@@ -98,6 +104,20 @@ def argument_error(
         return bfcl.value_error(value, bfcl.accepted(expected, name), detail)
     printed = rule.values == "printed"
     return None if any(_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
+
+
+def in_one_order(value: Any) -> Any:
+    """A value with everything in its lists sorted, so that lists in another order are equal."""
+    if isinstance(value, dict):
+        return {key: in_one_order(item) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    return sorted(map(in_one_order, value), key=lambda item: msgspec.json.encode(bfcl.loose(item), order="sorted"))
+
+
+def _unordered(expected: Expected) -> Expected:
+    arguments = {name: tuple(map(in_one_order, values)) for name, values in expected.arguments.items()}
+    return msgspec.structs.replace(expected, arguments=arguments)
 
 
 def _equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:

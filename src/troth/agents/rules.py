@@ -29,6 +29,7 @@ class MatchingRule:
         "or as BFCL's checker has it (types of the schema, texts without case, spaces and some punctuation)",
         "json", "printed", "bfcl",
     )  # fmt: skip
+    lists: str = _choice("kept", "the order of values inside lists: must be kept, or any", "kept", "any")
     schema: str = _choice(
         "free", "whether an argument that the tool's schema does not have, or lacks, makes a call wrong",
         "free", "checked",
@@ -58,7 +59,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 ABOUT: dict[str, str] = {one.name: one.metadata["about"] for one in fields(MatchingRule) if one.name in CHOICES}
 # The order in which `explain` changes one choice after the other: those that act on single values first.
-ORDER = ("values", "schema", "order", "failed", "calls", "extra", "outputs")
+ORDER = ("values", "lists", "schema", "order", "failed", "calls", "extra", "outputs")
 
 RULES = Registry(
     "matching rule",
