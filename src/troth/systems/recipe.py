@@ -32,7 +32,13 @@ RECIPES = Registry(
         "span": "troth.systems.span:SpanRecipe",
         "simpletod": "troth.systems.wholestate:SimpleTod",
         "bart-dst": "troth.systems.wholestate:BartDst",
+        "soloist": "troth.systems.firstphase:Soloist",
+        "muppet": "troth.systems.firstphase:Muppet",
+        "prefinedst": "troth.systems.firstphase:PrefineDst",
         "t5dst": "troth.systems.t5dst:T5Dst",
+        "trippy": "troth.systems.trippy:Trippy",
+        "convbert-dg": "troth.systems.trippy:ConvBertDg",
+        "prompted": "troth.systems.prompted:Prompted",
     },
 )
 TRACKERS = Registry("tracker", "troth.trackers", {})  # trained ones by name: functions that return their folder
@@ -103,7 +109,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The recipe with what it must know of the training data, such as the slots that it has; most need nothing."""
         return self
 
-    def first_examples(self, _model: TrackerModel[Any], _sources: Sequence[str], _seed: int) -> tuple[list[Any], ...]:
+    def first_examples(self, model: TrackerModel[Any], items: Sequence[str], seed: int) -> tuple[list[Any], list[Any]]:
         """Examples of the first phase, to learn from and to measure the loss on."""
         raise NotImplementedError
 

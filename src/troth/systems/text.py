@@ -120,7 +120,7 @@ class TextNetwork:
         ids, mask = _tensors(rows, self.padding, left=self.decoder)
         config = GenerationConfig(
             max_new_tokens=self.answer, do_sample=False, num_beams=1, pad_token_id=self.padding,
-            eos_token_id=self.end, decoder_start_token_id=self.module.config.to_dict().get("decoder_start_token_id"),
+            eos_token_id=self.end, decoder_start_token_id=getattr(self.module.config, "decoder_start_token_id", None),
         )  # fmt: skip
         with torch.inference_mode():
             out = self.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)

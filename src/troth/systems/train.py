@@ -20,13 +20,14 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import recorded, resolve
 from troth.readers.plain import indented
+from troth.readers.shots import Shots
 from troth.storage import files
-from troth.systems.data import Shots, TrackerCorpus
+from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import report_to
 from troth.systems.recipe import Recipe, TrackerModel, recipe_of
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
-from troth.systems.training import LOG, FitSettings, Fitting, Key, Metrics, fit
+from troth.systems.training import LOG, FitSettings, Fitting, Key, Metrics, fit, is_done
 
 RECORD, CURVE, FIRST = "training.json", "curve.json", "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
@@ -41,7 +42,7 @@ class TrainOptions(TypedDict, total=False):
     dev: Path | None
     dev_limit: int | None
     sets: str | Sequence[str]
-    shots: Shots
+    shots: Shots | None
     augment: str | None
     schemas: Path | None
     schema: Path | None
@@ -61,7 +62,7 @@ class TrainSettings:
     dev: Path | None = None  # dialogues to choose the best checkpoint by
     dev_limit: int | None = 100  # so many of them, drawn; None: all
     sets: str | Sequence[str] = ()  # perturbed twins of them to measure on as well: NED, SDI, PI
-    shots: Shots = None  # train on some of the dialogues; see TrackerCorpus.some
+    shots: Shots | None = None  # train on some of the dialogues; see TrackerCorpus.some
     augment: str | None = None  # train on variants of the schema as well: backtranslate, corrupt, oracle
     schemas: Path | None = None  # for oracle: the folder of the variants' schemas
     schema: Path | None = None  # of the dialogues; None: the schema.json beside them
@@ -167,15 +168,17 @@ def _fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
 
 def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrackerModel[Any]:
     """The model to train: pretrained, a tracker to train further, or what came of the first phase."""
-    name = path_of(settings.model)
+    name, first = path_of(settings.model), folder / FIRST
+    if is_done(first):
+        return recipe.open(str(first / BEST_LOSS), trained=True)
     model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
     if not settings.first:
         return model
     how = _fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
     examples, dev = recipe.first_examples(model, listed(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
-    fit(Fitting(model, examples, dev, keep=keep), folder / FIRST, how)
-    return recipe.open(str(folder / FIRST / BEST_LOSS), trained=True)
+    fit(Fitting(model, examples, dev, keep=keep), first, how)
+    return recipe.open(str(first / BEST_LOSS), trained=True)
 
 
 def curve(folder: Path) -> list[dict[str, float]]:

@@ -99,6 +99,12 @@ def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
     return run.state
 
 
+def is_done(folder: Path) -> bool:
+    """Whether a run has come to its end."""
+    file = folder / STATE / "state.json"
+    return file.is_file() and msgspec.json.decode(file.read_bytes(), type=FitState).done
+
+
 def plan(sizes: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[int]]:
     """The batches of an epoch: every example once, of similar size together, in an order drawn by seed and epoch."""
     rng = generator(seed, "batches", str(epoch))

@@ -1,0 +1,317 @@
+"""Trackers without training: a language model is asked for the state as JSON, with the schema in the prompt.
+
+The schema comes first and is the same for all turns of its services. A model on this disk reads it once: what it made
+of it (keys and values of attention) is taken up by every turn. A server is asked for JSON by the schema of the answer,
+or by calls of tools, and caches prompts itself. What does not parse is mended as far as it goes (`mended`).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.records import Service, State
+from troth.models import backends, hub
+from troth.models.batches import encodable, padded
+from troth.models.client import Refused, Silent
+from troth.models.endpoint import EndpointLm
+from troth.models.protocols import Lm
+from troth.systems.data import TrackerTurn
+from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.states import allowed, dialogue_text
+
+Form = Literal["prompt", "tools"]
+ASK = (
+    "Track what the user wants. Answer with one line of JSON: for each service the active intent, the values of slots "
+    "that the user has given or accepted so far, and the slots that the user asks for in the last turn. "
+    'Values are copied from the dialogue; "dontcare" where the user has no preference.'
+)
+KEPT = 4  # prefixes whose keys and values are kept
+AT_ONCE = 8  # turns that are answered together
+
+
+class PromptedModel(TrackerModel[Any]):
+    """Asks a language model; there is nothing to train."""
+
+    def __init__(self, lm: Lm | SharedPrefixLm | EndpointLm, form: Form, answer: int) -> None:
+        self.lm, self.form, self.answer, self.module = lm, form, answer, None
+
+    def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def size(self, example: Any) -> int:
+        raise NotImplementedError
+
+    def collate(self, examples: Sequence[Any], rng: Random) -> Any:
+        raise NotImplementedError
+
+    def loss(self, batch: Any) -> Any:
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+    def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
+        asked = [(prefix(turn.services, self.form), question(turn)) for turn in turns]
+        if isinstance(self.lm, EndpointLm):
+            with ThreadPoolExecutor(self.lm.parallel) as pool:
+                answers = list(pool.map(self._served, turns))
+        elif isinstance(self.lm, SharedPrefixLm):
+            answers = self.lm.answers(asked, self.answer)
+        else:
+            answers = self.lm.generate(["".join(parts) for parts in asked], max_tokens=self.answer)
+        return [states_of(mended(text), turn.services) for text, turn in zip(answers, turns, strict=True)]
+
+    def _served(self, turn: TrackerTurn) -> str:
+        """A server's answer as text: JSON by its schema, or calls of tools as one JSON object."""
+        assert isinstance(self.lm, EndpointLm)
+        messages = [
+            {"role": "system", "content": ASK if self.form == "tools" else prefix(turn.services, "prompt")},
+            {"role": "user", "content": dialogue_text(turn)},
+        ]
+        body: dict[str, Any] = {"model": self.lm.model, "messages": messages, "temperature": 0.0}
+        body["max_tokens"] = self.answer
+        if self.form == "tools":
+            body |= {"tools": tools(turn.services), "tool_choice": "required"}
+        else:
+            layout = {"name": "states", "schema": answer_schema(turn.services)}
+            body["response_format"] = {"type": "json_schema", "json_schema": layout}
+        try:
+            data = msgspec.json.decode(self.lm.client.post("/chat/completions", msgspec.json.encode(body)))
+            message = data["choices"][0]["message"]
+        except (Refused, Silent) as error:
+            raise UserError(f"{self.lm.name} gives no answer: {error}", hint="does the server take chats?") from error
+        except (msgspec.DecodeError, KeyError, IndexError, TypeError) as error:
+            raise UserError(f"{self.lm.name} does not answer as OpenAI's API does", hint="is it one?") from error
+        return _called(message) or str(message.get("content") or "")
+
+
+def _called(message: Mapping[str, Any]) -> str:
+    """The calls of tools in a message as the JSON that was asked for; empty where there is none."""
+    states: dict[str, Any] = {}
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", {}) if isinstance(call, dict) else {}
+        states[str(function.get("name"))] = mended(str(function.get("arguments", "")))
+    return json.dumps(states) if states else ""
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------------
+
+
+def prefix(services: Sequence[Service], form: Form) -> str:
+    """The instruction and the schema: the same for all turns of these services."""
+    if form == "tools":
+        return f"{ASK}\nTools: {json.dumps(tools(services), ensure_ascii=False)}\n"
+    lines = [ASK]
+    for service in services:
+        lines.append(f"Service {service.name}: {service.description}")
+        lines += [f"  intent {one.name}: {one.description}" for one in service.intents]
+        for slot in service.slots:
+            values = f" (one of: {', '.join(slot.possible_values)})" if slot.is_categorical else ""
+            lines.append(f"  slot {slot.name}: {slot.description}{values}")
+    example = {one.name: {"intent": "…", "slots": {"…": "…"}, "requested": ["…"]} for one in services}
+    return "\n".join([*lines, f"Layout: {json.dumps(example, ensure_ascii=False)}", ""])
+
+
+def question(turn: TrackerTurn) -> str:
+    return f"Dialogue: {dialogue_text(turn)}\nJSON: "
+
+
+def answer_schema(services: Sequence[Service]) -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    each = {one.name: _state_schema(one) for one in services}
+    return {"type": "object", "properties": each, "required": list(each), "additionalProperties": False}
+
+
+def _state_schema(service: Service) -> dict[str, Any]:
+    slots: dict[str, Any] = {}
+    for slot in service.slots:
+        slots[slot.name] = {"type": "string", "description": slot.description}
+        if slot.is_categorical:
+            slots[slot.name]["enum"] = [*dict.fromkeys((*slot.possible_values, "dontcare"))]
+    names = {"type": "string", "enum": [slot.name for slot in service.slots]}
+    fields = {
+        "intent": {"type": "string", "enum": [*(one.name for one in service.intents), "NONE"]},
+        "slots": {"type": "object", "properties": slots, "additionalProperties": False},
+        "requested": {"type": "array", "items": names},
+    }
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def tools(services: Sequence[Service]) -> list[dict[str, Any]]:
+    """The services as function definitions: one tool each, whose arguments are the state."""
+    return [
+        {"type": "function", "function": {"name": one.name, "description": one.description,
+                                          "parameters": _state_schema(one)}}
+        for one in services
+    ]  # fmt: skip
+
+
+# -- what is answered --------------------------------------------------------------------------------------------------
+
+
+def states_of(answer: object, services: Sequence[Service]) -> dict[str, State]:
+    """The states that an answer holds, as far as the schema allows them."""
+    whole = answer if isinstance(answer, dict) else {}
+    states = {}
+    for service in services:
+        # A model that is asked about one service may leave its name out.
+        mine = whole.get(service.name, whole if len(services) == 1 else {})
+        mine = mine if isinstance(mine, dict) else {}
+        slots = mine.get("slots", mine)
+        slots = slots if isinstance(slots, dict) else {}
+        values = {str(name): _text(value) for name, value in slots.items()}
+        requested = mine.get("requested")
+        asked = [str(one) for one in requested] if isinstance(requested, list) else []
+        states[service.name] = allowed(service, values, intent=str(mine.get("intent", "")), requested=asked)
+    return states
+
+
+def _text(value: object) -> str:
+    value = value[0] if isinstance(value, list) and value else value
+    return str(value) if isinstance(value, str | int | float | bool) else ""
+
+
+def mended(text: str) -> Any:
+    """The JSON object in a text: with talk around it, quotes of the wrong kind, a comma too many, or cut off."""
+    start = text.find("{")
+    if start < 0:
+        return {}
+    body = text[start:]
+    for attempt in (body, _balanced(body), _balanced(_plain_quotes(body))):
+        try:
+            value, _ = json.JSONDecoder(strict=False).raw_decode(re.sub(r",\s*([}\]])", r"\1", attempt))
+        except (ValueError, RecursionError):
+            continue
+        return value
+    return {}
+
+
+def _plain_quotes(text: str) -> str:
+    curly = text.translate(str.maketrans("“”‘’", "\"\"''"))
+    named = {"True": "true", "False": "false", "None": "null"}
+    words = re.sub(r"\b(True|False|None)\b(?=\s*[,}\]])", lambda word: named[word[0]], curly)
+    return re.sub(r"(?<=[{\[,:\s])'|'(?=\s*[}\],:])", '"', words)
+
+
+def _balanced(text: str) -> str:
+    """The text with what is open closed: cut off after the last whole member."""
+    closing: list[str] = []
+    quoted = escaped = False
+    whole = ""  # the longest beginning that ends with a whole member, closed
+    for place, character in enumerate(text):
+        if quoted:
+            escaped = character == "\\" and not escaped
+            if character == '"' and not escaped:
+                quoted = False
+            continue
+        if character == '"':
+            quoted = True
+        elif character in "{[":
+            closing.append("}" if character == "{" else "]")
+            whole = text[: place + 1] + "".join(reversed(closing))
+        elif character in "}]" and closing:
+            closing.pop()
+            whole = text[: place + 1] + "".join(reversed(closing))
+            if not closing:
+                return whole
+        elif character == ",":
+            whole = text[:place] + "".join(reversed(closing))
+    return whole
+
+
+# -- a model on this disk ----------------------------------------------------------------------------------------------
+
+
+class SharedPrefixLm:
+    """A decoder that reads the beginning of its prompts once and takes it up for each of them."""
+
+    def __init__(self, folder: Path, *, share: bool = True) -> None:
+        files = hub.ModelFiles(str(folder), lambda: folder)
+        self.tokenizer, self.module = hub.load(files, "AutoModelForCausalLM")
+        self.share = share  # for comparisons alone: whether the beginning is read once
+        self._kept: dict[str, tuple[list[int], Any]] = {}
+        line = self.tokenizer("\n", add_special_tokens=False)["input_ids"]
+        ends = [self.tokenizer.eos_token_id, *(line if len(line) == 1 else [])]
+        self.ends = [token for token in ends if token is not None]
+
+    def answers(self, asked: Sequence[tuple[str, str]], most: int) -> list[str]:
+        """One line of text after each (prefix, question)."""
+        answers = [""] * len(asked)
+        groups: dict[str, list[int]] = {}
+        for place, (prefix, _) in enumerate(asked):
+            groups.setdefault(prefix, []).append(place)
+        for prefix, places in groups.items():
+            for start in range(0, len(places), AT_ONCE):
+                some = places[start : start + AT_ONCE]
+                for place, text in zip(some, self._answers(prefix, [asked[i][1] for i in some], most), strict=True):
+                    answers[place] = text
+        return answers
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(encodable(text), add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _answers(self, prefix: str, questions: Sequence[str], most: int) -> list[str]:
+        import torch
+        from transformers import GenerationConfig
+
+        begin, cache = self._read(prefix)
+        padding = self.tokenizer.pad_token_id or 0
+        ends, mask = padded([self._ids(one) for one in questions], padding, left=True)
+        before = torch.tensor([begin] * len(questions))
+        ids = torch.cat([before, torch.from_numpy(ends)], dim=1)
+        # The padding stands between the prefix and the question, and is not read.
+        read = torch.cat([torch.ones_like(before), torch.from_numpy(mask)], dim=1)
+        shared: dict[str, Any] = {}
+        if cache is not None:
+            mine = copy.deepcopy(cache)
+            mine.batch_repeat_interleave(len(questions))
+            shared = {"past_key_values": mine}
+        config = GenerationConfig(max_new_tokens=most, do_sample=False, pad_token_id=padding, eos_token_id=self.ends)
+        with torch.inference_mode():
+            out = self.module.generate(input_ids=ids, attention_mask=read, generation_config=config, **shared)
+        texts: list[str] = self.tokenizer.batch_decode(out[:, ids.shape[1] :], skip_special_tokens=True)
+        return texts
+
+    def _read(self, prefix: str) -> tuple[list[int], Any]:
+        """The tokens of a prefix and what the model made of them."""
+        import torch
+        from transformers import DynamicCache
+
+        if prefix not in self._kept:
+            ids, cache = self._ids(prefix), None
+            if self.share:
+                cache = DynamicCache(config=self.module.config)
+                with torch.inference_mode():
+                    self.module(input_ids=torch.tensor([ids]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[prefix] = ids, cache
+        return self._kept[prefix]
+
+
+class Prompted(Recipe, frozen=True, kw_only=True):
+    """Any language model, asked for the state as JSON with the schema in the prompt or as tools; no training."""
+
+    base: ClassVar[str] = "smollm2-135m-instruct"
+    trains: ClassVar[bool] = False
+
+    form: Form = "prompt"  # the schema as text, or as definitions of tools
+    answer: int = 160  # tokens of an answer
+
+    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:  # noqa: ARG002
+        if model.startswith(("http://", "https://")):
+            return PromptedModel(EndpointLm.named(model), self.form, self.answer)
+        if model == "embedded" or backends.of(model).files is not None:
+            return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
+        return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)

@@ -1,0 +1,327 @@
+"""Values copied, not written: TripPy (Heck et al. 2020), and the same with a masked-language-model loss (ConvBERT-DG).
+
+For every slot that the training schema has, a class says where its value comes from in this turn: from the user's
+words, from what the system informed, from another slot, or it is true, false, dontcare, or none (as before). As in the
+paper, slots are known by name alone: services that the training data does not have stay empty. Unlike there, a
+reference to another slot is scored by two small vectors in place of a layer of slots by slots, which schemas with
+hundreds of slots make large; and a categorical value that is copied becomes the possible value nearest to it. Intents
+and requested slots are not predicted. What the system informed is read from its acts, where the data has them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, NamedTuple, Self
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.records import State
+from troth.models import hub
+from troth.models.batches import encodable, padded
+from troth.models.hf import reach
+from troth.systems.data import TrackerCorpus, TrackerTurn
+from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.states import ANYTHING, allowed
+from troth.systems.training import load_weights, weights
+
+IGNORED = -100
+ENCODERS = ("bert", "roberta", "electra", "distilbert", "mpnet", "convbert", "deberta-v2", "modernbert")
+GIVES = ("OFFER", "INFORM", "CONFIRM", "NOTIFY_SUCCESS")  # acts by which a system gives a value
+SPOKEN, REFER = 96, 32  # tokens of an utterance that are read; size of the vectors of references
+MASKED = 0.15
+READ = 512  # tokens, where neither model nor tokenizer says
+
+
+class Source(IntEnum):
+    """Where a slot's value comes from."""
+
+    NONE = 0
+    DONTCARE = 1
+    SPAN = 2
+    TRUE = 3
+    FALSE = 4
+    INFORM = 5
+    REFER = 6
+
+
+class Read(NamedTuple):
+    """A turn in tokens, and where the user's words are."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]  # of the user's tokens, which come after the first
+
+
+class SlotLabel(NamedTuple):
+    slot: int
+    source: int
+    start: int = IGNORED
+    end: int = IGNORED
+    refer: int = IGNORED
+
+
+class CopyExample(NamedTuple):
+    """A turn in tokens, and where the values of the slots that are asked for come from."""
+
+    ids: array[int]
+    labels: tuple[SlotLabel, ...]
+
+
+def _network(folder: Path, slots: int, *, trained: bool) -> tuple[Any, Any]:
+    """Tokenizer and module: an encoder with its masked-language-model head, and the heads of TripPy."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    with hub.loading(str(folder)):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
+        kind = transformers.AutoModelForMaskedLM
+        if trained:
+            base = kind.from_config(transformers.AutoConfig.from_pretrained(folder, **safe))
+        else:
+            options = {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+            base, report = kind.from_pretrained(folder, **safe, **options)
+            inner = f"{base.base_model_prefix}."
+            lost = [key for key in report["missing_keys"] if key.startswith(inner) and "pooler" not in key]
+            if lost:
+                raise UserError(f"the model has no weights for {', '.join(sorted(lost)[:3])}", file=str(folder))
+    size = base.config.hidden_size
+    module = torch.nn.ModuleDict(
+        {
+            "base": base,
+            "drop": torch.nn.Dropout(0.1),
+            "source": torch.nn.Linear(size, slots * len(Source)),
+            "span": torch.nn.Linear(size, slots * 2),
+            "query": torch.nn.Linear(size, slots * REFER),
+            "key": torch.nn.Linear(size, slots * REFER),
+        }
+    )
+    if trained:
+        load_weights(module, folder / "model.safetensors")
+    return tokenizer, module
+
+
+class CopyModel(TrackerModel[CopyExample]):
+    """An encoder that says for every slot where its value comes from."""
+
+    def __init__(self, folder: Path, slots: Sequence[str], *, mlm: float, trained: bool) -> None:
+        self.slots, self.mlm = {slot: number for number, slot in enumerate(slots)}, mlm
+        self.tokenizer, self.module = _network(folder, len(slots), trained=trained)
+        if not self.tokenizer.is_fast:
+            raise UserError("the tokenizer does not say where its tokens stand in a text", file=str(folder))
+        self.length = min(READ, reach(self.tokenizer, self.module["base"].config, READ))
+
+    # -- examples ------------------------------------------------------------------------------------------------------
+
+    def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[CopyExample]:
+        for turn in turns:
+            read = self._read(turn)
+            labels = tuple(self._labels(turn, read))
+            if labels:
+                yield CopyExample(array("i", read.ids), labels)
+
+    def _read(self, turn: TrackerTurn) -> Read:
+        """[CLS] user [SEP] system [SEP] what was said before, the newest first [SEP]."""
+        tokenizer = self.tokenizer
+        begin = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
+        end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+        user = tokenizer(encodable(turn.user), add_special_tokens=False, return_offsets_mapping=True)
+        past = [text for _, text in reversed(turn.history)]
+        older = tokenizer(
+            [encodable(text) for text in past] or [""], add_special_tokens=False, truncation=True, max_length=SPOKEN
+        )["input_ids"]
+        words = user["input_ids"][:SPOKEN]
+        ids = [begin, *words, end]
+        for row in older:
+            ids += [*row, end]
+        return Read(ids[: self.length], [tuple(pair) for pair in user["offset_mapping"][:SPOKEN]])
+
+    def _labels(self, turn: TrackerTurn, read: Read) -> Iterator[SlotLabel]:
+        informed = _informed(turn)
+        for service in turn.services:
+            gold = turn.gold[service.name].slot_values
+            before = turn.before[service.name].slot_values if service.name in turn.before else {}
+            for slot in service.slots:
+                number = self.slots.get(f"{service.name}.{slot.name}")
+                if number is not None:
+                    values, old = gold.get(slot.name, ()), before.get(slot.name, ())
+                    if not values or set(values) & set(old):
+                        yield SlotLabel(number, Source.NONE)
+                    else:
+                        yield self._label(number, f"{service.name}.{slot.name}", values, turn, (read, informed))
+
+    def _label(
+        self, number: int, slot: str, values: Sequence[str], turn: TrackerTurn, known: tuple[Read, dict[str, str]]
+    ) -> SlotLabel:
+        read, informed = known
+        if ANYTHING in values:
+            return SlotLabel(number, Source.DONTCARE)
+        if values[0].lower() in ("true", "false"):
+            return SlotLabel(number, Source.TRUE if values[0].lower() == "true" else Source.FALSE)
+        for value in values:
+            place = turn.user.casefold().find(value.casefold())
+            tokens = [i for i, (start, end) in enumerate(read.offsets) if start < place + len(value) and end > place]
+            if place >= 0 and tokens:
+                return SlotLabel(number, Source.SPAN, tokens[0] + 1, tokens[-1] + 1)
+        if informed.get(slot) in values:
+            return SlotLabel(number, Source.INFORM)
+        for service, state in turn.before.items():
+            for name, held in state.slot_values.items():
+                other = self.slots.get(f"{service}.{name}")
+                if other is not None and other != number and set(held) & set(values):
+                    return SlotLabel(number, Source.REFER, refer=other)
+        return SlotLabel(number, IGNORED)
+
+    def size(self, example: CopyExample) -> int:
+        return len(example.ids)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def collate(self, examples: Sequence[CopyExample], rng: Random) -> dict[str, Any]:
+        import torch
+
+        ids, mask = (torch.from_numpy(one) for one in padded([list(e.ids) for e in examples], self._padding))
+        # Slots that a turn is not asked about have no label; a row of five numbers for each of the others.
+        labels = torch.tensor([(row, *label) for row, e in enumerate(examples) for label in e.labels])
+        batch = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+        if self.mlm:
+            drawn = torch.tensor([[rng.random() < MASKED for _ in row] for row in ids.tolist()])
+            special = torch.isin(ids, torch.tensor(self.tokenizer.all_special_ids))
+            batch["masked"] = drawn & mask.bool() & ~special
+        return batch
+
+    @property
+    def _padding(self) -> int:
+        return int(self.tokenizer.pad_token_id or 0)
+
+    def loss(self, batch: Any) -> Any:
+        import torch
+
+        entropy = torch.nn.functional.cross_entropy
+        scores = self._scores(batch)
+        row, slot, source, start, end, refer = batch["labels"].unbind(1)
+        total = scores["source"].sum() * 0  # where no label is known, there is nothing to learn
+        for name, labels in (("source", source), ("start", start), ("end", end), ("refer", refer)):
+            known = labels != IGNORED
+            if known.any():
+                total = total + entropy(scores[name][row[known], slot[known]], labels[known])
+        if self.mlm and batch["masked"].any():
+            hidden = torch.where(batch["masked"], self.tokenizer.mask_token_id, batch["input_ids"])
+            logits = self.module["base"](input_ids=hidden, attention_mask=batch["attention_mask"]).logits
+            total = total + self.mlm * entropy(logits[batch["masked"]], batch["input_ids"][batch["masked"]])
+        return total
+
+    def _scores(self, batch: Any) -> dict[str, Any]:
+        """By row and slot: scores of sources, of the first and the last token, and of the slots referred to."""
+        import torch
+
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        states = self.module["drop"](self.module["base"].base_model(**inputs).last_hidden_state)
+        first, count = states[:, 0], len(self.slots)
+        spans = self.module["span"](states).masked_fill(~batch["attention_mask"].bool()[..., None], -1e4)
+        spans = spans.transpose(1, 2).unflatten(1, (count, 2))
+        query, key = (self.module[name](first).unflatten(1, (count, REFER)) for name in ("query", "key"))
+        return {
+            "source": self.module["source"](first).unflatten(1, (count, len(Source))),
+            "start": spans[:, :, 0],
+            "end": spans[:, :, 1],
+            "refer": torch.matmul(query, key.transpose(1, 2)) / REFER**0.5,
+        }
+
+    # -- prediction ----------------------------------------------------------------------------------------------------
+
+    def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
+        import torch
+
+        reads = [self._read(turn) for turn in turns]
+        ids, mask = (torch.from_numpy(one) for one in padded([read.ids for read in reads], self._padding))
+        self.module.eval()
+        with torch.inference_mode():
+            scores = self._scores({"input_ids": ids, "attention_mask": mask})
+        return [
+            self._states(turn, read, {name: one[row] for name, one in scores.items()})
+            for row, (turn, read) in enumerate(zip(turns, reads, strict=True))
+        ]
+
+    def _states(self, turn: TrackerTurn, read: Read, scores: dict[str, Any]) -> dict[str, State]:
+        informed = _informed(turn)
+        held = {
+            f"{service}.{slot}": values[0]
+            for service, state in turn.before.items()
+            for slot, values in state.slot_values.items()
+        }
+        states = {}
+        for service in turn.services:
+            values: dict[str, str] = {}
+            for slot in service.slots:
+                name = f"{service.name}.{slot.name}"
+                value = held.get(name, "")
+                if name in self.slots:
+                    value = self._value(name, scores, (turn.user, read, informed, held)) or value
+                values[slot.name] = value
+            states[service.name] = allowed(service, values, intent=None, requested=None)
+        return states
+
+    def _value(self, slot: str, scores: dict[str, Any], known: tuple[str, Read, dict[str, str], dict[str, str]]) -> str:
+        user, read, informed, held = known
+        number = self.slots[slot]
+        source = Source(int(scores["source"][number].argmax()))
+        if source is Source.SPAN and read.offsets:
+            count = len(read.offsets) + 1  # the user's tokens come after the first
+            start = 1 + int(scores["start"][number][1:count].argmax())
+            end = start + int(scores["end"][number][start:count].argmax())
+            return user[read.offsets[start - 1][0] : read.offsets[end - 1][1]]
+        if source is Source.REFER:
+            likely = scores["refer"][number].argsort(descending=True).tolist()
+            names = list(self.slots)
+            return next((held[names[i]] for i in likely if names[i] in held and i != number), "")
+        said = {Source.DONTCARE: ANYTHING, Source.TRUE: "True", Source.FALSE: "False"}
+        return informed.get(slot, "") if source is Source.INFORM else said.get(source, "")
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        self.module["base"].config.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        save_file(weights(self.module), folder / "model.safetensors")
+
+
+def _informed(turn: TrackerTurn) -> dict[str, str]:
+    """The value that the system gave last for each "service.slot"."""
+    return {
+        f"{frame.service}.{act.slot}": (act.canonical_values or act.values)[0]
+        for past in turn.past
+        if past.speaker == "SYSTEM"
+        for frame in past.frames
+        for act in frame.acts
+        if act.act in GIVES and act.slot and act.values
+    }
+
+
+class Trippy(Recipe, frozen=True, kw_only=True):
+    """Values copied from the user, from what the system informed, or from another slot (TripPy)."""
+
+    base: ClassVar[str] = "minilm-l6"
+    families: ClassVar[tuple[str, ...]] = ENCODERS
+
+    slots: tuple[str, ...] = ()  # "service.slot"; none: those of the training data
+    mlm: float = 0.0  # weight of the masked-language-model loss
+
+    def fitted(self, corpus: TrackerCorpus) -> Self:
+        names = [f"{one.name}.{slot.name}" for one in corpus.schema.values() for slot in one.slots]
+        return msgspec.structs.replace(self, slots=self.slots or tuple(names))
+
+    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:
+        return CopyModel(self.files(model), self.slots, mlm=self.mlm, trained=trained)
+
+
+class ConvBertDg(Trippy, frozen=True, kw_only=True):
+    """TripPy with a masked-language-model loss beside its own; for an encoder trained on dialogues (ConvBERT-DG)."""
+
+    mlm: float = 1.0

@@ -1,0 +1,155 @@
+"""Every recipe, end to end on a tiny random model: trains, is killed and goes on, predicts, passes `troth check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import troth
+from troth import demo
+from troth.core.errors import UserError
+from troth.systems import training
+from troth.systems.recipe import RECIPES, recipe_of
+from troth.systems.track import commands, track
+from troth.systems.train import curve, gains, train_tracker
+from troth.tracking.check import check
+
+TINY = {"length": 96, "answer": 8}
+FIT = {"steps": 4, "batch": 4, "evaluate_every": 2, "rate": 1e-3, "save_every": 1}
+CASES: list[tuple[str, str, dict[str, Any]]] = [  # recipe, family, options
+    ("simpletod", "gpt2", TINY),
+    ("simpletod", "llama", TINY),
+    ("bart-dst", "bart", TINY),
+    ("bart-dst", "t5", {**TINY, "schema": "descriptions"}),
+    ("soloist", "gpt2", TINY),
+    ("muppet", "bart", TINY),
+    ("prefinedst", "llama", TINY),
+    ("t5dst", "t5", {**TINY, "negatives": 0.2}),
+    ("trippy", "bert", {}),
+    ("convbert-dg", "bert", {}),
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two dialogues with their schema."""
+    from troth import readers
+    from troth.readers import source
+
+    document = source.beside(demo.path("gold"), source.SCHEMA)
+    assert document is not None
+    dialogues = list(readers.gold(demo.path("gold")))[:2]
+    readers.write(dialogues, str(tmp_path / "data"), "sgd", schema=document.data)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> list[str]:
+    rows = "".join(f"{n % 2}\t{n}\t{n}\ta room {n}\troom number {n}\n" for n in range(12))
+    (tmp_path / "mrpc.txt").write_text("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + rows)
+    lines = [{"question": f"how many {n}?", "sql": {"sel": 0, "conds": [[1, 0, n]], "agg": 3}} for n in range(12)]
+    (tmp_path / "sql.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return [f"mrpc={tmp_path}/mrpc.txt", f"wikisql={tmp_path}/sql.jsonl"]
+
+
+def losses(folder: Path) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+@pytest.mark.parametrize(("recipe", "family", "options"), CASES, ids=[f"{one[0]}-{one[1]}" for one in CASES])
+def test_end_to_end(
+    recipe: str, family: str, options: dict[str, Any], data: Path, tasks: list[str], tmp_path: Path,
+    tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    first: Any = {"": (), "dialogues": [str(data)], "tasks": tasks}[recipe_of(recipe).first]
+    arguments: dict[str, Any] = {"recipe": recipe, "model": tiny(family), "options": options, "fit": FIT, "dev": data,
+                                 "dev_limit": 1, "first": first, "first_fit": {"steps": 2, "batch": 4}}  # fmt: skip
+    whole = train_tracker(data, tmp_path / "whole", **arguments)
+    assert whole[0].steps == 4
+
+    step = training._Run.step
+
+    def dies(run: training._Run) -> None:
+        if run.state.step == 3:
+            raise MemoryError("killed")
+        step(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Run, "step", dies)
+        with pytest.raises(MemoryError):
+            train_tracker(data, tmp_path / "cut", **arguments)
+    train_tracker(data, tmp_path / "cut", **arguments)
+    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
+    assert len(losses(tmp_path / "cut")) == 4
+
+    (done,) = track(tmp_path / "cut", data, tmp_path / "out", limit=1)
+    checked = check(done.predictions)
+    assert checked.dialogues == 1
+    # A state that is written anew in each turn may lose a slot; anything else would be a fault of the tracker.
+    assert {finding.kind for finding in checked.findings} <= {"state shrinks"}
+    assert troth.dst(done.gold, done.predictions, metrics="jga", resamples=10)["jga"].n > 0
+
+
+@pytest.mark.parametrize("recipe", [name for name in RECIPES.own if name != "span"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "t5", "bart"])
+def test_a_model_that_does_not_fit_is_one_line(recipe: str, family: str, tiny: Callable[[str], Path]) -> None:
+    made = recipe_of(recipe)
+    if made.families and family not in made.families:
+        with pytest.raises(UserError, match=f"a model of the family '{family}' does not fit this recipe") as refused:
+            made.files(str(tiny(family)))
+        assert "families that fit" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    else:
+        assert made.files(str(tiny(family))) == tiny(family)
+
+
+def test_sets_curves_and_seeds(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    runs = train_tracker(
+        data, tmp_path / "runs", recipe="trippy", model=tiny("bert"), dev=data, dev_limit=1, sets="NED,SDI", fit=FIT,
+        seeds=[1, 2], shots=1.0, augment="corrupt",
+    )  # fmt: skip
+    assert [Path(run.folder).name for run in runs] == ["seed-1", "seed-2"]
+    assert losses(Path(runs[0].folder)) != losses(Path(runs[1].folder))
+    points = curve(runs[0].folder)
+    assert [point["step"] for point in points] == [2, 4]
+    assert {"dev_loss", "jga", "jga:NED", "jga:SDI"} <= points[0].keys()
+    assert set(runs[0].best) == {"best-jga", "least-slack"}
+    assert "jga" in gains(runs[0].folder)
+    assert "jga" in json.loads((Path(runs[0].folder) / "curve.json").read_text())["gains"]
+    card = json.loads((Path(runs[0].folder) / "least-slack/tracker.json").read_text())
+    assert card["recipe"] == "trippy"
+    assert "jga" in card["metrics"]
+    with pytest.raises(UserError, match="holds a training run with other settings"):
+        train_tracker(data, tmp_path / "runs/seed-1", recipe="trippy", model=tiny("bert"))
+
+
+def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    train_tracker(data, tmp_path / "model", recipe="trippy", model=tiny("bert"), fit={"steps": 1, "batch": 2})
+    done = track(tmp_path / "model", data, tmp_path / "out", sets="orig,NED,SDI,PI,v1..v2", schemas="corrupt")
+    assert [one.name for one in done] == ["orig", "NED", "SDI", "PI", "v1", "v2"]
+    assert [one.kind for one in done] == ["original", "twin", "twin", "twin", "variant", "variant"]
+    twins = {one.name: (one.gold, one.predictions) for one in done if one.kind == "twin"}
+    result = troth.checkdst((done[0].gold, done[0].predictions), twins, resamples=10)
+    assert {"cjga:NED", "cjga:SDI", "cjga:PI"} <= {score.metric for score in result.scores}
+    variants = {one.name: one.predictions for one in done if one.kind == "variant"}
+    result = troth.sgdx(done[0].gold, {"orig": done[0].predictions, **variants}, schemas=tmp_path / "out/data",
+                        resamples=10)  # fmt: skip
+    assert result["jga_v1-2"].n > 0
+    assert len(commands(done)) == 3
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*.json")}
+    (tmp_path / "out/SDI").rename(tmp_path / "out/SDI.part")  # a run that was stopped before its end
+    track(tmp_path / "model", data, tmp_path / "out", sets="orig,SDI", schemas="corrupt")
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*.json")}
+    assert before.keys() == after.keys()
+    assert {file.name for file in before if before[file] != after[file]} == {"schema.json"}
+    with pytest.raises(UserError, match="holds predictions of another model, or for other data"):
+        track(tmp_path / "model", data, tmp_path / "out", limit=1)
+    with pytest.raises(UserError, match=r"there is no set 'NDE' \(did you mean 'NED'\?\)"):
+        track(tmp_path / "model", data, tmp_path / "other", sets="NDE")
+    with pytest.raises(UserError, match="nothing says how the schema is worded in v1"):
+        track(tmp_path / "model", data, tmp_path / "third", sets="v1")
