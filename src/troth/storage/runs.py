@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +101,35 @@ def rows(path: str) -> pl.DataFrame:
     """`rows.parquet`: one row per unit and metric."""
     import polars as pl
 
-    file = Path(path) / "rows.parquet"
+    with _reading(Path(path) / "rows.parquet") as file:
+        return pl.read_parquet(file)
+
+
+def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
+    """`rows.parquet` metric by metric, so that memory holds the rows of one; all at once where it has no metrics."""
+    import polars as pl
+
+    with _reading(Path(path) / "rows.parquet") as file:
+        lazy = pl.scan_parquet(file)
+        named = lazy.collect_schema().get("metric") == pl.String
+        names = lazy.select(pl.col("metric").unique()).collect()["metric"] if named else pl.Series([None])
+    if names.null_count():
+        yield rows(path)
+        return
+    for name in names.sort():
+        with _reading(file):
+            mine = lazy.filter(pl.col("metric") == name).collect()
+        yield mine
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[Path]:
+    """Turns what polars says of a damaged file into one line; on some it panics."""
+    import polars as pl
+
     try:
-        with without_backtrace():  # polars panics on some damaged files
-            return pl.read_parquet(file)
+        with without_backtrace():
+            yield file
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
