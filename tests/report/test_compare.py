@@ -175,3 +175,12 @@ def test_runs_that_do_not_say(results: tuple[Result, Result], corrected: str) ->
     """Those of earlier versions."""
     other = dst(corrected, STURDY, metrics="jga", resamples=10)
     assert compare(replace(results[0], inputs={}), other)
+
+
+def test_rows_of_a_folder_are_summed_metric_by_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of all metrics at once take gigabytes for some ten thousand dialogues."""
+    both = dst(GOLD, HASTY, STURDY, metrics="jga,aga,fga@0.5", resamples=10)
+    both.save(tmp_path / "run")
+    expected = compare(both, metrics="jga,fga@0.5")
+    monkeypatch.setattr("troth.storage.runs.rows", lambda _: pytest.fail("all rows are read at once"))
+    assert compare(tmp_path / "run", metrics="jga,fga@0.5") == expected

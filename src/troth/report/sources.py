@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -23,7 +23,7 @@ from troth.stats.estimates import Estimate, Resampling, estimates
 from troth.storage import result as results
 from troth.storage.explorer import DialogueView, Header
 from troth.storage.result import Result
-from troth.storage.runs import AGAIN, LARGEST
+from troth.storage.runs import AGAIN, LARGEST, is_run, rows_by_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,8 +126,15 @@ class Source:
 
     @cached_property
     def sums(self) -> DialogueSums:
-        """The rows summed per dialogue."""
-        return DialogueSums.of(self.rows)
+        """The rows summed per dialogue. Those of a folder are read metric by metric, which takes less memory."""
+        if "rows" in self.__dict__ or not is_run(self.path):
+            return DialogueSums.of(self.rows)
+        return DialogueSums.merged((sums, {}) for sums in self._sums_by_metric())
+
+    def _sums_by_metric(self) -> Iterator[DialogueSums]:
+        for rows in rows_by_metric(self.path):
+            self._check_rows(rows)
+            yield DialogueSums.of(_by_score(rows, self.result.task) if "set" in rows.columns else rows)
 
 
 @dataclass(frozen=True, eq=False)
