@@ -17,6 +17,7 @@ from troth.report import page as pages
 from troth.report import write
 from troth.report.page import render
 from troth.report.page.explorer import pack
+from troth.report.page.trajectories import pack_trials
 
 
 class Tags(HTMLParser):
@@ -54,8 +55,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def rendered(*runs: str) -> str:
     found = sources(*runs)
-    dialogues, made = pack(found), pages.build(found)
-    return render.render(made, dialogues.block(made.systems))
+    dialogues, trials, made = pack(found), pack_trials(found), pages.build(found)
+    return render.render(made, dialogues.block(made.systems), trials.block(made.systems))
 
 
 def parsed(text: str) -> Tags:
@@ -89,7 +90,7 @@ def test_nothing_comes_from_elsewhere(run: str) -> None:
 def test_hostile_text_ends_no_block(run: str, evil: str) -> None:
     plain, harmed = (parsed(rendered(path)) for path in (run, evil))
     tags = [tag for tag, _ in harmed.found]
-    assert tags.count("script") == 3
+    assert tags.count("script") == 4
     assert not {"img", "svg"} & set(tags)
     # A name that looks like a place in the template is no place.
     assert harmed.inside["script"][-1] == plain.inside["script"][-1]

@@ -18,12 +18,15 @@ from troth.core.names import path_of
 from troth.core.parts import NONE, Mask, Parts, Units
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
+from troth.report import trials
 from troth.report.tallies import Tallies, TrackTally
+from troth.report.trials import TrialFacts
 from troth.stats.estimates import Estimate, Resampling, estimates
 from troth.storage import result as results
 from troth.storage.explorer import DialogueView, Header
 from troth.storage.result import Result
 from troth.storage.runs import AGAIN, LARGEST, is_run, rows_by_metric
+from troth.storage.trajectory_views import TrajectoryView
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,12 +88,28 @@ class Source:
         return tallies
 
     @cached_property
+    def trials(self) -> list[TrialFacts]:
+        """What the run's trajectories say; empty if it has none."""
+        return self.read_trials(lambda _: None)
+
+    def read_trials(self, also: Callable[[TrajectoryView], None]) -> list[TrialFacts]:
+        """Goes through the trajectories one at a time, keeps a few facts of each, and hands it on."""
+        found = []
+        for view in self.result.explorer().trajectories:
+            found.append(trials.facts(view))
+            also(view)
+        self.__dict__["trials"] = found  # as `cached_property` keeps it: nothing is read twice
+        return found
+
+    @cached_property
     def details(self) -> list[UnitDetail]:
         """Single units that a robustness run keeps: flips, units that waver between wordings."""
-        if self.result.task not in DETAILED:
-            return []
+        return self.details_of(UnitDetail) if self.result.task in DETAILED else []
+
+    def details_of(self, kind: type[T]) -> list[T]:
+        """The single findings of the run, as records of a kind."""
         try:
-            return msgspec.convert(msgspec.to_builtins(self.result.details), list[UnitDetail])
+            return msgspec.convert(msgspec.to_builtins(self.result.details), list[kind])  # type: ignore[valid-type]
         except msgspec.ValidationError as error:
             raise self._damaged(f"run.json: details: {error}") from None
 

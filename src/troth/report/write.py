@@ -16,6 +16,7 @@ from troth.report.page.explorer import pack
 from troth.report.page.model import Page
 from troth.report.page.names import opened
 from troth.report.page.render import MARK, render
+from troth.report.page.trajectories import pack_trials
 from troth.report.sources import Run, ScoredSystem, Source
 from troth.storage import files
 
@@ -30,7 +31,7 @@ class WrittenReport(NamedTuple):
 def report(
     *runs: Run, out: str | os.PathLike[str] = "report.html", figures: str | os.PathLike[str] | None = None
 ) -> WrittenReport:
-    """Writes runs as one HTML page: scores with intervals, charts, and every dialogue turn by turn.
+    """Writes runs as one HTML page: scores with intervals, charts, and every dialogue or trajectory turn by turn.
 
     A run is a `Result`, or the folder that one was saved to. Several stand side by side, and the first is what the
     others are compared with. The page is a single file that needs no network. An older page under the name `out` is
@@ -50,9 +51,9 @@ def report(
     with files.replaced_file(page, _foreign) as file:
         sources = opened(runs)
         _note_gold(sources)
-        dialogues = pack(sources)
+        dialogues, trials = pack(sources), pack_trials(sources)
         made = build(sources)
-        file.write(render(made, dialogues.block(made.systems)).encode())
+        file.write(render(made, dialogues.block(made.systems), trials.block(made.systems)).encode())
     return WrittenReport(page, [] if figures is None else _draw(made, path_of(figures)))
 
 

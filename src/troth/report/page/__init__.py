@@ -7,22 +7,29 @@ from collections.abc import Sequence
 from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.report.charts import PALETTE
-from troth.report.page import grounding, responses, robustness, tracking, words
+from troth.report.page import agents, grounding, responses, robustness, tracking, words
 from troth.report.page.cards import Contribution
 from troth.report.page.model import Page, RunFacts
 from troth.report.sources import Source
 
-SECTIONS = (tracking, robustness, responses, grounding)
+SECTIONS = (agents, tracking, robustness, responses, grounding)
 TOPICS = {  # tasks to what they are about
     "dst": "state tracking",
     "robust checkdst": "robustness",
     "robust sgdx": "robustness",
     "nlg": "responses",
     "ground": "grounding",
+    "agent score": "assistants",
+    "agent run": "live assistants",
 }
+NOUNS = {"grounding": "response", "assistants": "task", "live assistants": "conversation"}  # else dialogues
 LONGEST_TITLE = 60
 NO_DIALOGUES = (
     "The runs hold no dialogues: they were written before troth kept them. Make them again with --out to explore turns."
+)
+ONLY_LIVE = (
+    "Live runs hold scores and no trajectories. Score the folders of their sets with troth agent score --out, and give "
+    "that run as well."
 )
 ONLY_RESPONSES = "Runs of troth ground have responses and documents, and no dialogues: see Grounding."
 
@@ -46,9 +53,11 @@ def build(sources: Sequence[Source]) -> Page:
 
 
 def _why_no_explorer(sources: Sequence[Source]) -> str:
-    if any(source.tallies.dialogues for source in sources):
+    if any(source.tallies.dialogues or source.trials for source in sources):
         return ""
-    return ONLY_RESPONSES if all(source.result.task == "ground" for source in sources) else NO_DIALOGUES
+    reasons = {"ground": ONLY_RESPONSES, "agent run": ONLY_LIVE}
+    tasks = {source.result.task for source in sources}
+    return reasons.get(next(iter(tasks)), NO_DIALOGUES) if len(tasks) == 1 else NO_DIALOGUES
 
 
 def _story(parts: Sequence[Contribution]) -> list[str]:
@@ -79,7 +88,7 @@ def _scope(sources: Sequence[Source]) -> str:
 
 
 def _noun(topic: str) -> str:
-    return "response" if topic == "grounding" else "dialogue"
+    return NOUNS.get(topic, "dialogue")
 
 
 def _facts(source: Source) -> RunFacts:

@@ -140,6 +140,8 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True):
     set: str = ""
     system: str = ""
     group: str = ""  # what examples can be chosen by
+    trial: str = ""  # of a trajectory; then `dialogue` is its task, and `turn` may be a message: m12
+    beside: str = ""  # another trial of the task, to stand next to it
 
 
 class Examples(msgspec.Struct, frozen=True, omit_defaults=True, tag="examples", tag_field="block"):

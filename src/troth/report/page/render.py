@@ -1,8 +1,8 @@
 """The page as one HTML file that opens from disk, asks no network for anything, and holds all it shows.
 
-A template with one style sheet, one script and two blocks of data: what the sections show, as JSON, and the dialogues,
-packed (`explorer`). Its content policy allows exactly that script and that style by their hashes, and nothing else; the
-script puts text into the page as text only.
+A template with one style sheet, one script and three blocks of data: what the sections show, as JSON, and dialogues
+and trajectories, packed (`explorer`, `trajectories`). Its content policy allows exactly that script and that style by
+their hashes, and nothing else; the script puts text into the page as text only.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import msgspec
 
 from troth.report.page.model import Page
 
-STYLES = ("page.css", "panels.css", "explorer.css", "turns.css", "media.css")
+STYLES = ("page.css", "panels.css", "explorer.css", "turns.css", "trials.css", "media.css")
 SCRIPTS = (
     "dom.js", "scales.js", "lines.js", "rows.js", "charts.js", "panels.js", "contests.js", "blocks.js", "dialogues.js",
-    "turns.js", "everyone.js", "filters.js", "stage.js", "explorer.js", "main.js",
+    "turns.js", "everyone.js", "filters.js", "stage.js", "explorer.js", "trajectories.js", "trialfilters.js",
+    "calls.js", "trials.js", "sidebyside.js", "trialstage.js", "main.js",
 )  # fmt: skip
 MARK = "<!doctype html>\n<!-- a page of troth -->"  # how every page begins
 
 
-def render(page: Page, dialogues: str) -> str:
-    """The whole page as text: what it shows, and the runs' dialogues (`explorer.Pack.block`)."""
+def render(page: Page, dialogues: str, trajectories: str = "") -> str:
+    """The whole page as text: what it shows, and the runs' dialogues and trajectories as their packs give them."""
     style = "\n".join(part(name) for name in STYLES)
     script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in SCRIPTS) + "\n})();\n"
     policy = "; ".join(
@@ -48,6 +49,7 @@ def render(page: Page, dialogues: str) -> str:
         "plain": _plain(page),
         "page": msgspec.json.encode(page).decode().replace("<", "\\u003c"),  # no text can end the block it stands in
         "dialogues": dialogues,
+        "trajectories": trajectories,
         "script": script,
     }
     # In one pass: what is put in may hold anything, and is not looked at again.

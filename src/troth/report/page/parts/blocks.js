@@ -220,11 +220,15 @@ function examplesPanel(block) {
   );
 }
 
+function exampleLink(item) {
+  const { dialogue, turn = "", set = "", system = "", trial, beside = "" } = item;
+  if (trial !== undefined) return hasTrials() ? trialLink(dialogue, trial, turn, system, beside) : null;
+  return dialogue && hasDialogues() ? turnLink(dialogue, turn, set, system) : null;
+}
+
 function exampleItem(item) {
-  const link =
-    item.dialogue && hasDialogues()
-      ? el("a", { href: turnLink(item.dialogue, item.turn || "", item.set || "", item.system || "") }, item.place)
-      : el("span", {}, item.place);
+  const href = exampleLink(item);
+  const link = href ? el("a", { href }, item.place) : el("span", {}, item.place);
   return el(
     "li",
     {},

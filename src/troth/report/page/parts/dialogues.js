@@ -13,10 +13,11 @@ function bytes(text) {
   return found;
 }
 
+const inflated = (text) =>
+  new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+
 function loadDialogues() {
-  loading ||= new Response(new Blob([bytes(packed)]).stream().pipeThrough(new DecompressionStream("gzip")))
-    .json()
-    .then(indexed);
+  loading ||= inflated(packed).then(indexed);
   return loading;
 }
 

@@ -23,14 +23,7 @@ class Filters {
     this.changed = changed;
     this.corpus = null;
     this.slots = new Map();
-    this.search = el("input", {
-      type: "search",
-      id: "search",
-      placeholder: "Search what was said, or an id",
-      "aria-label": "Search",
-      oninput: () => this.#typed(),
-      onkeydown: (event) => this.#left(event),
-    });
+    this.search = searchBox("search", "Search what was said, or an id", () => this.#chosen());
     const pick = (label) => el("select", { "aria-label": label, onchange: () => this.#chosen() });
     this.system = pick("System");
     this.set = pick("Set");
@@ -128,17 +121,27 @@ class Filters {
     this.#slotChoices();
     this.changed();
   }
+}
 
-  #typed() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.#chosen(), 90);
-  }
-
-  #left(event) {
-    if (event.key !== "Escape" && event.key !== "Enter") return;
-    this.search.blur();
-    event.preventDefault();
-  }
+// A field that says when its text has changed, once nothing more is typed.
+function searchBox(id, placeholder, changed) {
+  let typing = null;
+  const box = el("input", {
+    type: "search",
+    id,
+    placeholder,
+    "aria-label": "Search",
+    oninput: () => {
+      clearTimeout(typing);
+      typing = setTimeout(changed, 90);
+    },
+    onkeydown: (event) => {
+      if (event.key !== "Escape" && event.key !== "Enter") return;
+      box.blur();
+      event.preventDefault();
+    },
+  });
+  return box;
 }
 
 const numbered = (name, i) => [String(i), name];

@@ -34,18 +34,23 @@ chosenTheme = remembered();
 setTheme(chosenTheme || (dark.matches ? "dark" : "light"), false);
 dark.addEventListener("change", () => chosenTheme || setTheme(dark.matches ? "dark" : "light", false));
 
-const explorer = new Explorer();
+// Trajectories have an explorer of their own; without dialogues it is the only one.
+const explorers = [
+  ...(hasTrials() ? [["trajectories", "Trajectories", new TrialExplorer()]] : []),
+  ...(hasDialogues() || !hasTrials() ? [["explorer", "Explorer", new DialogueExplorer()]] : []),
+];
+const exploring = new Map(explorers.map(([id, , one]) => [id, one]));
 const sections = [
   ["summary", "Summary"],
   ...page.sections.map((section) => [section.id, section.title]),
-  ["explorer", "Explorer"],
+  ...explorers.map(([id, title]) => [id, title]),
 ];
 const tabs = el(
   "nav",
   { class: "tabs", "aria-label": "Sections" },
   sections.map(([id, title]) => el("a", { href: `#${id}`, "data-tab": id }, title)),
 );
-const sheets = [summarySheet(page), ...page.sections.map(sectionSheet), explorer.sheet];
+const sheets = [summarySheet(page), ...page.sections.map(sectionSheet), ...explorers.map(([, , one]) => one.sheet)];
 app.append(
   el(
     "header",
@@ -54,7 +59,8 @@ app.append(
   ),
   el("main", {}, sheets),
 );
-if (!hasDialogues()) explorer.sheet.replaceChildren(el("p", { class: "empty" }, page.explorer));
+const isEmpty = (id) => id === "explorer" && !hasDialogues();
+if (isEmpty("explorer")) exploring.get("explorer")?.sheet.replaceChildren(el("p", { class: "empty" }, page.explorer));
 
 function open(id) {
   for (const sheet of sheets) sheet.classList.toggle("hidden", sheet.id !== `sheet-${id}`);
@@ -62,19 +68,26 @@ function open(id) {
     if (tab.dataset.tab === id) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
-  document.body.classList.toggle("exploring", id === "explorer");
+  document.body.classList.toggle("exploring", exploring.has(id));
+  document.body.dataset.open = id;
 }
 
 function route() {
   const parts = location.hash.slice(1).split("/");
+  const whole = (list, number) => [...list.map(decode), ...Array(number).fill("")].slice(0, number);
+  if (parts.length > 1 && parts[0] === "trajectories" && hasTrials()) {
+    open("trajectories");
+    exploring.get("trajectories").show(...whole(parts.slice(1), 5));
+    return;
+  }
   if (parts.length > 1 && hasDialogues()) {
     open("explorer");
-    explorer.show(...[...parts.map(decode), "", "", ""].slice(0, 4));
+    exploring.get("explorer").show(...whole(parts, 4));
     return;
   }
   const known = sections.some(([id]) => id === parts[0]) ? parts[0] : "summary";
   open(known);
-  if (known === "explorer" && hasDialogues()) explorer.start();
+  if (exploring.has(known) && !isEmpty(known)) exploring.get(known).start();
   else window.scrollTo(0, 0);
 }
 
@@ -88,8 +101,9 @@ function decode(text) {
 
 addEventListener("hashchange", route);
 addEventListener("keydown", (event) => {
-  if (document.body.classList.contains("exploring")) explorer.key(event);
+  exploring.get(document.body.dataset.open)?.key(event);
 });
 route();
 document.documentElement.dataset.ready = "yes";
 if (hasDialogues()) (window.requestIdleCallback || setTimeout)(() => loadDialogues());
+if (hasTrials()) (window.requestIdleCallback || setTimeout)(() => loadTrials());

@@ -47,9 +47,13 @@ class Stage {
     return unpacked(corpus, twin, twin.tracks.has(system) ? system : twin.tracks.keys().next().value);
   }
 
+  key(item, system, query) {
+    return `${item.place}/${system}/${query}`;
+  }
+
   // `place`: where among those found it is, and how many there are.
   draw(corpus, item, system, query, place) {
-    this.drawn = `${item.place}/${system}/${query}`;
+    this.drawn = this.key(item, system, query);
     const choices = this.#choices(corpus, item, system);
     const chosen = this.#chosen(corpus, item, choices);
     const view = unpacked(corpus, item, system);
@@ -84,25 +88,24 @@ class Stage {
     this.element.scrollTop = 0;
   }
 
-  #head(corpus, view, beside, [at, all]) {
+  #head(corpus, view, beside, place) {
     const set = corpus.sets[view.item.set];
     const system = corpus.systems.length > 1 ? corpus.systems[view.system] : "";
-    const button = (text, by, ended) =>
-      el("button", { class: "button", type: "button", disabled: ended, onclick: () => this.step(by) }, text);
     const told = [set ? `set ${set}` : "", system, view.services.join(", "), this.#sum(view)];
     return el(
       "div",
       { class: "stage-head" },
       el("h1", {}, view.item.id),
       el("p", { class: "sub" }, told.filter(Boolean).join(" · ")),
-      el(
-        "div",
-        { class: "controls" },
-        beside,
-        button("‹ previous", -1, at <= 0),
-        button("next ›", 1, at < 0 || at >= all - 1),
-      ),
+      this.controls(beside, place),
     );
+  }
+
+  controls(beside, [at, all]) {
+    const button = (text, by, ended) =>
+      el("button", { class: "button", type: "button", disabled: ended, onclick: () => this.step(by) }, text);
+    const pair = [button("‹ previous", -1, at <= 0), button("next ›", 1, at < 0 || at >= all - 1)];
+    return el("div", { class: "controls" }, beside, pair);
   }
 
   #sum(view) {
@@ -135,9 +138,11 @@ class Stage {
     this.at = at;
     for (const row of this.rows()) row.classList.toggle("at", row.dataset.turn === at);
     const row = this.rows().find((one) => one.dataset.turn === at);
-    if (!row || !scroll) return;
+    if (row && scroll) this.flash(row, row.querySelector(".body"));
+  }
+
+  flash(row, body) {
     row.scrollIntoView({ block: "nearest" });
-    const body = row.querySelector(".body");
     body.classList.remove("flash");
     void body.offsetWidth; // so that it begins anew
     body.classList.add("flash");

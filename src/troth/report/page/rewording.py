@@ -1,0 +1,173 @@
+"""Live runs of assistants under other words: which tool is fragile, which argument is lost, what to rename."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from troth.agents.run_summary import ORIGINAL, RewordingEffect
+from troth.core.score import Score
+from troth.report.page import words
+from troth.report.page.cards import CardQuestion, card, metrics_grid
+from troth.report.page.contests import Contest
+from troth.report.page.model import Block, Card, Cell, Chart, Grid, Heading, Text
+from troth.report.sources import ScoredSystem, Source
+
+QUESTION = CardQuestion("Does it call right under other words?", "agents", contest=1)
+HEADLINE = ("call_recall",)
+SHARES = ("call_recall", "tool_recall", "argument_recall")
+BEFORE, AFTER = "original words", "other words"
+NOTE = "Shares in percent, with the 95% interval over tasks."
+CERTAIN = "yes"
+HOW = (
+    "Differences are paired by task, with their 95% interval; beyond noise: p < 0.05 by randomisation, with Holm's "
+    "correction over all tools, arguments and rewordings."
+)
+
+
+class _Effect(NamedTuple):
+    """An effect of a run, and what the run is called where there are several."""
+
+    run: str
+    found: RewordingEffect
+
+    @property
+    def what(self) -> str:
+        name = f"{self.found.tool}.{self.found.argument}" if self.found.argument else self.found.tool
+        return f"{self.run}: {name}" if self.run else name
+
+
+def answer(one: Contest) -> Card | None:
+    return card(QUESTION, one, lambda _: HEADLINE[0], _sentence, _facts)
+
+
+def _sentence(one: ScoredSystem, score: Score) -> str:
+    under = "the original words" if one.system == ORIGINAL else f"the words of {one.system}"
+    return f"Under {under}, {words.percent(score.value, 0)}% of expected calls are made with right arguments."
+
+
+def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
+    missing = one.counts.get("missing", 0)
+    if missing:
+        whole = one.counts.get("conversations", 0)
+        yield f"{missing} of {words.count(whole, 'conversation')} could not be finished, and take no part."
+    unrecorded = one.value("unrecorded")
+    if unrecorded:
+        yield f"{words.percent(unrecorded)}% of its calls have no recorded result."
+
+
+def found(one: Contest) -> list[str]:
+    """What the summary says: tools that are fragile beyond noise."""
+    fragile = [effect.what for effect in _effects(one) if _is_tool(effect) and _loses(effect) and effect.found.certain]
+    return [f"Fragile under other words, beyond noise: {words.listed(words.some(fragile, 4))}."] if fragile else []
+
+
+def blocks(one: Contest, place: int) -> list[Block]:
+    """What the section shows; `place`: of the contest in it."""
+    effects = _effects(one)
+    pooled = [effect for effect in effects if not effect.found.set]
+    tools = [effect for effect in pooled if _is_tool(effect)]
+    arguments = [effect for effect in pooled if not _is_tool(effect) and _loses(effect)]
+    names = [effect for effect in effects if effect.found.set and (effect.found.difference or 0.0) > 0]
+    names.sort(key=lambda effect: -(effect.found.difference or 0.0))
+    none: list[Block] = [Text("No expected call is made right less often under other words.")] if tools else []
+    return [
+        _sets_chart(one.systems),
+        *(_moved(tools, reworded) for reworded in ("tools", "users")),
+        Heading("Which tool is fragile, which argument is lost, what to rename"),
+        *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
+        *_table("lost", "Lost arguments", arguments, lost=True),
+        *_table("rename", "Better names", names, renamed=True),
+        metrics_grid("live", one, {"all": "all"}, NOTE, place),
+    ]
+
+
+def _effects(one: Contest) -> list[_Effect]:
+    sources: dict[int, Source] = {id(system.source): system.source for system in one.systems}
+    several = len(sources) > 1
+    return [
+        _Effect(source.name if several else "", effect)
+        for source in sources.values()
+        for effect in source.details_of(RewordingEffect)
+        if effect.difference is not None
+    ]
+
+
+def _is_tool(effect: _Effect) -> bool:
+    return not effect.found.argument
+
+
+def _loses(effect: _Effect) -> bool:
+    return (effect.found.difference or 0.0) < 0
+
+
+def _sets_chart(found: Sequence[ScoredSystem]) -> Chart:
+    """Each set of words by what is right of the expected calls, tools and arguments."""
+    rows: list[list[Cell]] = [
+        [one.name, one.metric(name).title, score.value, score.low, score.high, score.n]
+        for name in SHARES
+        for one in found
+        if (score := one.known(name))
+    ]
+    return Chart(
+        "sets", "dots", "Expected calls, under each set of words", ["system", "metric", "value", "low", "high", "n"],
+        rows, "value", "system", "system", "low", "high", x_title="share", percent=True, panel="metric", wide=True,
+    )  # fmt: skip
+
+
+def _moved(effects: Sequence[_Effect], reworded: str) -> Chart:
+    rows: list[list[Cell]] = [
+        [effect.what, when, value, effect.found.n]
+        for effect in effects
+        if effect.found.reworded == reworded
+        for when, value in ((BEFORE, effect.found.original), (AFTER, effect.found.share))
+    ]
+    return Chart(
+        f"moved-{reworded}", "dots", f"Calls right when the {reworded} are reworded", ["tool", "words", "share", "n"],
+        rows, "share", "tool", "words", x_title="expected calls right", percent=True, join=True,
+        note="All rewordings together, the tool that loses most first.", colours={BEFORE: 0, AFTER: 1},
+    )  # fmt: skip
+
+
+def _table(
+    id: str, title: str, effects: Sequence[_Effect], *, lost: bool = False, renamed: bool = False
+) -> list[Block]:
+    if not effects:
+        return []
+    rows, figures = [], []
+    for effect in effects:
+        one = effect.found
+        labels = [effect.what, one.name if renamed else one.reworded, *([one.set] if renamed else [])]
+        numbers = [(one.original, None, None), (one.share, None, None), (one.difference, one.low, one.high)]
+        counts = [(float(one.lost), None, None), (float(one.wrong), None, None)] if lost else []
+        cells = [
+            words.percent(one.original),
+            words.percent(one.share),
+            _difference(one),
+            *(f"{n:.0f}" for n, *_ in counts),
+        ]
+        rows.append([*labels, CERTAIN if one.certain else "no", *cells])
+        figures.append([end for number in (*numbers, *counts) for end in number])
+    words_columns = [
+        "argument" if lost else "name" if renamed else "tool",
+        *(["called", "in"] if renamed else ["reworded"]),
+    ]
+    columns = [
+        *words_columns,
+        "beyond noise",
+        BEFORE,
+        AFTER,
+        "difference",
+        *(["absent", "other value"] if lost else []),
+    ]
+    return [Grid(id, title, columns, rows, len(words_columns) + 1, note=f"Shares in percent. {HOW}", figures=figures)]
+
+
+def _difference(one: RewordingEffect) -> str:
+    sign = "+" if (one.difference or 0.0) > 0 else ""
+    text = f"{sign}{words.percent(one.difference)}"
+    return (
+        text
+        if one.low is None or one.high is None
+        else f"{text} ({words.percent(one.low)} … {words.percent(one.high)})"
+    )
