@@ -112,3 +112,38 @@ def test_cut_windows_are_told() -> None:
     assert metric.remarks == []
     model.shortened.add(("a", "b"))
     assert metric.remarks == ["1 windows were longer than the model reads, and were cut"]
+
+
+LONG = " ".join(f"Sentence number {n} speaks of topic{n} alone." for n in range(40)) + " The rope is 310 metres long."
+
+
+def test_a_long_document_is_asked_about_where_it_shares_most_with_the_sentence() -> None:
+    model = FakeNli(rule)
+    grader = SentenceEntailment(model, evidence=(2, 1))
+    (value,) = grader.score([Grounded("x", LONG, "The rope is 310 metres long.")])
+    assert value == pytest.approx(0.9)
+    assert len(model.asked) == 3
+    assert model.asked[0][0] == "The rope is 310 metres long."
+    assert recipe_text(grader.recipe) == "nli:fake-nli@1|windows:1+3|evidence:2+1|sentences:min|best:window"
+
+
+def test_a_short_document_is_asked_about_as_a_whole() -> None:
+    every, few = FakeNli(rule), FakeNli(rule)
+    item = Grounded("x", "AA. BB. CC. DD.", "EE. FF.")
+    assert SentenceEntailment(every).score([item]) == SentenceEntailment(few, evidence=(2, 1)).score([item])
+    assert every.asked == few.asked
+
+
+def test_twenty_thousand_words() -> None:
+    document = " ".join(f"Clause {n} is about matter{n} and nothing else at all here." for n in range(2_000))
+    model = FakeNli(rule)
+    grader = SentenceEntailment(model, evidence=(2, 1))
+    items = [Grounded(str(n), document, f"Clause {n} is about matter{n}.") for n in range(3)]
+    grader.score(items)
+    assert len(model.asked) == 9
+    assert all(f"matter{n} " in model.asked[3 * n][0] for n in range(3))
+
+
+def test_each_sentence_is_explained_with_its_best_passage() -> None:
+    lines = SentenceEntailment(FakeNli(rule)).explain(Grounded("x", "AA. BB. CC. DD.", "BB. ZZ."))
+    assert lines == ["0.90 BB. ← BB.", "0.10 ZZ. ← AA."]

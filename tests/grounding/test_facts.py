@@ -70,7 +70,7 @@ def test_the_best_windows_share_the_rare_words_of_a_claim() -> None:
     assert known.best("How long is the rope?", 1, 1)[0].text == "The rope is 310 metres long."
     assert [window.start for window in known.best("quite something else", 3, 2)] == [0, 1]
     assert len(known.best("the rope", 3, 100)) == known.windows(3) == 6
-    assert chosen("the rope", Passages("One sentence."), (1, 3), 2) == ["One sentence."]
+    assert chosen("the rope", Passages("One sentence."), [(1, 2), (3, 1)]) == ["One sentence."]
     assert Passages("").best("anything", 3, 2)[0].text == ""
 
 

@@ -149,10 +149,16 @@ def test_what_is_no_number_has_a_reason() -> None:
 
 
 def test_shortened_documents_are_counted() -> None:
-    metric = PmiFaith(Answering((), ALONE, GIVEN, dropped=7))
+    metric = PmiFaith(Answering((), ALONE, GIVEN, dropped=7), window=128)
     assert metric.score([CRAYONS]) == [1.5]
     assert metric.remarks == ["1 documents were longer than the language model reads, and lost their end"]
     assert PmiFaith(Answering((), ALONE, GIVEN)).remarks == []
+
+
+def test_a_document_that_cannot_be_read_to_its_end_has_no_number() -> None:
+    metric = PmiFaith(Answering((), ALONE, GIVEN, dropped=7))
+    assert metric.score([CRAYONS]) == [Unscored(pmi.CUT)]
+    assert metric.remarks == []
 
 
 def test_the_best_window_wins() -> None:

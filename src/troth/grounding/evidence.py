@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -83,6 +83,6 @@ def _parts(sentence: str) -> Iterable[str]:
     return [" ".join(words[at : at + LONGEST_SENTENCE]) for at in range(0, len(words), LONGEST_SENTENCE)]
 
 
-def chosen(claim: str, document: Passages, sizes: Sequence[int], number: int) -> list[str]:
-    """The texts of the best windows of each size, each once."""
-    return list(dict.fromkeys(window.text for size in sizes for window in document.best(claim, size, number)))
+def chosen(claim: str, document: Passages, numbers: Iterable[tuple[int, int]]) -> list[str]:
+    """The texts of the best windows, each once; `numbers`: pairs of a size and how many windows of it."""
+    return list(dict.fromkeys(window.text for size, number in numbers for window in document.best(claim, size, number)))

@@ -1,9 +1,10 @@
 """`facts`: does the document have the response's names, numbers, dates and times where it speaks of the same thing?
 
 From no paper; no model is asked. Each fact of the response is looked up in the windows of the document that share most
-words with the rest of its sentence (`evidence`), in a normal form (`core.facts`): two is 2, 5pm is 17:00, March 1st agrees with 2019-03-01. A name is found if the window has all its words, or its initials. The value is
-the mean over the response's facts: 1 for one that is found, one half for one that stands elsewhere in the document, 0
-for one that does not. A response without facts has no value, with the reason.
+words with the rest of its sentence (`evidence`), in a normal form (`core.facts`): two is 2, 5pm is 17:00, March 1st
+agrees with 2019-03-01. A name is found if the window has all its words, or its initials. The value is the mean over the
+response's facts: 1 for one that is found, one half for one that stands elsewhere in the document, 0 for one that does
+not. A response without facts has no value, with the reason.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ as the authors' code computes them, with any language model of `troth.models`:
 - Without a document and a history, the first token has nothing before it and is not scored: the second term of
   UPMI-Faith is a mean over one token less than the first.
 
-Differences: where everything together is longer than the model reads, the authors give NaN; here the document loses its
-end, such responses are counted in `shortened`, and if nothing is left of the document there is no number. For long
-documents there is also the best of overlapping windows (`window:…`).
+Where everything together is longer than the model reads, the authors give NaN, and here there is no number, with the
+reason: a document that lost its end would give a low one. For long documents there is the best of overlapping windows
+(`window:…`). Should even a window lose its end, because history and response are long, it is counted in `shortened`.
 
 `measure` gives the parts of the number token by token; `words.py` makes verdicts on words of them.
 """
@@ -45,6 +45,7 @@ WINDOW = 128  # words of a window, for the metric that has windows
 
 TOO_LONG = "history and response are longer than the language model reads"
 NO_ROOM = "the language model cannot read document, history and response together"
+CUT = "the document is longer than the language model reads; pmi_faith_windows reads it in parts"
 NO_NUMBER = "the language model gives no finite probability"
 
 
@@ -218,5 +219,11 @@ class PmiFaith:
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         found = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)
-        self.shortened.update(item.id for item, one in zip(items, found, strict=True) if one.dropped)
-        return [one.value if one.value is not None else Unscored(one.reason or NO_NUMBER) for one in found]
+        if self.window:
+            self.shortened.update(item.id for item, one in zip(items, found, strict=True) if one.dropped)
+        return [self._value(one) for one in found]
+
+    def _value(self, faith: Faith) -> Value:
+        if faith.value is None:
+            return Unscored(faith.reason or NO_NUMBER)
+        return Unscored(CUT) if faith.dropped and not self.window else faith.value
