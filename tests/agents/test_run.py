@@ -106,6 +106,7 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     (fragile,) = [one for one in result.details if one["tool"] == "cancel_order" and not one.get("argument")
                   and not one.get("set") and one["reworded"] == "tools"]  # fmt: skip
     assert (fragile["original"], fragile["share"], fragile["difference"]) == (1.0, 0.0, -1.0)
+    assert any(one.get("metric") == "tool_recall" and one["difference"] == -1.0 for one in result.details)
     assert {key for one in result.details for key in [one.get("name")]} >= {"stop_purchase", "key"}
     sent = next(body for body in files.server.asked if body["tools"][0]["function"]["name"] == "stop_purchase")
     assert sent["messages"][0]["content"] == "Use find_order before stop_purchase.", "the system's text follows"

@@ -43,7 +43,7 @@ def test_perturb_run_score(fine: Troth, server: PolicyServer) -> None:
     assert tables[1][1].startswith("cancel_order")
     assert tables[1][1].endswith("yes"), "beyond noise"
     assert tables[2][0].startswith("lost argument")
-    assert tables[2][1].split()[:4] == ["cancel_order.id", "tools", "10", "100.00"]
+    assert tables[2][1].split()[:4] == ["cancel_order.id", "argument_recall", "tools", "10"]
     assert tables[2][1].split()[-3:] == ["10", "0", "yes"], "absent, wrong, beyond noise"
     assert "written: agent-run/result/run.json" in result.err
     scored = fine("agent", "score", "agent-run/original", "agent-run/v1", "--metrics", "call_recall", "--json").json()
@@ -61,7 +61,7 @@ def test_a_better_name_is_proposed(fine: Troth, server: PolicyServer) -> None:
     result = fine("agent", "run", f"endpoint:{server.url}#m", "tasks.json", *options)
     last = result.out.split("\n\n")[-1].splitlines()
     assert last[0].split()[:3] == ["rename", "to", "variant"]
-    assert last[1].split()[:6] == ["cancel_order.id", "order_number", "v1", "10", "0.00", "100.00"]
+    assert last[1].split()[:7] == ["cancel_order.id", "order_number", "v1", "argument_recall", "10", "0.00", "100.00"]
     (found,) = [
         one
         for one in fine("agent", "run", f"endpoint:{server.url}#m", "tasks.json", *options, "--json").json()["findings"]

@@ -52,30 +52,6 @@ class CallOutcome(NamedTuple):
         return self.called and not any(self.arguments.values())
 
 
-class RewordingEffect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool, or an argument, under other words against the original ones."""
-
-    reworded: Literal["tools", "users"]  # what was said in other words
-    tool: str
-    argument: str = ""  # "": the tool as a whole
-    set: str = ""  # "": all rewordings together
-    name: str = ""  # what the tool or the argument is called there, where it has another name
-    n: int = 0  # expected calls, or arguments, under the original words
-    original: float | None = None  # share that is right under the original words,
-    share: float | None = None  # and under the others
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None  # of the randomisation test, corrected by Holm
-    lost: int = 0  # arguments: how many were absent under the other words,
-    wrong: int = 0  # and how many had another value
-
-    @property
-    def certain(self) -> bool:
-        """Whether the difference is beyond noise."""
-        return self.p is not None and self.p < LEVEL
-
-
 def outcomes(key: ReplayKey, replayed: Replayed, expected: Sequence[Expected]) -> Iterator[CallOutcome]:
     """Every expected call of a conversation, and the call that comes closest to it."""
     matched = match(replayed.trajectory, expected, RULE, Toolbox())
@@ -148,6 +124,10 @@ def _unrecorded(one: LiveSet) -> Parts:
 
 
 CALL_RECALL = metric("call_recall").derive("call_recall", of="", headline=True, compute=_calls)
+TOOL_RECALL = Metric(
+    "tool_recall", "Expected tools called", "share of expected calls whose tool was called", unit="call",
+    headline=True, compute=_tools,
+)  # fmt: skip
 ARGUMENT_RECALL = Metric(
     "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
     unit="argument", headline=True, compute=_arguments,
@@ -159,8 +139,7 @@ METRICS = Registry(
         one.name: one
         for one in (
             CALL_RECALL,
-            Metric("tool_recall", "Expected tools called", "share of expected calls whose tool was called",
-                   unit="call", headline=True, compute=_tools),
+            TOOL_RECALL,
             ARGUMENT_RECALL,
             Metric("finished", "Conversations finished", "share of conversations that were replayed to their end",
                    unit="conversation", compute=_finished),
@@ -192,6 +171,34 @@ def _only(one: LiveSet, argument: str) -> LiveSet:
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
+
+
+OF_TOOL, OF_ARGUMENT = (CALL_RECALL, TOOL_RECALL), (ARGUMENT_RECALL,)  # what findings compare
+
+
+class RewordingEffect(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool, or an argument, under other words against the original ones."""
+
+    reworded: Literal["tools", "users"]  # what was said in other words
+    tool: str
+    argument: str = ""  # "": the tool as a whole
+    metric: str = CALL_RECALL.name  # what is compared; a tool's choice and its calls as a whole are two findings
+    set: str = ""  # "": all rewordings together
+    name: str = ""  # what the tool or the argument is called there, where it has another name
+    n: int = 0  # expected calls, or arguments, under the original words
+    original: float | None = None  # share that is right under the original words,
+    share: float | None = None  # and under the others
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None  # of the randomisation test, corrected by Holm
+    lost: int = 0  # arguments: how many were absent under the other words,
+    wrong: int = 0  # and how many had another value
+
+    @property
+    def certain(self) -> bool:
+        """Whether the difference is beyond noise."""
+        return self.p is not None and self.p < LEVEL
 
 
 def findings(
@@ -226,14 +233,16 @@ def _compared(
     after = [one for one in seen if one.key.set in sets]
     tasks = {one.key.task for one in before} & {one.key.task for one in after}
     before, after = ([one for one in side if one.key.task in tasks] for side in (before, after))
-    for tool, argument in sorted({(one.tool, name) for one in before for name in ("", *one.arguments)}):
+    elements = sorted({(one.tool, name) for one in before for name in ("", *one.arguments)})
+    measured = [(*element, one) for element in elements for one in (OF_ARGUMENT if element[1] else OF_TOOL)]
+    for tool, argument, measure in measured:
         sides = [LiveSet([one for one in side if one.tool == tool], {}) for side in (before, after)]
         if argument:
             sides = [_only(side, argument) for side in sides]
-        first, second = (_arguments(side) if argument else _calls(side) for side in sides)
+        first, second = (measure.compute(side) for side in sides)
         reasons = [one.arguments[argument] for one in sides[1].outcomes] if argument else []
         yield RewordingEffect(
-            reworded, tool, argument, sets[0] if names else "", names.get((tool, argument), ""),
+            reworded, tool, argument, measure.name, sets[0] if names else "", names.get((tool, argument), ""),
             int(first.den.sum()), lost=reasons.count("missing_argument"),
             wrong=sum(why not in (None, "missing_argument") for why in reasons),
             **_difference(first, second, len(sets), seed),

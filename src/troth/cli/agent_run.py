@@ -95,8 +95,8 @@ def _findings(effects: Sequence[RewordingEffect]) -> list[Table]:
             )
             made.append(Table(head, tuple(map(_worse, rows[:SHOWN])), labels=2))
     if better:
-        columns = ("rename", "to", "variant", *NUMBERS, "beyond noise")
-        made.append(Table(columns, tuple(map(_better, better[:SHOWN])), labels=3))
+        columns = ("rename", "to", "variant", "metric", *NUMBERS, "beyond noise")
+        made.append(Table(columns, tuple(map(_better, better[:SHOWN])), labels=4))
     return made
 
 
@@ -106,11 +106,11 @@ def _element(one: RewordingEffect) -> str:
 
 def _worse(one: RewordingEffect) -> tuple[str, ...]:
     absent, wrong = (str(one.lost), str(one.wrong)) if one.argument else ("–", "–")
-    return (_element(one), one.reworded, *_numbers(one), absent, wrong, "yes" if one.certain else "no")
+    return (_element(one), one.metric, one.reworded, *_numbers(one), absent, wrong, "yes" if one.certain else "no")
 
 
 def _better(one: RewordingEffect) -> tuple[str, ...]:
-    return (_element(one), one.name, one.set, *_numbers(one), "yes" if one.certain else "no")
+    return (_element(one), one.name, one.set, one.metric, *_numbers(one), "yes" if one.certain else "no")
 
 
 def _numbers(one: RewordingEffect) -> tuple[str, ...]:

@@ -99,7 +99,8 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
         """Every call in order, with its user turn and the message that holds its result.
 
         A result belongs to the first unanswered call of the same id or, without an id, to the first unanswered call
-        of the same tool (of any, where the tool is not named), those without an id first. Calls before the first user message belong to turn 0.
+        of the same tool (of any, where the tool is not named), those without an id first. Calls before the first user
+        message belong to turn 0.
         """
         answers = self._answers()
         turn = -1
