@@ -144,6 +144,8 @@ def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: 
     columns = ("rule", "from", "to", "before", "after", "change", "alone", "up", "down", "units")
     show.table(tables.Table(columns, tuple(rows), labels=3))
     for step in steps:
+        for line in step.near_misses:
+            show.text(f"{step.rule}: {line}")
         for flip in step.flips[:examples]:
             place = f"{flip.dialogue}, turn {flip.turn}" + (f", {flip.service}" if flip.service else "")
             was, now = (tables.percent(v) for v in (flip.before, flip.after))

@@ -25,7 +25,9 @@ FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would
 BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 DIGITS: dict[Scale, int] = {"number": 3, "p": 4}
 
-_LINK = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp):|www\.|@(?=[\w.-]*[a-z])")  # what readers of Markdown make links of, unmarked
+_LINK = re.compile(
+    r"(?i)(?:https?|ftp|mailto|xmpp):|www\.|@(?=[\w.-]*[a-z])"
+)  # what readers of Markdown make links of, unmarked
 _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]+(e[+-]?\d+)?)*\)?")
 
 

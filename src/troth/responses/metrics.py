@@ -206,10 +206,10 @@ def chosen(names: str | Iterable[str] | None) -> list[Metric]:
 
 
 # Which acts a rule fits does not depend on the model; which turns pass validation does.
-COVERED: dict[str, tuple[Metric, Callable[[Recipes], Any]]] = {
-    "ser": (SER_APPLICABLE, lambda run: run.ser),
-    "sgsacc": (SGSACC, lambda run: run.sgsacc.unvalidated(nli="", select="", augment=None)),
-    "validated": (SGSACC_VALIDATED, lambda run: run.sgsacc),
+COVERED: dict[str, tuple[str, Metric, Callable[[Recipes], Any]]] = {
+    "ser": ("SER", SER_APPLICABLE, lambda run: run.ser),
+    "sgsacc": ("SGSAcc", SGSACC, lambda run: run.sgsacc.unvalidated(nli="", select="", augment=None)),
+    "validated": ("validated SGSAcc", SGSACC_VALIDATED, lambda run: run.sgsacc),
 }
 
 
@@ -246,15 +246,15 @@ def companions(metrics: Sequence[Metric]) -> list[Metric]:
 
 def coverage(metrics: Sequence[Metric]) -> list[Metric]:
     """Shares of turns and of acts that the metrics apply to: `coverage:ser`, `act_coverage:ser`, …"""
-    covered = [(name, *one) for name, one in COVERED.items() if one[0] in metrics]
+    covered = [(key, *one) for key, one in COVERED.items() if one[1] in metrics]
     return [
         metric.derive(
-            f"{prefix}:{name}", title=f"{unit.capitalize()}s that {metric.title} applies to", better="higher",
+            f"{prefix}:{key}", title=f"{unit.capitalize()} coverage of {named}", better="higher",
             about=f"share of {unit}s that {metric.name} applies to", unit=unit, variant="coverage",
             compute=TurnScoring(part(metric.compute), recipe, reason=metric.compute.reason),
         )
         for prefix, unit, part in (("coverage", "turn", _turns), ("act_coverage", "act", _acts))
-        for name, metric, recipe in covered
+        for key, named, metric, recipe in covered
     ]  # fmt: skip
 
 

@@ -7,8 +7,9 @@ gold: a slot whose gold value changes while it is wrong is a fresh fault, as lin
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +23,6 @@ from troth.tracking.states import Comparer
 
 Values = tuple[str, ...]
 Slots = dict[str, Values]
-T = TypeVar("T")
 DialogueStates = tuple[dict[int, States], dict[int, States]]  # gold's and predicted, by user turn
 
 
@@ -49,6 +49,15 @@ class _Read(msgspec.Struct, frozen=True, gc=False):
     correct: dict[int, dict[str, bool]]
 
 
+def _encoded(read: _Read) -> bytes:
+    """A dialogue compressed: states repeat from turn to turn, so that it takes a tenth of the memory."""
+    return zlib.compress(msgspec.json.encode(read), 1)
+
+
+def _decoded(data: bytes) -> _Read:
+    return msgspec.json.decode(zlib.decompress(data), type=_Read)
+
+
 class DialogueGatherer:
     """Gathers dialogues beside a scorer. Each is held encoded: small in memory, and quick to hand between processes."""
 
@@ -68,7 +77,7 @@ class DialogueGatherer:
         self.dialogues.append(gold.id)
         predicted = {number: self._states(turn) for number, turn in turns.items()}
         correct = {number: turn.correct for number, turn in turns.items() if turn.correct is not None}
-        self.read.append(msgspec.json.encode(_Read(gold.id, gold.services, tuple(said), predicted, correct)))
+        self.read.append(_encoded(_Read(gold.id, gold.services, tuple(said), predicted, correct)))
 
     def merge(self, other: DialogueGatherer) -> None:
         self.dialogues += other.dialogues
@@ -76,7 +85,7 @@ class DialogueGatherer:
 
     def states(self, dialogue: str) -> DialogueStates:
         """Gold's and the predicted states of a dialogue, by the user turn's number."""
-        read = msgspec.json.decode(self.read[self.dialogues.index(dialogue)], type=_Read)
+        read = _decoded(self.read[self.dialogues.index(dialogue)])
         golds = {said.number: said.state for said in read.utterances if said.number is not None}
         return {number: state or {} for number, state in golds.items()}, read.predicted
 
@@ -119,56 +128,70 @@ def views(systems: Sequence[ScoredDialogues], *, set: str = "") -> Iterator[Dial
 
 
 class _Verdicts:
-    """The scorer's table, looked up by dialogue and turn."""
+    """The scorer's table, looked up by dialogue; records are made of one dialogue at a time."""
 
     def __init__(self, scored: ScoredDialogues) -> None:
         self.scored, self.comparer = scored, scored.gathered.comparer
         self.encoded = dict(zip(scored.gathered.dialogues, scored.gathered.read, strict=True))
         frames = scored.frames
         self.index = {name: code for code, name in enumerate(frames.dialogues)}
-        services = [*frames.services, ""]
-        whole = frames.profile.unit == "turn"
-        units = frames.table[frames.turns] if whole else frames.table
-        columns = (units[:, COLUMN["turn"]], units[:, COLUMN["service"]].astype(np.int64), *frames.lags)
-        verdicts = [
-            UnitView("" if whole else services[code], joint, _blamed(number, joint, lag))
-            for number, code, joint, lag in zip(*(column.tolist() for column in columns), strict=True)
-        ]
-        self.units = _by_turn(units[:, :2], verdicts)
-        codes, joints = frames.column("service").astype(np.int64).tolist(), frames.column("joint").tolist()
-        by_service = [(services[code], joint) for code, joint in zip(codes, joints, strict=True)]
-        self.frames = _by_turn(frames.table[:, :2], by_service) if whole else {}
+        self.services = [*frames.services, ""]
+        self.whole = frames.profile.unit == "turn"
+        units = frames.table[frames.turns] if self.whole else frames.table
+        joint, lag = frames.lags
+        self.units = _Grouped(units[:, COLUMN["turn"]], units[:, COLUMN["service"]], joint, lag, by=units[:, 0])
+        columns = (frames.column("turn"), frames.column("service"), frames.column("joint"))
+        self.frames = _Grouped(*columns, by=frames.column("dialogue")) if self.whole else None
 
     def read(self, dialogue: str) -> _Read:
-        return msgspec.json.decode(self.encoded[dialogue], type=_Read)
+        return _decoded(self.encoded[dialogue])
 
     def turns(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
         faults = _Faults(self.comparer)
-        position = self.index.get(dialogue, -1)
+        verdicts, joints = self._of(self.index.get(dialogue))
         for said in read.utterances:
             if said.number is None:
                 continue
-            key = (position, said.number)
-            units = self.units.get(key, [])
+            units = verdicts.get(said.number, [])
             predicted = read.predicted.get(said.number)
             if said.number in read.correct:
                 marks = read.correct[said.number]
                 yield TurnView(said.number, None, tuple(units), {}, tuple(faults.correctness(said.number, marks)))
                 continue
-            services = {service: joint for service, joint in self.frames.get(key, []) if service}
+            services = {service: joint for service, joint in joints.get(said.number, []) if service}
             slots = faults.turn(said.number, said.state or {}, predicted) if units else []
             yield TurnView(said.number, predicted, tuple(units), services, tuple(slots))
+
+    def _of(self, code: int | None) -> tuple[dict[int, list[UnitView]], dict[int, list[tuple[str, float]]]]:
+        """The verdicts on a dialogue, and the joint score of each service, by the user turn's number."""
+        verdicts: dict[int, list[UnitView]] = {}
+        joints: dict[int, list[tuple[str, float]]] = {}
+        for number, service, joint, lag in self.units.rows(code):
+            name = "" if self.whole else self.services[int(service)]
+            verdicts.setdefault(int(number), []).append(UnitView(name, joint, _blamed(number, joint, lag)))
+        for number, service, joint in () if self.frames is None else self.frames.rows(code):
+            joints.setdefault(int(number), []).append((self.services[int(service)], joint))
+        return verdicts, joints
+
+
+class _Grouped:
+    """Columns of a table whose rows are looked up by dialogue."""
+
+    def __init__(self, *columns: Floats, by: Floats) -> None:
+        codes = by.astype(np.int64)
+        order = np.argsort(codes, kind="stable")
+        self.columns = [column[order] for column in columns]
+        self.begins = np.searchsorted(codes[order], np.arange(codes.max(initial=-1) + 2))
+
+    def rows(self, code: int | None) -> Iterator[tuple[float, ...]]:
+        if code is None or code + 1 >= len(self.begins):
+            return iter(())
+        begin, end = self.begins[code : code + 2]
+        return zip(*(column[begin:end].tolist() for column in self.columns), strict=True)
 
 
 def _blamed(number: float, joint: float, lag: float) -> int | None:
     return int(number - lag) if joint < 1.0 and np.isfinite(lag) else None
-
-
-def _by_turn(keys: Floats, values: Sequence[T]) -> dict[tuple[int, int], list[T]]:
-    by_turn: dict[tuple[int, int], list[T]] = {}
-    for (dialogue, number), value in zip(keys.astype(np.int64).tolist(), values, strict=True):
-        by_turn.setdefault((dialogue, number), []).append(value)
-    return by_turn
 
 
 class _Past(NamedTuple):

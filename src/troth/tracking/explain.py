@@ -16,6 +16,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
+from troth.tracking import near_misses
 from troth.tracking.cells import TrackedSystem
 from troth.tracking.dialogues import DialogueGatherer, DialogueStates, SlotValues
 from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
@@ -55,6 +56,7 @@ class RuleStep(msgspec.Struct, frozen=True):
     raised: int | None  # units whose score rises or falls; None where the rule changes what a unit is
     lowered: int | None
     flips: list[RuleFlip]
+    near_misses: list[str] = []  # wrong on one side of the rule, and equal to gold but for the writing
 
 
 def explain(
@@ -116,7 +118,7 @@ class _Scored:
         system = TrackedSystem.of(scorer.profile.name, scorer)
         parts = system.parts(metric)
         sides = zip(parts.units.keys(), parts.num.tolist(), parts.den.tolist(), strict=True)
-        self.profile = scorer.profile
+        self.profile, self.near_misses = scorer.profile, scorer.near_misses
         self.units: dict[Key, float] = {key: num / den for key, num, den in sides if den}
         self.mean = math.fsum(parts.num.tolist()) / math.fsum(parts.den.tolist()) if self.units else None
         self.slots: dict[tuple[str, int], dict[str, float]] = {}
@@ -168,6 +170,8 @@ def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scor
         None if flips is None else sum((flip.after or 0.0) > (flip.before or 0.0) for flip in flips),
         None if flips is None else sum((flip.after or 0.0) < (flip.before or 0.0) for flip in flips),
         flips or [],
+        # A stricter rule adds near misses, a more lenient one takes some away.
+        list(near_misses.lines((after.near_misses - before.near_misses) | (before.near_misses - after.near_misses))),
     )
 
 
