@@ -103,10 +103,12 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     assert result.score("call_recall", system="v1").value == 0.5, "the policy does not recognise the new description"
     assert result.score("call_recall", "tool:cancel_order", "v1").value == 0.0
     assert result.score("call_recall", "tool:find_order", "v1").value == 1.0
-    (fragile,) = [one for one in result.details if one["tool"] == "cancel_order" and not one.get("argument")
-                  and not one.get("set") and one["reworded"] == "tools"]  # fmt: skip
-    assert (fragile["original"], fragile["share"], fragile["difference"]) == (1.0, 0.0, -1.0)
-    assert any(one.get("metric") == "tool_recall" and one["difference"] == -1.0 for one in result.details)
+    fragile = {
+        one.get("metric", "call_recall"): (one["original"], one["share"], one["difference"])
+        for one in result.details
+        if (one["tool"], one.get("argument"), one.get("set"), one["reworded"]) == ("cancel_order", None, None, "tools")
+    }
+    assert fragile == dict.fromkeys(("call_recall", "tool_recall"), (1.0, 0.0, -1.0)), "the tool is not chosen any more"
     assert {key for one in result.details for key in [one.get("name")]} >= {"stop_purchase", "key"}
     sent = next(body for body in files.server.asked if body["tools"][0]["function"]["name"] == "stop_purchase")
     assert sent["messages"][0]["content"] == "Use find_order before stop_purchase.", "the system's text follows"

@@ -167,6 +167,19 @@ def test_the_explorer_shows_calls_states_gold_and_claims(bundled: Result) -> Non
     assert view(bundled, "sturdy", "book/0").partings == ()
 
 
+def test_trials_part_where_one_of_them_changes_nothing_more(tmp_path: Path) -> None:
+    """The turn is that of the call which the other trial makes."""
+    call = {"function": {"name": "cancel", "arguments": {"id": 7}}}
+    said: list[dict[str, Any]] = [{"role": "user", "content": "Hello."}, {"role": "user", "content": "Cancel 7."}]
+    rows = [
+        {"task": "a", "trial": trial, "messages": [*said, *calls], "reward": reward}
+        for trial, (calls, reward) in enumerate([([], 0), ([{"role": "assistant", "tool_calls": [call]}], 1)])
+    ]
+    result = agent(written(tmp_path / "r.jsonl", rows), metrics="wavering_tasks")
+    assert [(one.kind, one.solved, one.failed, one.parts_at) for one in result.details] == [("wavers", (1,), (0,), 1)]
+    assert [(p.trial, p.turn, p.message, p.other) for p in view(result, "r", "a/0").partings] == [(1, 1, None, 2)]
+
+
 def test_hostile_text_stays_text(bundled: Result) -> None:
     assert "<b>Enjoy!</b>" in view(bundled, "hasty", "both/0").messages[-1].text
     name = agent(f"<img>={HASTY}", metrics="pass^1")

@@ -40,10 +40,10 @@ def test_perturb_run_score(fine: Troth, server: PolicyServer) -> None:
     tables = [block.splitlines() for block in result.out.split("\n\n")]
     assert tables[0][0].split() == ["metric", "original", "v1", "disfluency"]
     assert tables[1][0].startswith("fragile tool"), "the assistant does not know what the argument means"
-    assert tables[1][1].startswith("cancel_order")
+    assert tables[1][1].split()[:4] == ["cancel_order", "call_recall", "tools", "10"]
     assert tables[1][1].endswith("yes"), "beyond noise"
     assert tables[2][0].startswith("lost argument")
-    assert tables[2][1].split()[:4] == ["cancel_order.id", "argument_recall", "tools", "10"]
+    assert tables[2][1].split()[:4] == ["cancel_order.id", "tools", "10", "100.00"]
     assert tables[2][1].split()[-3:] == ["10", "0", "yes"], "absent, wrong, beyond noise"
     assert "written: agent-run/result/run.json" in result.err
     scored = fine("agent", "score", "agent-run/original", "agent-run/v1", "--metrics", "call_recall", "--json").json()

@@ -151,5 +151,5 @@ def partings(one: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[Pa
         if place is not None:
             here = mine[place] if place < len(mine) else None
             there = theirs[place] if place < len(theirs) else None
-            turn = here.turn if here is not None else None
+            turn = next(call.turn for call in (here, there) if call is not None)
             yield PartingView(other.trial.trial, here.message if here else None, there.message if there else None, turn)

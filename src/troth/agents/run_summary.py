@@ -196,6 +196,11 @@ class RewordingEffect(msgspec.Struct, frozen=True, omit_defaults=True):
     wrong: int = 0  # and how many had another value
 
     @property
+    def element(self) -> str:
+        """The tool, or its argument, by its original name."""
+        return f"{self.tool}.{self.argument}" if self.argument else self.tool
+
+    @property
     def certain(self) -> bool:
         """Whether the difference is beyond noise."""
         return self.p is not None and self.p < LEVEL

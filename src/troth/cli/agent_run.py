@@ -76,41 +76,32 @@ def _findings(effects: Sequence[RewordingEffect]) -> list[Table]:
     better = sorted(
         (one for one in effects if one.set and (one.difference or 0.0) > 0), key=lambda one: -(one.difference or 0.0)
     )
-    made: list[Table] = []
-    for title, rows in (
-        ("fragile tool", [one for one in worse if not one.argument]),
-        ("lost argument", [one for one in worse if one.argument]),
-    ):
-        if rows:
-            head = (
-                title,
-                "other words of",
-                "n",
-                "original",
-                "reworded",
-                "difference",
-                "absent",
-                "wrong",
-                "beyond noise",
-            )
-            made.append(Table(head, tuple(map(_worse, rows[:SHOWN])), labels=2))
-    if better:
-        columns = ("rename", "to", "variant", "metric", *NUMBERS, "beyond noise")
-        made.append(Table(columns, tuple(map(_better, better[:SHOWN])), labels=4))
-    return made
+    tools, arguments = ([one for one in worse if bool(one.argument) == named] for named in (False, True))
+    made = [
+        Table((title, *labels, *NUMBERS, *more, "beyond noise"), tuple(map(row, rows[:SHOWN])), labels=1 + len(labels))
+        for title, labels, more, row, rows in (
+            ("fragile tool", ("metric", "other words of"), (), _tool, tools),
+            ("lost argument", ("other words of",), ("absent", "wrong"), _argument, arguments),
+            ("rename", ("to", "variant", "metric"), (), _better, better),
+        )
+    ]
+    return [one for one in made if one.rows]
 
 
-def _element(one: RewordingEffect) -> str:
-    return f"{one.tool}.{one.argument}" if one.argument else one.tool
+def _tool(one: RewordingEffect) -> tuple[str, ...]:
+    return one.tool, one.metric, one.reworded, *_numbers(one), _certain(one)
 
 
-def _worse(one: RewordingEffect) -> tuple[str, ...]:
-    absent, wrong = (str(one.lost), str(one.wrong)) if one.argument else ("–", "–")
-    return (_element(one), one.metric, one.reworded, *_numbers(one), absent, wrong, "yes" if one.certain else "no")
+def _argument(one: RewordingEffect) -> tuple[str, ...]:
+    return one.element, one.reworded, *_numbers(one), str(one.lost), str(one.wrong), _certain(one)
 
 
 def _better(one: RewordingEffect) -> tuple[str, ...]:
-    return (_element(one), one.name, one.set, one.metric, *_numbers(one), "yes" if one.certain else "no")
+    return one.element, one.name, one.set, one.metric, *_numbers(one), _certain(one)
+
+
+def _certain(one: RewordingEffect) -> str:
+    return "yes" if one.certain else "no"
 
 
 def _numbers(one: RewordingEffect) -> tuple[str, ...]:

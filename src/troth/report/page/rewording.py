@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from troth.agents.run_summary import ORIGINAL, RewordingEffect
+from troth.agents.run_summary import METRICS, ORIGINAL, RewordingEffect
 from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, card, metrics_grid
@@ -33,8 +33,13 @@ class _Effect(NamedTuple):
 
     @property
     def what(self) -> str:
-        name = f"{self.found.tool}.{self.found.argument}" if self.found.argument else self.found.tool
-        return f"{self.run}: {name}" if self.run else name
+        return f"{self.run}: {self.found.element}" if self.run else self.found.element
+
+    @property
+    def measure(self) -> str:
+        """The metric that is compared."""
+        title: str = METRICS.load(self.found.metric).title
+        return title
 
 
 def answer(one: Contest) -> Card | None:
@@ -59,7 +64,8 @@ def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
 def found(one: Contest) -> list[str]:
     """What the summary says: tools that are fragile beyond noise."""
     fragile = [effect.what for effect in _effects(one) if _is_tool(effect) and _loses(effect) and effect.found.certain]
-    return [f"Fragile under other words, beyond noise: {words.listed(words.some(fragile, 4))}."] if fragile else []
+    some = words.listed(words.some(list(dict.fromkeys(fragile)), 4))
+    return [f"Fragile under other words, beyond noise: {some}."] if fragile else []
 
 
 def blocks(one: Contest, place: int) -> list[Block]:
@@ -73,7 +79,7 @@ def blocks(one: Contest, place: int) -> list[Block]:
     none: list[Block] = [Text("No expected call is made right less often under other words.")] if tools else []
     return [
         _sets_chart(one.systems),
-        *(_moved(tools, reworded) for reworded in ("tools", "users")),
+        *(_moved([one for one in tools if one.found.metric in HEADLINE], reworded) for reworded in ("tools", "users")),
         Heading("Which tool is fragile, which argument is lost, what to rename"),
         *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
         *_table("lost", "Lost arguments", arguments, lost=True),
@@ -134,33 +140,23 @@ def _table(
 ) -> list[Block]:
     if not effects:
         return []
+    heads = ["name", "called", "in"] if renamed else ["argument" if lost else "tool", "reworded"]
+    if not lost:
+        heads.append("metric")
     rows, figures = [], []
     for effect in effects:
         one = effect.found
-        labels = [effect.what, one.name if renamed else one.reworded, *([one.set] if renamed else [])]
-        numbers = [(one.original, None, None), (one.share, None, None), (one.difference, one.low, one.high)]
-        counts = [(float(one.lost), None, None), (float(one.wrong), None, None)] if lost else []
-        cells = [
-            words.percent(one.original),
-            words.percent(one.share),
-            _difference(one),
-            *(f"{n:.0f}" for n, *_ in counts),
-        ]
+        labels = [effect.what, *([one.name, one.set] if renamed else [one.reworded])]
+        if not lost:
+            labels.append(effect.measure)
+        counts = [one.lost, one.wrong] if lost else []
+        cells = [words.percent(one.original), words.percent(one.share), _difference(one), *map(str, counts)]
         rows.append([*labels, CERTAIN if one.certain else "no", *cells])
-        figures.append([end for number in (*numbers, *counts) for end in number])
-    words_columns = [
-        "argument" if lost else "name" if renamed else "tool",
-        *(["called", "in"] if renamed else ["reworded"]),
-    ]
-    columns = [
-        *words_columns,
-        "beyond noise",
-        BEFORE,
-        AFTER,
-        "difference",
-        *(["absent", "other value"] if lost else []),
-    ]
-    return [Grid(id, title, columns, rows, len(words_columns) + 1, note=f"Shares in percent. {HOW}", figures=figures)]
+        plain = [number for value in (one.original, one.share) for number in (value, None, None)]
+        counted = [number for value in counts for number in (float(value), None, None)]
+        figures.append([*plain, one.difference, one.low, one.high, *counted])
+    columns = [*heads, "beyond noise", BEFORE, AFTER, "difference", *(["absent", "other value"] if lost else [])]
+    return [Grid(id, title, columns, rows, len(heads) + 1, note=f"Shares in percent. {HOW}", figures=figures)]
 
 
 def _difference(one: RewordingEffect) -> str:
