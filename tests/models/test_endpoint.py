@@ -213,7 +213,7 @@ def test_what_is_no_log_probability_is_not_taken_for_one(server: Server, said: s
     (found,) = lm(server).logprobs([("a", " b")])
     assert found.tokens == (" b",)
     assert math.isnan(found.logprobs[0] or 0.0)
-    item = Grounded("1", "b", ("a",), "b")
+    item = Grounded("1", "b", "b", ("a",))
     (value,) = measure([item], Answering(found))
     assert (value.value, value.reason) == (None, NO_NUMBER)
 
@@ -352,7 +352,7 @@ def test_a_key_that_comes_back_is_not_shown(server: Server, monkeypatch: pytest.
     key = "sk-0123456789abcdef-secret"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     for status in (200, 400, 404, 500):
-        server.reply = lambda *_, status=status: (status, {"error": " " * before + key, "choices": [{"text": key}]})  # type: ignore[misc]
+        server.reply = lambda *_, status=status: (status, {"error": " " * before + key, "choices": [{"text": key}]})
         with pytest.raises(UserError, match="repeats the key") as error:
             lm(server).generate(["a"])
         assert "0123" not in str(error.value)

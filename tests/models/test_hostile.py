@@ -18,7 +18,7 @@ from troth.models.hf import HfLm
 from troth.models.hub import source
 from troth.storage import places
 
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 LINK = "is a link out of the model's folder"
 ELSEWHERE = "which is no file of the folder that ends in .safetensors"
 
@@ -138,7 +138,7 @@ def reshaped(folder: Path, change: Callable[[Any], Any]) -> None:
 
 
 def headed(header: bytes) -> Change:
-    return lambda folder: (folder / "model.safetensors").write_bytes(header) and None
+    return lambda folder: (folder / "model.safetensors").write_bytes(header)
 
 
 CONFIGS: dict[str, Change] = {
@@ -155,8 +155,8 @@ CONFIGS: dict[str, Change] = {
     "activation": edited("config.json", hidden_act="nope"),
     "kind": edited("config.json", model_type=["llama"]),
     "named weights": edited("config.json", transformers_weights="deeper/x.safetensors"),
-    "deep": lambda folder: (folder / "config.json").write_text('{"a":' + "[" * 10**5 + "]" * 10**5 + "}") and None,
-    "adapter": lambda folder: (folder / "adapter_config.json").write_text("{}") and None,
+    "deep": lambda folder: (folder / "config.json").write_text('{"a":' + "[" * 10**5 + "]" * 10**5 + "}"),
+    "adapter": lambda folder: (folder / "adapter_config.json").write_text("{}"),
     "shape": lambda folder: reshaped(folder, lambda one: one[:5]),
     "nan": lambda folder: reshaped(folder, lambda one: one * math.nan),
     "infinite": lambda folder: reshaped(folder, lambda one: one * math.inf),
@@ -214,8 +214,8 @@ TOKENIZERS: dict[str, Change] = {
     "no token for the unknown": tokenizer(
         model={"type": "WordPiece", "vocab": {"q": 0}, "unk_token": "[NOPE]", "max_input_chars_per_word": 9}
     ),
-    "deep": lambda folder: (folder / "tokenizer.json").write_text("[" * 10**5 + "]" * 10**5) and None,
-    "bytes": lambda folder: (folder / "tokenizer.json").write_bytes(os.urandom(1000)) and None,
+    "deep": lambda folder: (folder / "tokenizer.json").write_text("[" * 10**5 + "]" * 10**5),
+    "bytes": lambda folder: (folder / "tokenizer.json").write_bytes(os.urandom(1000)),
 }
 
 

@@ -22,13 +22,13 @@ BLOCK = bytes(1 << 20)
 GOOD = (DATA / "documents" / "careful.jsonl").read_bytes()
 
 
-def _repeated(compress: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+def _repeated(compress: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     """A bomb of many equal parts, each compressed by itself: quick to make."""
     part = 64 * len(BLOCK)
-    return lambda path: path.write_bytes(compress(GOOD) + compress(bytes(part)) * (ZEROS // part)) and None
+    return lambda path: path.write_bytes(compress(GOOD) + compress(bytes(part)) * (ZEROS // part))
 
 
-def _tar(*members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> Callable[[Path], None]:
+def _tar(*members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> Callable[[Path], object]:
     def make(path: Path) -> None:
         with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
             for member, data in members:
@@ -44,7 +44,7 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfi
     return member
 
 
-def _zip(*members: tuple[str, bytes]) -> Callable[[Path], None]:
+def _zip(*members: tuple[str, bytes]) -> Callable[[Path], object]:
     def make(path: Path) -> None:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in members:
@@ -67,7 +67,7 @@ def _nested(path: Path) -> None:
     path.write_bytes(data)
 
 
-def _torn(make: Callable[[Path], None]) -> Callable[[Path], None]:
+def _torn(make: Callable[[Path], object]) -> Callable[[Path], object]:
     def tear(path: Path) -> None:
         make(path)
         whole = path.read_bytes()
@@ -97,7 +97,7 @@ def _device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-CASES: dict[str, tuple[str, Callable[[Path], None]]] = {
+CASES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "gzip bomb": ("a.jsonl.gz", _repeated(gzip.compress)),
     "bzip2 bomb": ("a.jsonl.bz2", _repeated(bz2.compress)),
     "xz bomb": ("a.jsonl.xz", _repeated(lambda data: lzma.compress(data, preset=0))),
@@ -117,11 +117,11 @@ CASES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "zip of archives": ("a.zip", _zip(("a.jsonl.gz", gzip.compress(GOOD)), ("b.zip", b"PK\x03\x04"))),
     "empty zip": ("a.zip", _zip()),
     "empty tar": ("a.tar.gz", _tar()),
-    "empty gzip": ("a.jsonl.gz", lambda path: path.write_bytes(gzip.compress(b"")) and None),
-    "torn gzip": ("a.jsonl.gz", _torn(lambda path: path.write_bytes(gzip.compress(GOOD)) and None)),
+    "empty gzip": ("a.jsonl.gz", lambda path: path.write_bytes(gzip.compress(b""))),
+    "torn gzip": ("a.jsonl.gz", _torn(lambda path: path.write_bytes(gzip.compress(GOOD)))),
     "torn zip": ("a.zip", _torn(_zip(("a.jsonl", GOOD)))),
     "torn tar": ("a.tar.gz", _torn(_tar((_member("a.jsonl"), GOOD)))),
-    "no gzip": ("a.jsonl.gz", lambda path: path.write_bytes(GOOD) and None),
+    "no gzip": ("a.jsonl.gz", lambda path: path.write_bytes(GOOD)),
     "link to itself": ("a.jsonl", _loop),
     "folder in itself": ("corpus", _looping_folder),
     "name without text": ("corpus", _unnamed),
