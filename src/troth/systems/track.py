@@ -80,7 +80,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
     ...     done = track("prompted:fake", demo.path("gold"), f"{folder}/run", sets="orig,SDI", limit=2)
     ...     result = troth.dst(done[0].gold, done[0].predictions, metrics="jga", resamples=10)
     >>> [one.name for one in done], result["jga"].n
-    (['orig', 'SDI'], 14)
+    (['orig', 'SDI'], 17)
     """
     settings = resolve(TrackSettings, options)
     plan = sets.planned(settings.sets)

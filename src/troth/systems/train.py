@@ -90,7 +90,7 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
     `TrainSettings`; `fit` has the fields of `FitSettings` (epochs, batch, rate, evaluate_every, patience, …).
     `troth.track(out, …)` runs the tracker.
 
-        troth.train_tracker("sgd/train", "my-tracker", dev="sgd/dev", fit={"epochs": 3, "evaluate_every": 500})
+    >>> train_tracker("sgd/train", "my-tracker", dev="sgd/dev", fit={"epochs": 3})  # doctest: +SKIP
     """
     settings = resolve(TrainSettings, options)
     recipe = recipe_of(settings.recipe, settings.options)

@@ -37,7 +37,7 @@ MASKED = 0.15
 READ = 512  # tokens, where neither model nor tokenizer says
 
 
-class Source(IntEnum):
+class ValueSource(IntEnum):
     """Where a slot's value comes from."""
 
     NONE = 0
@@ -96,7 +96,7 @@ def _network(folder: Path, slots: int, *, trained: bool) -> tuple[Any, Any]:
         {
             "base": base,
             "drop": torch.nn.Dropout(0.1),
-            "source": torch.nn.Linear(size, slots * len(Source)),
+            "source": torch.nn.Linear(size, slots * len(ValueSource)),
             "span": torch.nn.Linear(size, slots * 2),
             "query": torch.nn.Linear(size, slots * REFER),
             "key": torch.nn.Linear(size, slots * REFER),
@@ -152,7 +152,7 @@ class CopyModel(TrackerModel[CopyExample]):
                 if number is not None:
                     values, old = gold.get(slot.name, ()), before.get(slot.name, ())
                     if not values or set(values) & set(old):
-                        yield SlotLabel(number, Source.NONE)
+                        yield SlotLabel(number, ValueSource.NONE)
                     else:
                         yield self._label(number, f"{service.name}.{slot.name}", values, turn, (read, informed))
 
@@ -161,21 +161,21 @@ class CopyModel(TrackerModel[CopyExample]):
     ) -> SlotLabel:
         read, informed = known
         if ANYTHING in values:
-            return SlotLabel(number, Source.DONTCARE)
+            return SlotLabel(number, ValueSource.DONTCARE)
         if values[0].lower() in ("true", "false"):
-            return SlotLabel(number, Source.TRUE if values[0].lower() == "true" else Source.FALSE)
+            return SlotLabel(number, ValueSource.TRUE if values[0].lower() == "true" else ValueSource.FALSE)
         for value in values:
             place = turn.user.casefold().find(value.casefold())
             tokens = [i for i, (start, end) in enumerate(read.offsets) if start < place + len(value) and end > place]
             if place >= 0 and tokens:
-                return SlotLabel(number, Source.SPAN, tokens[0] + 1, tokens[-1] + 1)
+                return SlotLabel(number, ValueSource.SPAN, tokens[0] + 1, tokens[-1] + 1)
         if informed.get(slot) in values:
-            return SlotLabel(number, Source.INFORM)
+            return SlotLabel(number, ValueSource.INFORM)
         for service, state in turn.before.items():
             for name, held in state.slot_values.items():
                 other = self.slots.get(f"{service}.{name}")
                 if other is not None and other != number and set(held) & set(values):
-                    return SlotLabel(number, Source.REFER, refer=other)
+                    return SlotLabel(number, ValueSource.REFER, refer=other)
         return SlotLabel(number, IGNORED)
 
     def size(self, example: CopyExample) -> int:
@@ -228,7 +228,7 @@ class CopyModel(TrackerModel[CopyExample]):
         spans = spans.transpose(1, 2).unflatten(1, (count, 2))
         query, key = (self.module[name](first).unflatten(1, (count, REFER)) for name in ("query", "key"))
         return {
-            "source": self.module["source"](first).unflatten(1, (count, len(Source))),
+            "source": self.module["source"](first).unflatten(1, (count, len(ValueSource))),
             "start": spans[:, :, 0],
             "end": spans[:, :, 1],
             "refer": torch.matmul(query, key.transpose(1, 2)) / REFER**0.5,
@@ -271,18 +271,18 @@ class CopyModel(TrackerModel[CopyExample]):
     def _value(self, slot: str, scores: dict[str, Any], known: tuple[str, Read, dict[str, str], dict[str, str]]) -> str:
         user, read, informed, held = known
         number = self.slots[slot]
-        source = Source(int(scores["source"][number].argmax()))
-        if source is Source.SPAN and read.offsets:
+        source = ValueSource(int(scores["source"][number].argmax()))
+        if source is ValueSource.SPAN and read.offsets:
             count = len(read.offsets) + 1  # the user's tokens come after the first
             start = 1 + int(scores["start"][number][1:count].argmax())
             end = start + int(scores["end"][number][start:count].argmax())
             return user[read.offsets[start - 1][0] : read.offsets[end - 1][1]]
-        if source is Source.REFER:
+        if source is ValueSource.REFER:
             likely = scores["refer"][number].argsort(descending=True).tolist()
             names = list(self.slots)
             return next((held[names[i]] for i in likely if names[i] in held and i != number), "")
-        said = {Source.DONTCARE: ANYTHING, Source.TRUE: "True", Source.FALSE: "False"}
-        return informed.get(slot, "") if source is Source.INFORM else said.get(source, "")
+        said = {ValueSource.DONTCARE: ANYTHING, ValueSource.TRUE: "True", ValueSource.FALSE: "False"}
+        return informed.get(slot, "") if source is ValueSource.INFORM else said.get(source, "")
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
