@@ -14,7 +14,8 @@ from typing import Any
 
 import troth
 from experiments.common import arguments, cell, publish, sgd, table
-from troth.systems.train import curve, gains
+from troth.systems.runs import curve
+from troth.systems.train import gains
 
 SETS = ("NED", "SDI", "PI")
 MEASURES = ("jga", *(f"cjga:{name}" for name in SETS), "nohf", "nohf:NED", "coref_jga")

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from troth.robustness.sgdx import sgdx as sgdx
     from troth.storage.result import Result as Result
     from troth.storage.result import open as open  # noqa: A004
+    from troth.systems.generators.grounded import train_grounded as train_grounded
+    from troth.systems.generators.respond import respond as respond
+    from troth.systems.generators.train import train_response as train_response
     from troth.systems.track import track as track
     from troth.systems.train import train_tracker as train_tracker
     from troth.tracking.check import check as check
@@ -69,10 +72,13 @@ _NAMES = {
     "load": "troth.integrations.evaluate",
     "nlg": "troth.responses.score",
     "open": "troth.storage.result",
+    "respond": "troth.systems.generators.respond",
     "run_agent": "troth.agents.run",
     "sgdx": "troth.robustness.sgdx",
     "stress_ground": "troth.meta.stress",
     "track": "troth.systems.track",
+    "train_grounded": "troth.systems.generators.grounded",
+    "train_response": "troth.systems.generators.train",
     "train_tracker": "troth.systems.train",
 }
 _PACKAGES = ("demo", "integrations", "meta", "models", "perturb", "readers", "report", "stats")  # two can be called

@@ -14,8 +14,9 @@ from troth import demo
 from troth.core.errors import UserError
 from troth.systems import training
 from troth.systems.recipe import RECIPES, recipe_of
+from troth.systems.runs import curve
 from troth.systems.track import commands, track
-from troth.systems.train import curve, gains, train_tracker
+from troth.systems.train import gains, train_tracker
 from troth.tracking.check import check
 
 TINY = {"length": 96, "answer": 8}

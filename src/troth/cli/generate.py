@@ -1,4 +1,4 @@
-"""`troth generate`: responses by templates, and the most faithful of several."""
+"""`troth generate`: responses by templates and by trained generators, and the most faithful of several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from troth.cli import generate_ground, options, show
+from troth.cli import generate_ground, generate_respond, options, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,11 +31,12 @@ def generate() -> None:
 
 generate.add_command(generate_ground.ground)
 generate.add_command(generate_ground.sweep)
+generate.add_command(generate_respond.respond)
 
 
 @generate.command(no_args_is_help=True)
 @options.GOLD
-@click.argument("nbest", metavar="NBEST", type=options.FILE)
+@click.argument("nbest", metavar="NBEST...", nargs=-1, required=True, type=options.FILE)
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the chosen responses and the reasons.")
 @click.option("--gated", is_flag=True, help="Count an act only if the response also contains its values.")
 @augment("With retry, an act that the response alone does not entail is tried again in context; the paper does not.")
@@ -44,11 +45,14 @@ generate.add_command(generate_ground.sweep)
 @options.CACHE
 @options.FORMAT
 @options.JSON
-def rerank(gold: str, nbest: str, out: str, nli: str, cache: str | None, json: bool, **settings: Any) -> None:
+def rerank(
+    gold: str, nbest: tuple[str, ...], out: str, nli: str, cache: str | None, json: bool, **settings: Any
+) -> None:
     """Choose from each n-best list the response that conveys most of its acts; on a tie, the likeliest.
 
     GOLD has the system's turns with their acts, and its schema beside it; its utterances are not used. NBEST is JSONL:
-    dialogue, turn, and candidates, each a text or {"text": …, "score": …}.
+    dialogue, turn, and candidates, each a text or {"text": …, "score": …}. Of several files, one for each system, the
+    lists for a turn become one.
     """
     from troth import models
     from troth.responses.nbest import rerank_file

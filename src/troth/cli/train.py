@@ -1,4 +1,4 @@
-"""`troth train`: trackers by any recipe, and the curves of their training."""
+"""`troth train`: trackers by any recipe, generators, and the curves of their training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from troth.cli import options, show
+from troth.cli import options, show, train_generators
 from troth.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ FIT = ("epochs", "steps", "batch", "rate", "evaluate_every", "patience", "save_e
 
 @click.group(no_args_is_help=True)
 def train() -> None:
-    """Train trackers, and draw what became of them."""
+    """Train trackers and generators, and draw what became of them."""
+
+
+train.add_command(train_generators.response)
+train.add_command(train_generators.grounded)
 
 
 @train.command(no_args_is_help=True)
@@ -108,7 +112,7 @@ def _seeds(text: str) -> list[int]:
 
 def _draw(one: TrainedTracker) -> None:
     """The curves of a run, if it has measures and there is a library to draw with."""
-    from troth.systems.train import CURVE
+    from troth.systems.runs import CURVE
 
     try:
         if (Path(one.folder) / CURVE).is_file():
@@ -127,7 +131,7 @@ def _draw(one: TrainedTracker) -> None:
 def curve(runs: tuple[str, ...], chart: str | None, gains: str | None, json: bool) -> None:
     """Show the measures of training runs at each evaluation."""
     from troth.core.table import Table
-    from troth.systems.train import curve as points
+    from troth.systems.runs import curve as points
 
     for path, draw in ((chart, _chart), (gains, _gains)):
         if path is not None:
@@ -148,7 +152,7 @@ def _cells(row: Mapping[str, float], names: Sequence[str]) -> tuple[str, ...]:
 
 def _chart(runs: Sequence[str], path: str) -> None:
     from troth.report import charts
-    from troth.systems.train import curve as points
+    from troth.systems.runs import curve as points
 
     charts.check_path(path)
     rows = [

@@ -1,14 +1,15 @@
-"""Reranks n-best lists: a file of lists in, a file of chosen responses with their reasons out."""
+"""Reranks n-best lists: files of lists in, one for each system, a file of chosen responses with their reasons out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.names import Path, path_of
+from troth.core.names import Path, labelled, path_of
 from troth.core.records import Schema
 from troth.core.signature import signature
 from troth.models import Nli
@@ -31,6 +32,7 @@ class _List(NamedTuple):
     line: int
     candidates: tuple[str, ...]
     scores: tuple[float, ...] | None
+    systems: tuple[str, ...] = ()
 
 
 class RerankSummary(msgspec.Struct, frozen=True):
@@ -46,7 +48,7 @@ class RerankSummary(msgspec.Struct, frozen=True):
 
 def rerank_file(
     gold: Path,
-    nbest: Path,
+    nbest: Path | Sequence[Path],
     out: Path,
     nli: Nli,
     *,
@@ -57,25 +59,53 @@ def rerank_file(
 ) -> RerankSummary:
     """Chooses from each list of `nbest` by the acts of gold's system turns, and writes the choices to the file `out`.
 
+    `nbest`: a file of lists, or one for each of several systems (`NAME=PATH`), whose lists for a turn become one.
     Everything is checked before the model is asked. Its answers are in its cache, if it has one, so a killed run can be
     continued.
     """
-    lists = read(path_of(nbest))
+    paths = [nbest] if isinstance(nbest, str | PathLike) else list(nbest)
+    named = labelled(paths, "file of n-best lists")
+    lists = merged({name: read(path) for name, path in named}) if len(named) > 1 else read(named[0][1])
     known = corpus.read(gold, schema, format=format)
     turns = _matched(lists, known)
     with new_file(path_of(out)) as file:
         choices = rerank_all(turns.values(), nli, gated=gated, augment=augment)
         for (dialogue, turn), one in zip(turns, choices, strict=True):
-            row = {"dialogue": dialogue, "turn": turn, "response": one.response, "choice": one.choice}
-            rest = {"fidelity": one.fidelity, "acts": one.acts, "reasons": one.reasons}
-            file.write(msgspec.json.encode(row | rest) + b"\n")
+            file.write(choice_line(dialogue, turn, one))
     described = corpus.descriptions(known.schema)
     recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
     notes = [*corpus.lacking(described), *corpus.shortened(nli)]
-    return _summary(choices, signature("rerank", recipe, n=len(choices)), notes)
+    return summary(choices, signature("rerank", recipe, n=len(choices)), notes)
 
 
-def _summary(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
+def choice_line(dialogue: str, turn: int, one: Choice) -> bytes:
+    """A line of the file: the chosen response and the reasons."""
+    row = {"dialogue": dialogue, "turn": turn, "response": one.response, "choice": one.choice}
+    rest = {"fidelity": one.fidelity, "acts": one.acts, "reasons": one.reasons}
+    return msgspec.json.encode(row | rest) + b"\n"
+
+
+def merged(systems: Mapping[str, Mapping[Key, _List]]) -> dict[Key, _List]:
+    """One list for each turn, of the lists that systems have for it; each candidate with its system."""
+    found: dict[Key, _List] = {}
+    for name, lists in systems.items():
+        for key, one in lists.items():
+            own = one._replace(systems=(name,) * len(one.candidates))
+            before = found.get(key)
+            if before is None:
+                found[key] = own
+                continue
+            if (before.scores is None) != (own.scores is None):
+                what = "some systems have scores for this turn and some have none"
+                raise UserError(what, file=one.file, dialogue=key[0], turn=key[1], hint="score all of them, or none")
+            scores = None if before.scores is None else before.scores + (own.scores or ())
+            found[key] = before._replace(
+                candidates=before.candidates + own.candidates, scores=scores, systems=before.systems + own.systems
+            )
+    return found
+
+
+def summary(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
     return RerankSummary(
         turns=len(choices),
         changed=sum(one.choice != one.likeliest for one in choices),
@@ -104,6 +134,8 @@ def read(path: str) -> dict[Key, _List]:
 
 
 def _list(file: str, line: int, record: Mapping[str, Any]) -> _List:
+    if "candidates" not in record and "response" in record:  # a system that gives one response and no more
+        return _List(file, line, (text(record["response"], "'response'"),), None)
     items = sequence(field(record, "candidates"), "'candidates'")
     if not items:
         raise UserError("'candidates' is empty", hint="give one or more, or leave the turn out")
@@ -120,7 +152,7 @@ def _candidate(item: object) -> tuple[str, float | None]:
     if not isinstance(item, dict):
         raise UserError(f'a candidate is {shown(item)}, not text or {{"text": …, "score": …}}')
     said = text(field(item, "text", "a candidate"), "a candidate's 'text'")
-    known_keys(item, ("text", "score"))
+    known_keys(item, ("text", "score", "system"))
     score = item.get("score")
     if score is None:
         return said, None
@@ -147,7 +179,7 @@ def _matched(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nb
                 if key not in turns:
                     hint = "turns count from 0, the user's and the system's"
                     raise UserError("gold has no such system turn", hint=hint)
-                matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores)
+                matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores, one.systems)
         except UserError as error:
             raise error.at(file=one.file) from error
     return matched

@@ -68,13 +68,14 @@ class Reason(msgspec.Struct, frozen=True):
     contradiction: float
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
     """One response to choose from, with its points."""
 
     text: str
     score: float | None
     fidelity: int
     acts: tuple[Reason, ...]
+    system: str = ""  # whose it is, where several systems compete
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -95,6 +96,7 @@ class Nbest(msgspec.Struct, frozen=True):
     acts: tuple[DueAct, ...]
     previous: str = ""
     scores: tuple[float, ...] | None = None  # likelihoods in any unit, higher is likelier
+    systems: tuple[str, ...] = ()  # whose each candidate is, where several systems compete
 
     def __post_init__(self) -> None:
         if not self.candidates:
@@ -166,11 +168,12 @@ def _choice(
     turn: Nbest, judged: Sequence[tuple[DueAct, Sequence[str]]], answers: Iterator[Answer], gated: bool
 ) -> Choice:
     scores: Sequence[float | None] = turn.scores or [None] * len(turn.candidates)
+    systems = turn.systems or [""] * len(turn.candidates)
     candidates = []
-    for text, score in zip(turn.candidates, scores, strict=True):
+    for text, score, system in zip(turn.candidates, scores, systems, strict=True):
         pairs = zip(judged, islice(answers, len(judged)), strict=True)
         acts = tuple(_reason(due, _best(texts, answer), answer, text, gated) for (due, texts), answer in pairs)
-        candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts))
+        candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts, system))
     likely = [0.0 if score is None else score for score in scores]
     close = [math.fsum(act.entailment for act in one.acts) for one in candidates]
     places = range(len(candidates))

@@ -9,11 +9,10 @@ files of predictions) is the same for all recipes. Other packages add recipes th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from random import Random
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
@@ -22,8 +21,7 @@ from troth.core.records import State
 from troth.core.registry import Registry
 from troth.perturb.options import configured
 from troth.systems.data import TrackerCorpus, TrackerTurn
-
-E = TypeVar("E")
+from troth.systems.trainable import E, Trainable
 
 RECIPES = Registry(
     "recipe",
@@ -44,27 +42,12 @@ RECIPES = Registry(
 TRACKERS = Registry("tracker", "troth.trackers", {})  # trained ones by name: functions that return their folder
 
 
-class TrackerModel(ABC, Generic[E]):
+class TrackerModel(Trainable[E]):
     """A network with its tokenizer: learns from examples of the type `E`, and predicts states."""
-
-    module: Any  # the torch.nn.Module that is trained
-    factors: ClassVar[Mapping[str, float]] = {}  # of the rate, for parameters whose names begin so; 1 for all others
 
     @abstractmethod
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[E]:
         """What is learned from user turns; kept in memory, so that it should be small."""
-
-    @abstractmethod
-    def size(self, example: E) -> int:
-        """The tokens of an example: batches hold examples of similar size."""
-
-    @abstractmethod
-    def collate(self, examples: Sequence[E], rng: Random) -> Any:
-        """A batch. Whatever is drawn (masks, prompts) is drawn with `rng`, which depends on seed and step alone."""
-
-    @abstractmethod
-    def loss(self, batch: Any) -> Any:
-        """The loss of a batch: a tensor with one number."""
 
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
         """The states after each of some turns of different dialogues, by service; `before` has the tracker's own."""
@@ -84,10 +67,6 @@ class TrackerModel(ABC, Generic[E]):
                 states[place].append(answer)
                 known[place] = known[place] | answer
         return states
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Writes weights (safetensors), config.json and tokenizer to a folder that exists."""
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

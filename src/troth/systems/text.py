@@ -19,6 +19,7 @@ from troth.models.batches import Room, by_length, encodable, padded
 from troth.models.hf import reach
 from troth.models.hub import ModelFiles, load
 from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.trainable import Trainable
 
 IGNORED = -100  # a label that no loss counts
 DECODERS = ("gpt2", "llama", "gpt_neo", "gpt_neox", "mistral", "opt", "phi", "qwen2", "qwen3", "smollm3")
@@ -81,11 +82,11 @@ class TextNetwork:
 
         weights = torch.tensor([example.weight for example in examples])
         if not self.decoder:
-            ids, mask = _tensors([list(one.source) for one in examples], self.padding)
-            labels, _ = _tensors([list(one.target) for one in examples], IGNORED)
+            ids, mask = tensors([list(one.source) for one in examples], self.padding)
+            labels, _ = tensors([list(one.target) for one in examples], IGNORED)
             return {"input_ids": ids, "attention_mask": mask, "labels": labels, "weights": weights}
-        ids, mask = _tensors([[*one.source, *one.target] for one in examples], self.padding, left=True)
-        labels, _ = _tensors([list(one.target) for one in examples], IGNORED, left=True)
+        ids, mask = tensors([[*one.source, *one.target] for one in examples], self.padding, left=True)
+        labels, _ = tensors([list(one.target) for one in examples], IGNORED, left=True)
         places = (mask.cumsum(1) - 1).clamp(min=0)
         return {"input_ids": ids, "attention_mask": mask, "position_ids": places, "labels": labels, "weights": weights}
 
@@ -117,7 +118,7 @@ class TextNetwork:
         import torch
         from transformers import GenerationConfig
 
-        ids, mask = _tensors(rows, self.padding, left=self.decoder)
+        ids, mask = tensors(rows, self.padding, left=self.decoder)
         config = GenerationConfig(
             max_new_tokens=self.answer, do_sample=False, num_beams=1, pad_token_id=self.padding,
             eos_token_id=self.end, decoder_start_token_id=getattr(self.module.config, "decoder_start_token_id", None),
@@ -132,8 +133,8 @@ class TextNetwork:
         self.tokenizer.save_pretrained(folder)
 
 
-class TextModel(TrackerModel[TextExample]):
-    """A tracker whose network reads and writes text; recipes say what."""
+class TextLearner(Trainable[TextExample]):
+    """A network that learns to write text."""
 
     def __init__(self, network: TextNetwork) -> None:
         self.network, self.module = network, network.module
@@ -151,6 +152,10 @@ class TextModel(TrackerModel[TextExample]):
         self.network.save(folder)
 
 
+class TextModel(TextLearner, TrackerModel[TextExample]):
+    """A tracker whose network reads and writes text; recipes say what."""
+
+
 class TextRecipe(Recipe, frozen=True, kw_only=True):
     """What recipes have in common whose networks read and write text."""
 
@@ -163,7 +168,7 @@ class TextRecipe(Recipe, frozen=True, kw_only=True):
         return TextNetwork(self.files(model), length=self.length, answer=self.answer)
 
 
-def _tensors(rows: Sequence[list[int]], padding: int, *, left: bool = False) -> tuple[Any, Any]:
+def tensors(rows: Sequence[list[int]], padding: int, *, left: bool = False) -> tuple[Any, Any]:
     import torch
 
     ids, mask = padded(rows, padding, left=left)

@@ -19,17 +19,16 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import recorded, resolve
-from troth.readers.plain import indented
 from troth.readers.shots import Shots
-from troth.storage import files
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import report_to
 from troth.systems.recipe import Recipe, TrackerModel, recipe_of
+from troth.systems.runs import claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
-from troth.systems.training import LOG, FitSettings, Fitting, Key, Metrics, fit, is_done
+from troth.systems.training import Fitting, Key, Metrics, fit, is_done
 
-RECORD, CURVE, FIRST = "training.json", "curve.json", "first"
+FIRST = "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
@@ -106,29 +105,15 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
     folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
     for seed, folder in folders.items():
         own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-        _claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own)
+        claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own)
     return [_train(path_of(data), folder, settings, recipe, seed) for seed, folder in folders.items()]
-
-
-def _claim(folder: Folder, record: Mapping[str, Any]) -> None:
-    """The folder is new, or one of a run with the same settings, which is gone on with."""
-    text = indented(record)
-    if (folder / RECORD).is_file():
-        if (folder / RECORD).read_bytes() != text:
-            raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError("exists and is not a training run of troth", file=str(folder), hint="name a new folder")
-    with files.writing(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / RECORD).write_bytes(text)
 
 
 def _train(data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrainedTracker:
     import torch
 
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
-    how = _fit_settings(settings.fit, seed)
+    how = fit_settings(settings.fit, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).some(settings.shots, seed)
     corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
     recipe = recipe.fitted(corpus)
@@ -162,10 +147,6 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
     return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
 
 
-def _fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
-    return resolve(FitSettings, {**fields, "seed": seed})
-
-
 def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrackerModel[Any]:
     """The model to train: pretrained, a tracker to train further, or what came of the first phase."""
     name, first = path_of(settings.model), folder / FIRST
@@ -174,20 +155,11 @@ def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -
     model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
     if not settings.first:
         return model
-    how = _fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
+    how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
     examples, dev = recipe.first_examples(model, listed(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     fit(Fitting(model, examples, dev, keep=keep), first, how)
     return recipe.open(str(first / BEST_LOSS), trained=True)
-
-
-def curve(folder: Path) -> list[dict[str, float]]:
-    """The measures of a training run at each of its evaluations."""
-    log = Folder(path_of(folder)) / LOG
-    if not log.is_file():
-        raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
-    lines = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
-    return [line for line in lines if "rate" not in line]
 
 
 def gains(folder: Path) -> dict[str, float]:
@@ -200,7 +172,5 @@ def gains(folder: Path) -> dict[str, float]:
 
 
 def _write_curve(folder: Folder) -> None:
-    points = curve(folder)
-    if any(JGA in point for point in points):
-        with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
-            out.write(indented({"points": points, "gains": gains(folder)}))
+    if any(JGA in point for point in curve(folder)):
+        write_curve(folder, gains=gains(folder))

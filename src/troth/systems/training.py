@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.progress import bar
+from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
-from troth.systems.recipe import TrackerModel
+from troth.systems.trainable import Trainable
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
@@ -46,7 +46,8 @@ class FitSettings:
     steps: int = 0  # 0: as many as the epochs take
     batch: int = 32  # examples per step
     rate: float = 1e-4
-    warmup: float = 0.06  # share of the steps in which the rate rises; then it falls to 0
+    warmup: float = 0.06  # share of the steps in which the rate rises
+    schedule: Literal["linear", "constant"] = "linear"  # what it does then: falls to 0, or stays
     decay: float = 0.01
     clip: float = 1.0  # of the gradient's norm
     evaluate_every: int = 0  # steps; 0: at the end alone
@@ -58,7 +59,7 @@ class FitSettings:
 class Fitting:
     """What is trained, on what, and what is measured on the way."""
 
-    model: TrackerModel[Any]
+    model: Trainable[Any]
     examples: Sequence[Any]
     dev: Sequence[Any] = ()  # examples of which the loss is measured
     evaluate: Callable[[], Metrics] | None = None  # further measures of the model as it is
@@ -176,9 +177,11 @@ class _Run:
         return [{"params": mine, "factor": factor} for factor, mine in groups.items()]
 
     def rate(self, step: int) -> float:
-        """Rises to the full rate, then falls in a line to 0."""
+        """Rises to the full rate, then falls in a line to 0, or stays."""
         warm = max(1, round(self.settings.warmup * self.total))
         rising, falling = (step + 1) / warm, (self.total - step) / max(1, self.total - warm)
+        if self.settings.schedule == "constant":
+            falling = 1.0
         return self.settings.rate * min(1.0, rising, falling)
 
     def evaluate(self) -> None:
@@ -193,6 +196,9 @@ class _Run:
             if self.fitting.evaluate is not None:
                 metrics |= self.fitting.evaluate()
         self._log({"step": self.state.step, **metrics})
+        if metrics:
+            values = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
+            note(f"step {self.state.step} of {self.total}: {values}")
         self.fitting.report(self.state.step, metrics)
         self.state.stale += 1
         for place, (name, key) in enumerate(self.fitting.keep.items()):

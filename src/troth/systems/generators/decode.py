@@ -1,0 +1,174 @@
+"""Beam search over a batch of prompts, of which some rows may have prefixes: the likeliest answers, with likelihoods.
+
+The same search as that of transformers (`num_beams`, no early stopping, scores divided by the length), with less work:
+a prompt is read once and not once for each beam, and leaves the batch when its answers are known. Rows with prefixes
+and rows without stand in one batch, so that a model reads its weights once for both.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+from transformers import DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import BaseModelOutput
+
+from troth.core.progress import bar
+from troth.models.batches import Room, planned
+from troth.systems.generators.prefix import KeyValue, Layer, prefixed
+from troth.systems.text import TextNetwork, tensors
+
+ROOM = Room(items=16, units=8192)  # prompts of a batch, and tokens with all their beams
+
+
+class ScoredText(NamedTuple):
+    """An answer, and the mean logarithm of the probabilities of its tokens."""
+
+    text: str
+    score: float
+
+
+class Prefixed(NamedTuple):
+    """Prefixes for the layers of a network."""
+
+    layers: Sequence[Layer]
+    pairs: Sequence[KeyValue]
+
+
+def nbest(
+    network: TextNetwork,
+    sources: Sequence[Sequence[int]],
+    *,
+    beams: int = 4,
+    prefix: Prefixed | None = None,
+    flags: Sequence[bool] | None = None,
+) -> list[list[ScoredText]]:
+    """The `beams` likeliest answers to each source, the likeliest first.
+
+    `flags` says which sources are read with the prefixes; None: all, if there are any.
+    """
+    marks = list(flags) if flags is not None else [prefix is not None] * len(sources)
+    answers: list[list[ScoredText]] = [[]] * len(sources)
+    lengths = [len(source) + network.answer * beams for source in sources]
+    done = 0
+    with bar("generating") as progress, torch.inference_mode():
+        for batch in planned(lengths, ROOM):
+            rows = torch.tensor([marks[place] for place in batch])
+            search = _Search(network, [list(sources[place]) for place in batch], beams, prefix, rows)
+            for place, found in zip(batch, search.run(), strict=True):
+                texts = network.tokenizer.batch_decode([tokens for _, tokens in found], skip_special_tokens=True)
+                pairs = zip(texts, found, strict=True)
+                answers[place] = [ScoredText(str(text).strip(), score) for text, (score, _) in pairs]
+            done += len(batch)
+            progress(done, len(sources))
+    return answers
+
+
+class _Search:
+    """One batch: `rows` says which prompts have the prefixes."""
+
+    def __init__(
+        self, network: TextNetwork, prompts: Sequence[list[int]], beams: int, prefix: Prefixed | None, rows: Any
+    ) -> None:
+        self.network, self.beams, self.prefix, self.rows = network, beams, prefix, rows
+        self.model, self.decoder = network.module, network.decoder
+        self.parameters = set(inspect.signature(self.model.forward).parameters)
+        self.ids, self.mask = tensors(prompts, network.padding, left=self.decoder)
+        self.places = list(range(len(prompts)))  # the prompts that are still searched
+        self.found: list[list[tuple[float, list[int]]]] = [[] for _ in prompts]
+        self.cache: Any = None
+        self.encoded: Any = None
+
+    def run(self) -> list[list[tuple[float, list[int]]]]:
+        """For each prompt the best answers: score and tokens, without the end."""
+        logits = self._begin()
+        tokens = torch.empty(len(self.places), 1, 0, dtype=torch.long)  # prompts, beams, tokens so far
+        sums = torch.zeros(len(self.places), 1)
+        for length in range(1, self.network.answer + 1):
+            tokens, sums, origin = self._chosen(logits, tokens, sums, length)
+            going = [n for n, place in enumerate(self.places) if not self._settled(place, float(sums[n, 0]), length)]
+            if not going or length == self.network.answer:
+                break
+            kept = torch.tensor(going)
+            tokens, sums, origin = tokens[kept], sums[kept], origin[kept]
+            self._reorder(origin.flatten(), kept)
+            logits = self._next(tokens[:, :, -1:].flatten(0, 1))
+        return [sorted(found, key=lambda one: -one[0])[: self.beams] for found in self.found]
+
+    def _chosen(self, logits: Any, tokens: Any, sums: Any, length: int) -> tuple[Any, Any, Any]:
+        """The beams after one more token, and the row of the cache that each comes from; what ends is put aside."""
+        prompts, width = sums.shape
+        chances = torch.log_softmax(logits.float(), dim=-1).view(prompts, width, -1) + sums[:, :, None]
+        size = chances.shape[2]
+        values, flat = chances.flatten(1).topk(min(2 * self.beams, width * size), dim=1)
+        beam, token = flat // size, flat % size
+        last = length == self.network.answer
+        ends = token == self.network.end
+        for number, place in enumerate(self.places):
+            for rank in range(min(self.beams, values.shape[1])):  # an end outside the best is no answer
+                if bool(ends[number, rank]) or last:
+                    said = tokens[number, beam[number, rank]].tolist()
+                    said += [] if bool(ends[number, rank]) else [int(token[number, rank])]
+                    self.found[place].append((float(values[number, rank]) / length, said))
+            self.found[place] = sorted(self.found[place], key=lambda one: -one[0])[: self.beams]
+        values = values.masked_fill(ends, -torch.inf)
+        sums, order = values.topk(min(self.beams, values.shape[1]), dim=1)
+        beam, token = beam.gather(1, order), token.gather(1, order)
+        origin = beam + width * torch.arange(prompts)[:, None]
+        before = tokens.flatten(0, 1)[origin]
+        return torch.cat([before, token[:, :, None]], dim=2), sums, origin
+
+    def _settled(self, place: int, best: float, length: int) -> bool:
+        """Whether no beam of a prompt can still become one of its answers."""
+        found = self.found[place]
+        return len(found) >= self.beams and best / length <= found[-1][0]
+
+    # -- the model -----------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> Any:
+        if self.decoder:
+            self.cache = DynamicCache(config=self.model.config)
+            return self._forward(self.ids)
+        with self._prefixed():
+            self.encoded = self.model.get_encoder()(input_ids=self.ids, attention_mask=self.mask).last_hidden_state
+        own = self.model.config
+        self.cache = EncoderDecoderCache(DynamicCache(config=own), DynamicCache(config=own))
+        start = own.decoder_start_token_id
+        start = self.model.generation_config.decoder_start_token_id if start is None else start
+        return self._forward(torch.full((len(self.ids), 1), start))
+
+    def _reorder(self, origin: Any, kept: Any) -> None:
+        """The rows of the beams that go on; a prompt that is answered has none."""
+        self.cache.batch_select_indices(origin)
+        self.mask = self.mask[origin]
+        self.rows = self.rows[origin]
+        self.places = [self.places[number] for number in kept.tolist()]
+        if self.encoded is not None:
+            self.encoded = self.encoded[origin]
+
+    def _next(self, tokens: Any) -> Any:
+        if self.decoder:
+            self.mask = torch.cat([self.mask, self.mask.new_ones(len(self.mask), 1)], dim=1)
+        return self._forward(tokens)
+
+    def _forward(self, tokens: Any) -> Any:
+        """Logits of the last token."""
+        given: dict[str, Any] = {"attention_mask": self.mask, "past_key_values": self.cache, "use_cache": True}
+        if self.decoder:
+            given["input_ids"] = tokens
+            if "position_ids" in self.parameters:
+                given["position_ids"] = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+            if "logits_to_keep" in self.parameters:
+                given["logits_to_keep"] = 1
+        else:
+            given["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
+            given["decoder_input_ids"] = tokens
+        with self._prefixed():
+            return self.model(**given, return_dict=True).logits[:, -1]
+
+    def _prefixed(self) -> AbstractContextManager[None]:
+        layers, pairs = self.prefix or ((), None)
+        return prefixed(layers, pairs, self.rows)

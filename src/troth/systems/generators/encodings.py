@@ -1,0 +1,75 @@
+"""What a generator reads: the acts of a system turn as text, in one of three encodings (Kale and Rastogi 2020).
+
+- `template`: T2G2's sentences, one for each act, by the templates of its service; where there is none, a generic one.
+- `naive`: acts, slots and values as they are, `offer ( hotel_name = Lantern Rooms )`.
+- `schema`: the same with descriptions from the schema in place of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from troth.core.errors import UserError
+from troth.core.records import Act, Frame, Schema, Service
+from troth.responses import references
+from troth.responses.corpus import ActCorpus
+from troth.responses.sgsacc import SystemTurn
+from troth.responses.templates import CONFIRM, Templates, sentences
+
+Encoding = Literal["template", "naive", "schema"]
+SLOTTED = ("INFORM", "REQUEST", "CONFIRM", "OFFER")  # acts that say nothing without a slot
+
+
+class ResponseTurn(NamedTuple):
+    """A system turn that is to be put into words, with its acts by service."""
+
+    system: SystemTurn
+    frames: tuple[Frame, ...]
+
+
+def response_turns(corpus: ActCorpus) -> list[ResponseTurn]:
+    """The system turns that have acts; an act that cannot be said is an error."""
+    frames = {(one.id, number): turn.frames for one in corpus.dialogues for number, turn in enumerate(one.turns)}
+    turns = [ResponseTurn(turn, frames[turn.key]) for turn in corpus.turns if turn.acts]
+    for turn in turns:
+        bare = next((act for act, _ in turn.system.acts if not act.slot and (act.values or act.act in SLOTTED)), None)
+        if bare is not None:
+            raise UserError(f"act {bare.act} has no slot", dialogue=turn.system.dialogue, turn=turn.system.turn,
+                            hint="name the slot that it is about")  # fmt: skip
+    return turns
+
+
+def encoded(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Templates) -> str:
+    """The acts of a turn as text."""
+    if how == "template":
+        return " ".join(_sentences(turn.frames, schema, templates))
+    return " ".join(_linear(act, service, described=how == "schema") for act, service in turn.system.acts)
+
+
+def _sentences(frames: Sequence[Frame], schema: Schema, templates: Templates) -> Iterator[str]:
+    for frame in frames:
+        said = sentences(frame, templates)
+        if any(sentence.act.act == "CONFIRM" for sentence in said):
+            yield CONFIRM
+        for sentence in said:
+            yield generic(sentence.act, schema[frame.service]) if sentence.text is None else sentence.text
+
+
+def generic(act: Act, service: Service) -> str:
+    """A sentence for an act of any service, by the schema alone."""
+    name = references.words(act.slot)
+    if act.act == "REQUEST":
+        return f"What is the {name}{': ' + ' or '.join(act.values) if act.values else ''}?"
+    if act.act == "OFFER_INTENT":
+        said = references.candidates(act, service)[0].removeprefix("Offer to ")
+        return f"Would you like to {said}?"
+    said = next(iter(references.candidates(act, service)), act.act.replace("_", " ").capitalize())
+    return said if said.endswith((".", "?")) else f"{said}."
+
+
+def _linear(act: Act, service: Service, *, described: bool) -> str:
+    slot = references.description(act, service) if described else ""
+    values = f" = {', '.join(act.values)}" if act.values else ""
+    inside = f"{slot or act.slot}{values}"
+    return f"{act.act.lower()} ( {inside} )" if inside else f"{act.act.lower()} ( )"

@@ -1,0 +1,127 @@
+"""Trains generators that answer from a document: document and history in, response out, by all weights.
+
+What is read is exactly what `troth generate ground` puts to a model in its plain prompt (`grounding.generator`), so
+that PMI-Decode can be used on the result. A model learns its answers with their end.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path as Folder
+from typing import Any, TypedDict, Unpack
+
+from troth.core.errors import UserError
+from troth.core.names import Path, listed, path_of
+from troth.core.options import recorded, resolve
+from troth.core.progress import note
+from troth.core.randomness import generator
+from troth.core.records import Grounded
+from troth.grounding.generator import Responder
+from troth.grounding.transformer import LoadedModel
+from troth.models.hub import ModelFiles
+from troth.readers import grounded as readers
+from troth.readers.plain import indented
+from troth.storage.cache import Store
+from troth.systems.generators.model import BEST, folder_of
+from troth.systems.generators.train import PAPER, TrainedGenerator
+from troth.systems.loggers import report_to
+from troth.systems.runs import claim, fit_settings, write_curve
+from troth.systems.text import TextExample, TextLearner, TextNetwork
+from troth.systems.training import Fitting, Key, Metrics, fit
+
+CARD = "grounded.json"
+
+
+class GroundedTrainOptions(TypedDict, total=False):
+    """Keywords of `train_grounded`; what they mean and their defaults: `GroundedTrainSettings`."""
+
+    model: Path
+    limit: int | None
+    dev: Path | None
+    dev_limit: int | None
+    format: str | None
+    length: int
+    answer: int
+    fit: Mapping[str, Any]
+    seed: int
+    log_to: str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class GroundedTrainSettings:
+    model: Path = "embedded"  # to begin with: a folder, hf:ORG/MODEL; embedded: SmolLM2-135M
+    limit: int | None = None  # train on so many responses, drawn by the seed; None: all
+    dev: Path | None = None  # responses to measure the loss on and to choose the best model by
+    dev_limit: int | None = 200  # so many of them, drawn; None: all
+    format: str | None = None  # None: detected
+    length: int = 512  # tokens of document and history that are read; the document loses its end
+    answer: int = 64  # tokens of a response
+    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings
+    seed: int = 0
+    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+
+
+def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions]) -> TrainedGenerator:
+    """Trains a generator on responses with their documents, and writes it to the folder `out`.
+
+    A call with the same arguments goes on with a run that was stopped. Responses that people found unsupported
+    (label 0) are not learned. The options are those of `GroundedTrainSettings`.
+
+    >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
+    """
+    settings = resolve(GroundedTrainSettings, options)
+    folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
+    items = _items(path_of(data), settings, settings.limit)
+    dev = [] if settings.dev is None else _items(path_of(settings.dev), settings, settings.dev_limit)
+    place = folder_of(settings.model)
+    network = TextNetwork(place, length=settings.length, answer=settings.answer)
+    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    responder = Responder(ModelFiles(str(place), lambda: place), Store.at(None))
+    reach = network.length + (network.answer if network.decoder else 0)
+    responder.loaded = LoadedModel(network.tokenizer, network.module, reach)  # loaded once, and read by both
+    model = TextLearner(network)
+    count = sum(one.numel() for one in network.module.parameters())
+    card = {"kind": "grounded", "model": path_of(settings.model), "training": asdict(how)}
+
+    def describe(kept: Folder, metrics: Metrics) -> None:
+        (kept / CARD).write_bytes(indented(card | {"metrics": metrics}))
+
+    keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
+    learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))
+    fitting = Fitting(
+        model, learned, measured, None, keys, report_to(listed(settings.log_to), folder, asdict(how)), describe
+    )
+    state = fit(fitting, folder, how)
+    if dev:
+        write_curve(folder)
+    return TrainedGenerator(str(folder), state.step, count, count, state.best)
+
+
+def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> list[Grounded]:
+    """The responses to learn from: those with words and a document, drawn by seed and id."""
+    items: list[Grounded] = []
+    empty = 0
+    for item in readers.read(data, settings.format):
+        if item.label == 0 or not item.response.strip():
+            continue
+        if item.document.strip():
+            items.append(item)
+        else:
+            empty += 1
+    if not items:
+        hint = f"{empty} responses have an empty document" if empty else "see docs/formats.md for the layouts"
+        raise UserError("no response with a document in it", file=data, hint=hint)
+    if empty:
+        note(f"{data}: {empty} responses have no document, and were left out")
+    if limit is None or limit >= len(items):
+        return items
+    order = sorted(range(len(items)), key=lambda n: generator(settings.seed, "grounded", f"{items[n].id}/{n}").random())
+    return [items[number] for number in sorted(order[:limit])]
+
+
+def _example(network: TextNetwork, responder: Responder, item: Grounded) -> TextExample:
+    given = responder.context(item, network.answer).prompt.given
+    said = f" {item.response.strip()}" if network.decoder else item.response.strip()
+    return network.example(("", ""), said)._replace(source=array("i", given))

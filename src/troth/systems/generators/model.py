@@ -1,0 +1,172 @@
+"""Generators on disk and in memory: a folder with weights or prefixes, `generator.json`, and the templates it reads.
+
+A generator of the method `ft` is a whole model. One of the method `pt` is prefixes, of less than a megabyte, for the
+model that they were trained on; that model is looked for where it was, and is known by a fingerprint of its weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as Folder
+from typing import Any, Literal
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.records import Schema
+from troth.core.version import __version__
+from troth.models import hub
+from troth.readers.plain import indented
+from troth.responses.templates import Templates
+from troth.systems.generators import prefix
+from troth.systems.generators.decode import Prefixed, ScoredText, nbest
+from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded
+from troth.systems.text import TextExample, TextLearner, TextNetwork
+
+Method = Literal["ft", "pt"]
+LM = "smollm2-135m-instruct"
+CARD, TEMPLATES = "generator.json", "templates.json"
+BEST = ("best-loss", "last")  # the models of a training run, in the order in which they are looked for
+RESPONSE = " response: "  # what a decoder writes after; an encoder needs no such mark
+SAMPLED = 16  # values of each tensor that a fingerprint is made of
+
+
+class GeneratorCard(msgspec.Struct, frozen=True):
+    """What `generator.json` says."""
+
+    method: Method = "ft"
+    encoding: Encoding = "template"
+    model: str = "embedded"  # what it was trained from
+    base: str = ""  # fingerprint of those weights
+    length: int = 256  # tokens that are read
+    answer: int = 64  # tokens that are written
+    training: dict[str, Any] = {}
+    metrics: dict[str, float] = {}  # at the checkpoint that this is
+    troth: str = __version__
+
+
+def folder_of(model: Path) -> Folder:
+    """The folder of a pretrained or trained model: by name, hf:ORG/MODEL, or path; of a run, its best model."""
+    text = path_of(model)
+    if text == "embedded":
+        return hub.embedded(LM).folder()
+    run = next((Folder(text) / name for name in BEST if (Folder(text) / name / CARD).is_file()), None)
+    return run or hub.source(text).folder()
+
+
+def fingerprint(module: Any) -> str:
+    """A short hash of a model's weights: names, shapes, and some values of each."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, value in sorted(module.state_dict().items()):
+        flat = value.detach().flatten()
+        some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED].float().numpy()
+        digest.update(f"{name}{tuple(value.shape)}".encode() + some.tobytes())
+    return digest.hexdigest()
+
+
+class GeneratorModel(TextLearner):
+    """A network that learns responses: all of its weights, or only the networks of prefixes."""
+
+    def __init__(self, network: TextNetwork, method: Method) -> None:
+        super().__init__(network)
+        self.networks: prefix.PrefixNetworks | None = None
+        if method == "pt":
+            self.layers = prefix.attention_layers(network.module)
+            network.module.requires_grad_(False)
+            self.networks = self.module = prefix.PrefixNetworks(self.layers)
+
+    @property
+    def count(self) -> int:
+        """How many numbers are trained."""
+        return sum(one.numel() for one in self.module.parameters())
+
+    @property
+    def prefixes(self) -> Prefixed | None:
+        """The prefixes as they are now."""
+        return None if self.networks is None else Prefixed(self.layers, self.networks())
+
+    def loss(self, batch: Any) -> Any:
+        if self.networks is None:
+            return self.network.loss(batch)
+        with prefix.prefixed(self.layers, self.networks()):
+            return self.network.loss(batch)
+
+    def save(self, folder: Folder) -> None:
+        if self.networks is None:
+            self.network.save(folder)
+        else:
+            prefix.save(self.networks(), folder)
+
+
+@dataclass(frozen=True)
+class ResponseGenerator:
+    """A generator that can be run. Two with the same `network` can be run in one go."""
+
+    name: str
+    card: GeneratorCard
+    network: TextNetwork
+    weights: str  # fingerprint of the network's weights
+    prefixes: Prefixed | None = None
+    templates: Templates = field(default_factory=dict)
+
+    def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
+        """What the network reads for each turn."""
+        return [source_of(self.network, encoded(one, schema, self.card.encoding, self.templates)) for one in turns]
+
+    def nbest(self, turns: Sequence[ResponseTurn], schema: Schema, *, beams: int = 4) -> list[list[ScoredText]]:
+        """The likeliest responses to each turn."""
+        return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes)
+
+
+def source_of(network: TextNetwork, text: str) -> Sequence[int]:
+    """A turn's text in tokens; where it is too long, its beginning is lost."""
+    return network.source(text, RESPONSE if network.decoder else "")
+
+
+def example(network: TextNetwork, text: str, response: str) -> TextExample:
+    """A text to read and the response to write."""
+    return network.example((text, RESPONSE if network.decoder else ""), response)
+
+
+def describe(folder: Folder, card: GeneratorCard, templates: Templates) -> None:
+    """Writes `generator.json` and the templates beside a model."""
+    (folder / CARD).write_bytes(indented(card))
+    if templates:
+        (folder / TEMPLATES).write_bytes(msgspec.json.encode(templates))
+
+
+def open_generator(
+    model: Path, *, base: Path | None = None, beside: Sequence[ResponseGenerator] = ()
+) -> ResponseGenerator:
+    """A generator that `train_response` wrote: the folder of a run or of one of its models.
+
+    `base`: the weights that its prefixes belong to, where they are no longer where they were. `beside`: generators that
+    are open; the weights of one that the prefixes belong to are used, and not loaded again.
+    """
+    text = path_of(model)
+    folder = next((Folder(text) / name for name in ("", *BEST) if (Folder(text) / name / CARD).is_file()), None)
+    if folder is None:
+        raise UserError("not a generator: no generator.json in it", file=text, hint="train one: troth train response")
+    with hub.loading(str(folder), "not a generator"):
+        card = msgspec.json.decode((folder / CARD).read_bytes(), type=GeneratorCard)
+        known = folder / TEMPLATES
+        templates = msgspec.json.decode(known.read_bytes(), type=Templates) if known.is_file() else {}
+    if card.method == "ft":
+        network = TextNetwork(folder, length=card.length, answer=card.answer)
+        return ResponseGenerator(text, card, network, fingerprint(network.module), templates=templates)
+    known_weights = next((one for one in beside if one.weights == card.base), None)
+    if known_weights is not None:
+        network, weights = known_weights.network, known_weights.weights
+    else:
+        network = TextNetwork(folder_of(base or card.model), length=card.length, answer=card.answer)
+        weights = fingerprint(network.module)
+    if weights != card.base:
+        hint = f"they were trained on {card.model}; name the right base"
+        raise UserError("its prefixes belong to other weights than these", file=text, hint=hint)
+    layers = prefix.attention_layers(network.module)
+    return ResponseGenerator(
+        text, card, network, weights, Prefixed(layers, prefix.load(folder, layers)), templates=templates
+    )

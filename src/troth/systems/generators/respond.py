@@ -1,0 +1,199 @@
+"""Runs generators over dialogues: n-best lists with likelihoods, and the response that the fidelity reranker chooses.
+
+Several generators are an ensemble (SGSAcc, section 3): their lists for a turn become one, from which the reranker
+chooses. Those that share their weights (a model, and prefixes that were trained on it) are decoded in one go.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+import msgspec
+
+from troth import models
+from troth.core.errors import UserError
+from troth.core.names import Path, labelled, path_of
+from troth.core.options import resolve
+from troth.core.records import Schema
+from troth.core.signature import signature
+from troth.models import Nli
+from troth.readers.shots import drawn
+from troth.responses import corpus
+from troth.responses import templates as template_files
+from troth.responses.nbest import choice_line
+from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
+from troth.storage.files import check_new, new_file
+from troth.systems.generators.decode import ScoredText, nbest
+from troth.systems.generators.encodings import ResponseTurn, response_turns
+from troth.systems.generators.model import ResponseGenerator, open_generator
+
+
+class RespondOptions(TypedDict, total=False):
+    """Keywords of `respond`; what they mean and their defaults: `RespondSettings`."""
+
+    beams: int
+    count: int | None
+    rerank: bool
+    gated: bool
+    base: Path | None
+    templates: Path | None
+    limit: int | None
+    seed: int
+    schema: Path | None
+    format: str | None
+    nli: str | Nli
+    cache: Path | None
+
+
+@dataclass(frozen=True)
+class RespondSettings:
+    beams: int = 4
+    count: int | None = None  # responses of each generator that are kept; None: one for each beam
+    rerank: bool = False  # choose by the reranker also where there is one generator; of several it always chooses
+    gated: bool = False  # the reranker counts an act only if its values stand in the response
+    base: Path | None = None  # weights that prefixes belong to, where they are no longer where they were
+    templates: Path | None = None  # folder of further templates; those of training are known
+    limit: int | None = None  # so many dialogues, drawn by the seed; None: all
+    seed: int = 0
+    schema: Path | None = None  # None: the schema.json beside the dialogues
+    format: str | None = None  # of the dialogues; None: detected
+    nli: str | Nli = "embedded"  # the reranker's model
+    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
+
+
+class Responses(msgspec.Struct, frozen=True):
+    """What was generated."""
+
+    turns: int
+    systems: tuple[str, ...]
+    models: int  # sets of weights in memory
+    seconds: float  # of decoding
+    changed: int | None  # responses that are not the likeliest; None: the reranker was not asked
+    faithful: int | None  # those of which every act that can be judged follows
+    signature: str | None  # of the reranker
+    notes: tuple[str, ...] = ()
+
+
+def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpack[RespondOptions]) -> Responses:
+    """Writes a response to every system turn of `data` that has acts to the new file `out`.
+
+    `model`: a folder that `train_response` wrote, or several (also `NAME=FOLDER`), which are an ensemble. A line of the
+    file has the response and the list that it was chosen from. `troth.nlg` scores it. The options are those of
+    `RespondSettings`.
+
+    >>> respond(["ft", "pt"], "sgd/test", "responses.jsonl", limit=50)  # doctest: +SKIP
+    """
+    settings = resolve(RespondSettings, options)
+    check_new(path_of(out))
+    read = corpus.read(data, settings.schema, format=settings.format)
+    if settings.limit is not None:
+        ids = {one.id for one in drawn(read.dialogues, settings.limit, settings.seed)}
+        read = read._replace(turns=[turn for turn in read.turns if turn.dialogue in ids])
+    turns = response_turns(read)
+    if not turns:
+        raise UserError("no system turn with acts in it", file=path_of(data), hint="is it the right data?")
+    paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+    systems = opened(dict(labelled(paths, "generator")), settings)
+    start = time.monotonic()
+    lists = decoded(systems, turns, read.schema, settings.beams)
+    seconds = time.monotonic() - start
+    count = settings.count or settings.beams
+    merged = [_merged({name: found[:count] for name, found in mine.items()}) for mine in lists]
+    choices: list[Choice] | None = None
+    nli = corpus.model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
+    with new_file(path_of(out)) as file:
+        if nli is not None:
+            listed = [_list(turn, some) for turn, some in zip(turns, merged, strict=True)]
+            choices = rerank_all(listed, nli, gated=settings.gated)
+            for turn, one in zip(turns, choices, strict=True):
+                file.write(choice_line(*turn.system.key, one))
+        else:
+            for turn, some in zip(turns, merged, strict=True):
+                file.write(_line(turn, some))
+    described = corpus.descriptions(read.schema)
+    return Responses(
+        turns=len(turns),
+        systems=tuple(systems),
+        models=len({id(one.network) for one in systems.values()}),
+        seconds=round(seconds, 3),
+        changed=None if choices is None else sum(one.choice != one.likeliest for one in choices),
+        faithful=None if choices is None else sum(one.fidelity == one.acts for one in choices),
+        signature=None if nli is None or choices is None else signature(
+            "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=described),
+            n=len(choices),
+        ),
+        notes=tuple(corpus.lacking(described)) if nli is not None else (),
+    )  # fmt: skip
+
+
+def opened(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
+    """The generators by name. Prefixes take the weights of one that is open, where they belong to them."""
+    more = {} if settings.templates is None else template_files.read(path_of(settings.templates))
+    systems: dict[str, ResponseGenerator] = {}
+    for name, path in paths.items():
+        one = open_generator(path, base=settings.base, beside=tuple(systems.values()))
+        one.templates.update(more)
+        systems[name] = one
+    return systems
+
+
+def decoded(
+    systems: Mapping[str, ResponseGenerator], turns: Sequence[ResponseTurn], schema: Schema, beams: int
+) -> list[dict[str, list[ScoredText]]]:
+    """The n-best list of each system for each turn; systems with the same weights in one go."""
+    lists: list[dict[str, list[ScoredText]]] = [{} for _ in turns]
+    shared: dict[int, list[str]] = {}
+    for name, one in systems.items():
+        shared.setdefault(id(one.network), []).append(name)
+    for names in shared.values():
+        for go in _goes([(name, systems[name]) for name in names]):
+            sources = [source for _, one in go for source in one.sources(turns, schema)]
+            flags = [one.prefixes is not None for _, one in go for _ in turns]
+            prefix = next((one.prefixes for _, one in go if one.prefixes is not None), None)
+            answers = iter(nbest(go[0][1].network, sources, beams=beams, prefix=prefix, flags=flags))
+            for name, _ in go:
+                for mine in lists:
+                    mine[name] = next(answers)
+    return [{name: mine[name] for name in systems} for mine in lists]
+
+
+def _goes(members: list[tuple[str, ResponseGenerator]]) -> list[list[tuple[str, ResponseGenerator]]]:
+    """Which systems are decoded together: those without prefixes with the first that has some; others alone."""
+    plain = [member for member in members if member[1].prefixes is None]
+    tuned = [member for member in members if member[1].prefixes is not None]
+    return [one for one in ([*plain, *tuned[:1]], *([member] for member in tuned[1:])) if one]
+
+
+class _Merged(msgspec.Struct):
+    text: str
+    score: float
+    system: str
+
+
+def _merged(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
+    """One list, the likeliest first; a text that several systems give is in it once, with its highest score."""
+    found: dict[str, _Merged] = {}
+    for system, some in lists.items():
+        for text, score in some:
+            known = found.setdefault(text, _Merged(text, score, system))
+            known.score = max(known.score, score)
+            if system not in known.system.split("+"):
+                known.system += f"+{system}"
+    return sorted(found.values(), key=lambda one: -one.score)
+
+
+def _list(turn: ResponseTurn, some: Sequence[_Merged]) -> Nbest:
+    return Nbest(
+        tuple(one.text for one in some), turn.system.acts, turn.system.previous, tuple(one.score for one in some),
+        tuple(one.system for one in some),
+    )  # fmt: skip
+
+
+def _line(turn: ResponseTurn, some: Sequence[_Merged]) -> bytes:
+    dialogue, number = turn.system.key
+    candidates = [{"text": one.text, "score": one.score} for one in some]
+    row = {"dialogue": dialogue, "turn": number, "response": some[0].text, "candidates": candidates}
+    return msgspec.json.encode(row) + b"\n"

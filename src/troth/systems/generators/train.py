@@ -1,0 +1,208 @@
+"""Trains generators of responses: acts in, words out, by all weights (ft) or by prefixes (pt).
+
+The loop, its checkpoints and curves are those of the trackers (`troth.systems.training`). The defaults are the SGSAcc
+paper's (appendix E): AdamW at a fixed rate of 1e-4, batches of 8, three epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path as Folder
+from typing import Any, TypedDict, Unpack, get_args
+
+import msgspec
+
+from troth import models
+from troth.core.errors import UserError
+from troth.core.names import Path, listed, path_of
+from troth.core.options import one_of, recorded, resolve
+from troth.core.progress import note
+from troth.models import Nli
+from troth.readers.shots import Shots, some
+from troth.responses import corpus, ser, sgsacc, tamper
+from troth.responses import templates as template_files
+from troth.responses.corpus import ActCorpus
+from troth.responses.templates import Templates
+from troth.systems.generators.decode import nbest
+from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, response_turns
+from troth.systems.generators.model import (
+    GeneratorCard,
+    GeneratorModel,
+    Method,
+    describe,
+    example,
+    fingerprint,
+    folder_of,
+    source_of,
+)  # fmt: skip
+from troth.systems.loggers import report_to
+from troth.systems.runs import claim, fit_settings, write_curve
+from troth.systems.text import TextNetwork
+from troth.systems.training import Fitting, Key, Metrics, fit
+
+PAPER = {"epochs": 3.0, "batch": 8, "rate": 1e-4, "schedule": "constant", "warmup": 0.0}
+BEST_LOSS, BEST_SGSACC = "best-loss", "best-sgsacc"
+
+
+class ResponseTrainOptions(TypedDict, total=False):
+    """Keywords of `train_response`; what they mean and their defaults: `ResponseTrainSettings`."""
+
+    method: Method
+    model: Path
+    encoding: Encoding
+    templates: Path | None
+    shots: Shots | None
+    dev: Path | None
+    dev_limit: int | None
+    schema: Path | None
+    format: str | None
+    length: int
+    answer: int
+    nli: str | Nli
+    cache: Path | None
+    fit: Mapping[str, Any]
+    seed: int
+    log_to: str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class ResponseTrainSettings:
+    method: Method = "ft"  # ft: all weights; pt: prefixes alone
+    model: Path = "embedded"  # to begin with: a folder, hf:ORG/MODEL, a generator; embedded: SmolLM2-135M
+    encoding: Encoding = "template"  # what is read: template, naive, schema
+    templates: Path | None = None  # folder of the services' templates; acts without one get a generic sentence
+    shots: Shots | None = None  # train on some of the dialogues, see readers.shots
+    dev: Path | None = None  # dialogues to measure on and to choose the best model by
+    dev_limit: int | None = 100  # so many of their system turns, drawn; None: all
+    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
+    format: str | None = None  # of the dialogues; None: detected
+    length: int = 256  # tokens that are read
+    answer: int = 64  # tokens that are written
+    nli: str | Nli = "embedded"  # the entailment model of SGSAcc on dev
+    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
+    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings, in place of the paper's
+    seed: int = 0
+    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+
+
+class TrainedGenerator(msgspec.Struct, frozen=True):
+    """What a training run came to."""
+
+    folder: str
+    steps: int
+    trained: int  # numbers that were trained,
+    parameters: int  # of so many
+    best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
+
+
+def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions]) -> TrainedGenerator:
+    """Trains a generator on the system turns of dialogues with acts, and writes it to the folder `out`.
+
+    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    `ResponseTrainSettings`; `fit` has the fields of `FitSettings`. `troth.respond(out, …)` runs the generator.
+
+    >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
+    """
+    import torch
+
+    settings = resolve(ResponseTrainSettings, options)
+    one_of("method", settings.method, get_args(Method))
+    one_of("encoding", settings.encoding, get_args(Encoding))
+    templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
+    folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
+    read = corpus.read(data, settings.schema, format=settings.format)
+    read = _only(read, {one.id for one in some(read.dialogues, settings.shots, settings.seed)})
+    turns = response_turns(read)
+    if settings.encoding == "template":
+        _tell(turns, templates)
+    torch.manual_seed(settings.seed)  # of the networks of prefixes
+    network = TextNetwork(folder_of(settings.model), length=settings.length, answer=settings.answer)
+    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    card = GeneratorCard(settings.method, settings.encoding, _whole(settings.model), fingerprint(network.module),
+                         settings.length, settings.answer, training=asdict(how))  # fmt: skip
+    model = GeneratorModel(network, settings.method)
+    every = sum(one.numel() for one in network.module.parameters())
+    note(f"{model.count:,} of {every + model.count * (settings.method == 'pt'):,} numbers are trained")
+    learned = [_example(network, turn, read, card, templates) for turn in turns if turn.system.gold.strip()]
+    evaluation = None if settings.dev is None else ResponseEvaluation(settings, card, templates)
+    fitting = Fitting(
+        model,
+        learned,
+        [] if evaluation is None else evaluation.examples(network),
+        None if evaluation is None else lambda: evaluation(model),
+        {} if evaluation is None else KEYS,
+        report_to(listed(settings.log_to), folder, asdict(how)),
+        lambda place, metrics: describe(place, msgspec.structs.replace(card, metrics=metrics), templates),
+    )
+    state = fit(fitting, folder, how)
+    if evaluation is not None:
+        write_curve(folder)
+    return TrainedGenerator(str(folder), state.step, model.count, every, state.best)
+
+
+KEYS: dict[str, Key] = {
+    BEST_LOSS: lambda metrics: -metrics["dev_loss"],
+    BEST_SGSACC: lambda metrics: metrics["sgsacc"],
+}
+
+
+class ResponseEvaluation:
+    """Measures a generator on some system turns as it is: SER and SGSAcc of its likeliest responses."""
+
+    def __init__(self, settings: ResponseTrainSettings, card: GeneratorCard, templates: Templates) -> None:
+        self.card, self.templates = card, templates
+        self.corpus = corpus.read(path_of(settings.dev or ""), format=settings.format)
+        turns = {turn.system.key: turn for turn in response_turns(self.corpus)}
+        drawn = corpus.shuffled([turn.system for turn in turns.values()], settings.seed)[: settings.dev_limit]
+        self.turns = [turns[one.key] for one in drawn if one.gold.strip()]
+        if not self.turns:
+            raise UserError("no system turn with acts and words in it", file=path_of(settings.dev or ""))
+        self.nli = corpus.model(settings.nli, settings.cache)
+        self.slots = ser.noncategorical(self.corpus.schema)
+        self.references = sgsacc.prepare(
+            [turn.system for turn in self.turns], self.nli, pool=tamper.pool(self.corpus.dialogues), validate=False
+        )
+
+    def examples(self, network: TextNetwork) -> list[Any]:
+        return [_example(network, turn, self.corpus, self.card, self.templates) for turn in self.turns]
+
+    def __call__(self, model: GeneratorModel) -> Metrics:
+        sources = [source_of(model.network, self._text(turn)) for turn in self.turns]
+        answers = nbest(model.network, sources, beams=1, prefix=model.prefixes)
+        texts = [found[0].text for found in answers]
+        systems = [turn.system for turn in self.turns]
+        verdicts = sgsacc.verdicts(systems, self.references, texts, self.nli)
+        right = [all(one.entailed for one in mine if one.reference is not None) for mine in verdicts]
+        wrong = [
+            bool(ser.missed(ser.due(turn.frames, self.slots), text))
+            for turn, text in zip(self.turns, texts, strict=True)
+        ]
+        return {"ser": sum(wrong) / len(wrong), "sgsacc": sum(right) / len(right)}
+
+    def _text(self, turn: ResponseTurn) -> str:
+        return encoded(turn, self.corpus.schema, self.card.encoding, self.templates)
+
+
+def _example(network: TextNetwork, turn: ResponseTurn, read: ActCorpus, card: GeneratorCard, known: Templates) -> Any:
+    return example(network, encoded(turn, read.schema, card.encoding, known), turn.system.gold)
+
+
+def _only(read: ActCorpus, ids: set[str]) -> ActCorpus:
+    return ActCorpus(
+        [one for one in read.dialogues if one.id in ids], [turn for turn in read.turns if turn.dialogue in ids],
+        read.schema,
+    )  # fmt: skip
+
+
+def _whole(model: Path) -> str:
+    """The name of a model, or the whole path of its folder, which prefixes are found by."""
+    text = path_of(model)
+    return str(Folder(text).resolve()) if Folder(text).exists() else text
+
+
+def _tell(turns: Sequence[ResponseTurn], templates: Templates) -> None:
+    services = sorted({frame.service for turn in turns for frame in turn.frames} - templates.keys())
+    if services:
+        more = f" and {len(services) - 3} more" if len(services) > 3 else ""
+        note(f"no templates for {', '.join(services[:3])}{more}: generic sentences stand in their place")

@@ -1,0 +1,56 @@
+"""Training runs on disk: their settings, which must be the same to go on with one, and their curves.
+
+training.json   the settings
+curve.json      the measures at each evaluation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as Folder
+from typing import Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.core.names import Path, path_of
+from troth.core.options import resolve
+from troth.readers.plain import indented
+from troth.storage import files
+from troth.systems.training import LOG, FitSettings
+
+RECORD, CURVE = "training.json", "curve.json"
+
+
+def claim(folder: Folder, record: Mapping[str, Any]) -> None:
+    """The folder is new, or one of a run with the same settings, which is gone on with."""
+    text = indented(record)
+    if (folder / RECORD).is_file():
+        if (folder / RECORD).read_bytes() != text:
+            raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError("exists and is not a training run of troth", file=str(folder), hint="name a new folder")
+    with files.writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / RECORD).write_bytes(text)
+
+
+def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
+    """How to train, from the fields that are set."""
+    return resolve(FitSettings, {**fields, "seed": seed})
+
+
+def curve(folder: Path) -> list[dict[str, float]]:
+    """The measures of a training run at each of its evaluations."""
+    log = Folder(path_of(folder)) / LOG
+    if not log.is_file():
+        raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
+    lines = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    return [line for line in lines if "rate" not in line]
+
+
+def write_curve(folder: Folder, **more: Any) -> None:
+    """Writes `curve.json`: the measures at each evaluation, and what else is to be known of them."""
+    with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
+        out.write(indented({"points": curve(folder), **more}))
