@@ -79,6 +79,7 @@ def test_runs_can_be_compared_and_gated(fine: Troth, troth: Troth, tmp_path: Pat
 def test_states_are_scored_by_every_command_of_state_tracking(fine: Troth, tmp_path: Path) -> None:
     before, after = str(tmp_path / "before.jsonl"), str(tmp_path / "after.jsonl")
     assert fine("agent", "states", STURDY, before).err == f"written: {before} (12 trials)\n"
+    assert fine("agent", "states", STURDY, str(before) + "2", "--json").json()["trials"] == 12
     fine("agent", "states", HASTY, after)
     (mine,) = fine("agent", "score", HASTY, "--metrics", "jga", "--json").json()
     (same,) = fine("dst", after, "--profile", "trade", "--metrics", "jga", "--json").json()

@@ -136,7 +136,8 @@ def explain(transcripts: str, examples: int, json: bool, **settings: Any) -> Non
 @TOOLS
 @options.option("--rule", "NAME", "How calls are matched: exact, bfcl or tau. Default: by the format.", type=RULES)
 @FORMAT
-def states(transcripts: str, out: str, gold: tuple[str, ...], **settings: Any) -> None:
+@options.JSON
+def states(transcripts: str, out: str, gold: tuple[str, ...], json: bool, **settings: Any) -> None:
     """Write calls as states, gold and predicted, for troth dst, robust and every other command of state tracking.
 
     OUT is a new JSONL file with a line for each user turn of each trial.
@@ -144,4 +145,6 @@ def states(transcripts: str, out: str, gold: tuple[str, ...], **settings: Any) -
     from troth.agents.export import write_states
 
     count = write_states(transcripts, out, gold=gold, **settings)
+    if json:
+        show.json({"out": out, "trials": count})
     show.note(f"written: {out} ({count} trials)")

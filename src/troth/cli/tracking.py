@@ -124,7 +124,7 @@ def _number(text: str, option: str) -> float:
 @options.option("--from", "NAME", "First recipe. Default: that of the format.", "start", type=options.PROFILES)
 @options.option("--to", "NAME", "Second recipe. Default: trade, or mwzeval after trade.", "end", type=options.PROFILES)
 @options.option("--metric", "NAME", "Metric whose change is explained.", type=options.TRACKING_METRICS, default="jga")
-@options.number("--examples", 3, "Number of example units to show for each rule.")
+@options.number("--examples", 3, "Number of example units and near misses to show for each rule.")
 @options.SCHEMA
 @options.FORMAT
 @options.PRED_FORMAT
@@ -144,7 +144,7 @@ def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: 
     columns = ("rule", "from", "to", "before", "after", "change", "alone", "up", "down", "units")
     show.table(tables.Table(columns, tuple(rows), labels=3))
     for step in steps:
-        for line in step.near_misses:
+        for line in step.near_misses[:examples]:
             show.text(f"{step.rule}: {line}")
         for flip in step.flips[:examples]:
             place = f"{flip.dialogue}, turn {flip.turn}" + (f", {flip.service}" if flip.service else "")
