@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from troth.agents.sources import Sources, tokens
 from troth.agents.support import details
 from troth.agents.tools import Toolbox
 from troth.core.trajectories import Call, Message, Tool, Trajectory
+from troth.readers import trajectories
+from troth.readers.tools import load
 
 TOOLS = Toolbox({name: Tool(name) for name in ("book_room", "cancel_booking", "get_booking", "send_mail")})
 
@@ -36,7 +40,8 @@ BOOKED = done("book_room", '{"booking_id": "BK1001"}', room="R12")
 @pytest.mark.parametrize(
     "answer",
     ["Your room has been booked.", "Your room has been successfully booked!", "I have booked your room.",
-     "I've booked it.", "Your room is now booked.", "I just booked it."],
+     "I've booked it.", "Your room is now booked.", "I just booked it.", "Your room is booked.", "Great, it's booked!",
+     "Your room for May 24th has been booked.", "Thank you! You're all booked for Friday."],
 )  # fmt: skip
 def test_a_claim_takes_a_call_that_succeeded(answer: str) -> None:
     assert claims(answer) == [("booked", False)]
@@ -49,7 +54,9 @@ def test_a_claim_takes_a_call_that_succeeded(answer: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     ["Once your room has been booked, I will write.", "Has your room been booked?", "Your room will be booked.",
-     "It has not been booked.", "I haven't booked it.", "Shall I go on?", "If it has been cancelled, call us.", ""],
+     "It has not been booked.", "I haven't booked it.", "Shall I go on?", "If it has been cancelled, call us.", "",
+     "It may have been booked.", "Please ensure that your room is booked.", "Rooms are booked by phone.",
+     "Your room is booked in your name by the hotel."],
 )  # fmt: skip
 def test_conditions_questions_plans_and_denials_are_no_claims(answer: str) -> None:
     assert claims(answer) == []
@@ -73,6 +80,25 @@ def test_verbs_of_any_action_and_reported_states() -> None:
 def test_a_verb_without_a_tool_of_its_family_is_supported_by_any_writing_call() -> None:
     assert claims("It has been exchanged.") == [("exchanged", False)]
     assert claims("It has been exchanged.", *BOOKED) == [("exchanged", True)]
+
+
+@pytest.mark.shared
+def test_claims_of_real_conversations(shared: Path) -> None:
+    """All have a call behind them; with the writing calls and their results taken out, all but one are found."""
+    folder = shared / "data/agents/tau_airline"
+    tools = Toolbox({tool.name: tool for tool in load(str(folder / "tools.json"))})
+    made: Counter[bool] = Counter()
+    left: Counter[bool] = Counter()
+    for one in trajectories.read(str(folder / "gpt-4o-airline.json")):
+        made.update(claim.supported for claim in action_claims(one, tools))
+        writing = {i for n in one.calls() if tools.writes(n.call.tool) for i in (n.message, n.result)}
+        messages = (
+            Message(m.role, "" if m.role == "tool" else m.text) if i in writing else m
+            for i, m in enumerate(one.messages)
+        )
+        left.update(claim.supported for claim in action_claims(trajectory(*messages), tools))
+    assert made == {True: 172}
+    assert left == {False: 171, True: 1}
 
 
 # -- numbers, times and names ------------------------------------------------------------------------------------------
