@@ -113,6 +113,12 @@ def test_trials_of_a_task_are_drawn_together(bundled: Result) -> None:
     assert difference.value == pytest.approx(23 / 11), "trials that are not solved are paid for, too"
 
 
+def test_counts_and_costs_are_never_below_zero(bundled: Result) -> None:
+    counts = [one for one in bundled.scores if one.scale == "number" and one.low is not None]
+    assert {one.metric for one in counts} >= {"extra_calls", "calls_per_solved", "tokens_per_solved"}
+    assert all(0.0 <= one.low <= one.value <= one.high for one in counts)  # type: ignore[operator]
+
+
 def test_scores_by_tool(bundled: Result) -> None:
     """The tools' calls add up to all calls; metrics over trials have no groups."""
     result = agent(HASTY, tools=TOOLS, by="tool", metrics="call_recall,arguments_right,failed_calls,provenance,pass^1")

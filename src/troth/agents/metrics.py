@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from itertools import combinations
-from math import comb
+from math import comb, inf
 from typing import Any
 
 import msgspec
@@ -217,7 +217,8 @@ def _on_states(name: str) -> Metric:
 BY_TOOL = ("call", "argument")
 _GOLD: dict[str, Any] = {"needs": ("gold",), "unit": "trial"}
 _GOLD_CALLS: dict[str, Any] = {"needs": ("gold",), "unit": "call"}
-_COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", "better": "lower", "scale": "number"}
+_COUNT: dict[str, Any] = {"better": "lower", "scale": "number", "top": inf}
+_COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", **_COUNT}
 _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
 
 _METRICS = (
@@ -233,9 +234,9 @@ _METRICS = (
     _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
              _of_trials(_order), **_GOLD),
     _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _of_trials(_extra), **_GOLD,
-             better="lower", scale="number"),
+             **_COUNT),
     _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _of_trials(_missing),
-             **_GOLD, better="lower", scale="number"),
+             **_GOLD, **_COUNT),
     *map(_on_states, STATES),
     _declare("repeated_calls", "Repeated calls", "share of calls that repeat one after which nothing has changed",
              _share_of_calls(lambda call: call.repeats), **_CALLS),

@@ -36,7 +36,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
-    top: float | None = None  # highest possible value of a unit that is never below 0; a share's is 1
+    top: float | None = None  # highest possible value of a unit that is never below 0; a share's is 1, a count's inf
     headline: bool = False  # shown in tables by group, where all metrics would be too many
     compute: Any = None
 

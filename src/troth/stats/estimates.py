@@ -92,12 +92,12 @@ def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling)
 
 
 def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling) -> list[Estimate]:
-    """`bounds`: the highest possible value of each mean, None for a number that has none or may be negative."""
+    """`bounds`: the highest possible value of each mean that is never below 0; infinite for a number without one."""
     found: dict[int, Estimate] = {}
     alike: dict[bytes, list[int]] = {}  # ratios over the same dialogues are resampled together
     for column, bound in enumerate(bounds):
         n, d = num[:, column], den[:, column]
-        if bound is not None and intervals.is_share(n / bound, d):
+        if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
             (ends,) = intervals.share(n, d, top=bound)
             found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound)))
         else:
@@ -108,7 +108,9 @@ def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Re
         resamples = intervals.enough_resamples(count, how.resamples)
         samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
         ends_of = intervals.expanded(resampling.ratio(n, d), samples, count)
-        found |= {c: _estimate(num[:, c], den[:, c], ends) for c, ends in zip(columns, ends_of, strict=True)}
+        for c, ends in zip(columns, ends_of, strict=True):
+            low = ends.low if ends.low is None or bounds[c] != math.inf else max(0.0, ends.low)
+            found[c] = _estimate(num[:, c], den[:, c], ends._replace(low=low))
     return [found[column] for column in range(len(bounds))]
 
 

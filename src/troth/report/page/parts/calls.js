@@ -113,7 +113,7 @@ function callBlock(corpus, call, raw, options) {
           "div",
           { class: result.error || call.failed ? "result error" : "result", "data-message": result.index },
           el("span", { class: "speaker", title: "result" }, "→"),
-          folded(corpus.texts[result.text]),
+          corpus.texts[result.text] ? folded(corpus.texts[result.text]) : el("i", {}, "empty"),
         )
       : null,
   );

@@ -55,7 +55,7 @@ function pairRows(corpus, views, options) {
   const cell = (unit, item) => {
     if (!unit) return el("div", {});
     const link = (place) => options.linkTo(item, place);
-    return el("div", {}, messageBlock(corpus, unit, item.raw, { ...options, link }));
+    return el("div", { "data-trial": trialName(corpus, item, views) }, messageBlock(corpus, unit, item.raw, { ...options, link }));
   };
   let place = 0;
   const row = ({ left, right, same }) => {

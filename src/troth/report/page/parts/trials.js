@@ -30,7 +30,7 @@ function trialRows(corpus, item, options) {
       messageBlock(corpus, unit, raw, options),
     ]);
     const left = el("div", {}, blocks, first && !inMessage ? firstMistake("a call that gold expects was not made") : null);
-    const right = judged ? el("div", { class: "beside" }, one.gold.map((gold) => goldBlock(gold, raw)), stateRows(one.state, before)) : null;
+    const right = judged ? el("div", { class: "beside" }, one.gold.map((gold) => goldBlock(gold, raw)), stateRows(one.state, before, first)) : null;
     before = one.state || before;
     return el(
       "div",
@@ -69,7 +69,7 @@ function slotsOf(state) {
 const slotKind = ({ gold, pred }) => (!gold ? "invented" : !pred ? "missed" : gold.includes(pred[0]) ? "right" : "wrong");
 
 // The state after a turn, where it is another than before: what is wrong, then the rest.
-function stateRows(state, before) {
+function stateRows(state, before, open) {
   if (!state || typeof state.right !== "boolean") return null;
   const key = (one) => canonical([one?.pred || {}, one?.gold || {}]);
   if (key(state) === key(before)) return null;
@@ -80,7 +80,7 @@ function stateRows(state, before) {
   const right = slots.filter((slot) => slotKind(slot) === "right");
   return el(
     "details",
-    { class: "folded call-state" },
+    { class: "folded call-state", open },
     el("summary", {}, `State after this turn: ${right.length} of ${slots.length} arguments right`),
     wrong.map((slot) => stateFault(slot, old.has(canonical(slot)))),
     right.map(({ service, slot, pred }) =>
