@@ -10,7 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.make import answered, copied, grounded, hostile, hostile_runs, many, page, perturbed, tracked, varied
+from tests.report.make import (
+    EVIL,
+    answered,
+    assisted,
+    copied,
+    grounded,
+    hostile,
+    hostile_assistants,
+    hostile_runs,
+    many,
+    page,
+    perturbed,
+    replayed,
+    tracked,
+    varied,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -103,4 +118,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "twins": page(folder / "twins.html", rest[0]),
         "hostile": page(folder / "hostile.html", hostile(folder / "hostile")),
         "harm": page(folder / "harm.html", *hostile_runs(folder / "harm")),
+    }
+
+
+@pytest.fixture(scope="session")
+def assistants(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of assistants: two of them with a live run, and trials that mean harm."""
+    folder = tmp_path_factory.mktemp("assistants")
+    return {
+        "page": page(folder / "page.html", assisted(folder / "scored"), replayed(folder / "live")),
+        "harm": page(folder / "harm.html", hostile_assistants(folder / "harm"), replayed(folder / "evil", evil=EVIL)),
     }

@@ -13,10 +13,13 @@ from typing import Any
 import polars as pl
 from click.testing import CliRunner
 
+from tests.agents import server as servers
 from troth import demo
+from troth.agents.run import run_agent
 from troth.cli import app
 from troth.core.metric import Metric
 from troth.core.score import Score
+from troth.perturb import schemas
 from troth.report.page.names import opened
 from troth.report.sources import ScoredSystem, Source
 from troth.robustness.checkdst import checkdst
@@ -143,6 +146,65 @@ def grounded(out: Path) -> str:
     file.write_text("\n".join(map(json.dumps, rows)))
     run("ground", f"bot={file}", "--metrics", "nli", "--nli", "fake", "--no-cache", "--out", str(out))
     return str(out)
+
+
+def assisted(out: Path) -> str:
+    """The two assistants of the demo."""
+    files = [demo.path(f"agents/{name}") for name in ("hasty.jsonl", "sturdy.jsonl", "tools.json")]
+    run("agent", "score", *files[:2], "--tools", files[2], "--by", "tool", "--out", str(out))
+    return str(out)
+
+
+def replayed(out: Path, *, evil: str = "") -> str:
+    """A live run in which rewording loses an argument of one tool, and gives a better name to that of another."""
+    out.mkdir()
+    text = json.dumps([servers.TOOLS, servers.tasks(12)]).replace("_order", f"_order{json.dumps(evil)[1:-1]}")
+    tools, tasks = json.loads(text)
+    tools[1]["function"]["parameters"]["properties"]["id"]["description"] = "unclear"
+    lost = {"names": [f"key{evil}"], "descriptions": ["what is meant"]}
+    better = {"names": [f"order number{evil}"], "descriptions": ["the number of the order"]}
+    said = {f"cancel_order{evil}": {"slots": {"id": lost}}, f"find_order{evil}": {"slots": {"id": better}}}
+    for name, value in (("tools", tools), ("tasks", tasks), ("said", said)):
+        (out / f"{name}.json").write_text(json.dumps(value))
+    composed = {"compose": {"paraphrases": str(out / "said.json"), "count": 1}}
+    schemas.vary(out / "tools.json", out / "words", with_=composed)
+    run_agent(
+        servers.policy,
+        out / "tasks.json",
+        tools=out / "tools.json",
+        variants="v1",
+        from_=out / "words",
+        out=out / "run",
+    )
+    return str(out / "run/result")
+
+
+def hostile_assistants(out: Path) -> str:
+    """Trials in which tasks, tools, arguments, values, results, messages and claims would do harm as markup."""
+    rows = [_hostile_trial(number) for number in range(2)]
+    file = out.parent / "evil.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    run("agent", "score", str(file), "--out", str(out))
+    rename(out, "evil", f"assistant{EVIL}")
+    return str(out)
+
+
+def _hostile_trial(number: int) -> dict[str, object]:
+    arguments = {f"argument{EVIL}": f"value{EVIL}{number}", "nested": [{f"key{EVIL}": f"inner{EVIL}"}]}
+    calls = [
+        {"id": "c", "function": {"name": f"book{EVIL}", "arguments": json.dumps(arguments)}},
+        {"id": "d", "function": {"name": f"broken{EVIL}", "arguments": f"no object{EVIL}"}},
+    ]
+    messages = [
+        {"role": "system", "content": f"system{EVIL}"},
+        {"role": "user", "content": f"user{EVIL}"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": f"result{EVIL}"},
+        {"role": "tool", "tool_call_id": "d", "content": f"Error: {EVIL}" + "long " * 100},
+        {"role": "assistant", "content": f"It has been cancelled for $99.{EVIL}"},
+    ]
+    expected = [{"name": f"book{EVIL}", "arguments": {f"argument{EVIL}": f"gold{EVIL}"}}]
+    return {"task": f"task{EVIL}", "trial": number, "messages": messages, "expected": expected, "reward": number}
 
 
 def hostile(out: Path, *, evil: str = EVIL) -> str:

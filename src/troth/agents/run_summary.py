@@ -123,7 +123,10 @@ def _unrecorded(one: LiveSet) -> Parts:
     return one.of_replays(fraction)
 
 
-CALL_RECALL = metric("call_recall").derive("call_recall", of="", headline=True, compute=_calls)
+CALL_RECALL = metric("call_recall").derive(
+    "call_recall", of="", about="share of expected calls that were made with right arguments", headline=True,
+    compute=_calls,
+)  # fmt: skip
 TOOL_RECALL = Metric(
     "tool_recall", "Expected tools called", "share of expected calls whose tool was called", unit="call",
     headline=True, compute=_tools,
