@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from troth.demo.run import Demo
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-TABS = ("summary", "tracking", "robustness", "responses", "grounding", "explorer")
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"viewport": DESKTOP, "color_scheme": "light"},
     "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
@@ -82,10 +81,10 @@ def every(page: Path, folder: Path) -> None:
             shown = context.new_page()
             shown.goto(page.as_uri())
             shown.wait_for_selector("html[data-ready]")
-            for tab in TABS:
-                shown.locator(f'nav.tabs a[data-tab="{tab}"]').click()
+            for link in shown.locator("nav.tabs a").all():
+                link.click()
                 shown.wait_for_timeout(200)
-                shown.screenshot(path=str(folder / f"{tab}-{look}.png"), full_page=True)
+                shown.screenshot(path=str(folder / f"{link.get_attribute('data-tab')}-{look}.png"), full_page=True)
             context.close()
         context = browser.new_context(**LOOKS["light"])
         shown = context.new_page()

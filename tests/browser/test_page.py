@@ -403,6 +403,27 @@ def test_sixteen_systems_fit(opened: Open, files: dict[str, Path], look: str) ->
     assert after[1]["x"] < before[1]["x"] - 100
 
 
+def test_paper_has_all_columns(opened: Open, files: dict[str, Path]) -> None:
+    """Paper does not scroll: a table of sixteen systems is set smaller."""
+    shown = opened(viewport={"width": 718, "height": 1000}).go(files["many"], "tracking")  # A4 less its margins
+    table = shown.locator('[data-table="metrics"] table')
+    over = "one => one.getBoundingClientRect().right - one.parentElement.getBoundingClientRect().right"
+    assert table.evaluate(over) > 100
+    shown.emulate_media(media="print")
+    assert table.evaluate(over) <= 1
+
+
+def test_a_label_stands_on_no_line(opened: Open, files: dict[str, Path]) -> None:
+    """Turn match of two systems is drawn twice, in their colours, and named once, above both."""
+    chart = opened().go(files["dst"], "tracking").locator('#sheet-tracking [data-chart="fga"] svg[role=img]')
+    rules = chart.locator(":scope > line[style]")
+    expect(rules).to_have_count(2)
+    label = chart.locator("text", has_text="turn match")
+    expect(label).to_have_count(1)
+    bottom = label.evaluate("one => one.getBoundingClientRect().bottom")
+    assert bottom - 3 < min(rules.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)"))
+
+
 def test_every_system_has_a_mark_of_its_own(opened: Open, files: dict[str, Path]) -> None:
     shown = opened().go(files["many"], "tracking")
     looks = shown.locator('#sheet-tracking [data-chart="fga"] .legend .swatch > *').evaluate_all(
@@ -494,6 +515,8 @@ def test_a_turn_with_all_systems(opened: Open, files: dict[str, Path]) -> None:
     shown = opened().go(files["many"], "figure_1/5")
     shown.get_by_label("Beside").select_option(label="all systems")
     expect(shown.locator(".overviews .overview")).to_have_count(16)
+    over = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert shown.locator(".overviews a, .overviews .who").evaluate_all(over) == 0  # numbers and names fit
     row = shown.locator('.turn[data-turn="5"]')
     told = row.locator(".who").all_inner_texts()
     assert {f"s{number:02}" for number in range(16)} <= set(told)

@@ -124,10 +124,10 @@ class _Drawing:
             layers.append(points.mark_rule(opacity=0.5).encode(y=low, y2=self.names[chart.high]))
         layers.append(points.mark_point(filled=True, size=40).encode(y=y, shape=self.shape, tooltip=self.tips))
         for rule in chart.rules:
-            data = alt.Data(values=[{"value": self._scaled(rule.value), "label": rule.label}])
-            line = alt.Chart(data).encode(y="value:Q")
+            row = {"value": self._scaled(rule.value), "label": rule.label, self.names[chart.series]: rule.series}
+            line = alt.Chart(alt.Data(values=[row])).encode(y="value:Q")
             text = line.mark_text(align="right", x=WIDTH, dy=-6, fontSize=10, color="#555555").encode(text="label:N")
-            layers += [line.mark_rule(strokeDash=[5, 4], color="#777777"), text]
+            layers += [line.mark_rule(strokeDash=[5, 4]).encode(color=self.colour), text]
         if chart.diagonal:
             data = alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": self._scaled(1)}])
             layers.append(alt.Chart(data).mark_line(strokeDash=[4, 4], color="#777777").encode(x="x:Q", y="y:Q"))

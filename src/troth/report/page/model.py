@@ -65,11 +65,11 @@ class Heading(msgspec.Struct, frozen=True, tag="heading", tag_field="block"):
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line across a chart for comparison."""
+    """A line across a chart for comparison, in the colour of a series."""
 
     value: float
     label: str
-    series: str = ""
+    series: str
 
 
 class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag="chart", tag_field="block"):

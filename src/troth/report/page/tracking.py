@@ -181,7 +181,7 @@ def _blocks(runs: Sequence[Source], one: Contest) -> list[Block]:
 def _curve(found: Sequence[ScoredSystem]) -> Chart:
     """FGA over λ: the run's own scores with their intervals, and a fine curve from the verdicts."""
     rows: list[list[Cell]] = []
-    rules = []
+    limits: dict[str, float] = {}
     for one in found:
         rates = {0.0: "jga"}
         for metric in one.derived("fga"):
@@ -200,7 +200,9 @@ def _curve(found: Sequence[ScoredSystem]) -> Chart:
         rows += sorted(made, key=lambda row: float(row[1] or 0.0))
         limit = one.value("turn_match")
         if limit is not None and len(found) <= MANY:
-            rules.append(Rule(limit, "turn match" if len(found) == 1 else f"turn match, {one.name}", one.name))
+            limits[one.name] = limit
+    highest = max(limits.values(), default=0.0)  # has the label; more of them would cover each other
+    rules = [Rule(limit, "turn match" if limit == highest else "", name) for name, limit in limits.items()]
     return Chart(
         "fga", "lines", "Flexible goal accuracy over λ", ["system", "lambda", "value", "low", "high", "point"], rows,
         "lambda", "value", "system", "low", "high", x_title="λ, how fast a mistake is forgotten", y_title="FGA",

@@ -134,7 +134,7 @@ function gridPanel(grid, section) {
     el(
       "div",
       { class: wide ? "scroll wide" : "scroll", tabindex: wide ? 0 : null, role: "group", "aria-label": grid.title },
-      el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
+      el("table", { css: { "--columns": grid.columns.length } }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
     ),
     legend,
     grid.note ? el("figcaption", { class: "note" }, grid.note) : null,

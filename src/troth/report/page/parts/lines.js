@@ -18,23 +18,13 @@ function drawLines(chart, frame, width) {
   for (const rule of chart.rules || []) {
     const mine = groups.find((group) => group.name === rule.series);
     const dashes = { "stroke-width": 1.5, "stroke-dasharray": "5 4" };
-    const stroke = mine ? colour(mine.colour) : "var(--muted)";
+    const stroke = colour(mine.colour);
     root.append(segment(box.left, up(rule.value), box.right, up(rule.value), { css: { stroke }, ...dashes }));
+    root.append(words(box.left + 4, up(rule.value) - 5, "start", rule.label)); // on the left, where curves are lowest
   }
-  ruleLabels(root, chart, box, up);
   const few = groups.length <= MANY;
   for (const group of groups) drawLine(chart, frame, root, at, { ...group, few }, x.along, up);
   return root;
-}
-
-// Names of the lines across, from the top down, each where it covers no other.
-function ruleLabels(root, chart, box, up) {
-  let last = -Infinity;
-  const rules = [...(chart.rules || [])].sort((a, b) => b.value - a.value);
-  for (const rule of rules) {
-    last = Math.max(up(rule.value) - 5, last + 14);
-    root.append(words(box.left + 4, last, "start", rule.label)); // on the left, where the curves are lowest
-  }
 }
 
 // Numbers on a scale, anything else side by side.
