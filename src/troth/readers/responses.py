@@ -9,7 +9,7 @@ layouts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from troth.core.records import Speaker
 from troth.readers import cells, plain, source
 from troth.readers.decode import LAYOUT, lines, where
 from troth.readers.source import Document
+from troth.storage.explorer import CandidateView
 
 COLUMNS = ("dialogue", "turn", "response")
 
@@ -32,6 +33,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     text: str
     file: str
     line: int
+    candidates: tuple[CandidateView, ...] = ()  # the n-best list that it was chosen from, where the file has it
 
 
 class _Row(NamedTuple):
@@ -39,6 +41,7 @@ class _Row(NamedTuple):
     dialogue: str
     turn: int
     response: str
+    candidates: tuple[CandidateView, ...] = ()
 
 
 def read(
@@ -65,7 +68,7 @@ def read(
             for row in FORMATS[kind](document, turns, ids):
                 with where(line=row.line, dialogue=row.dialogue, turn=row.turn):
                     _check(row, turns, responses.get((row.dialogue, row.turn)), document.name)
-                responses[row.dialogue, row.turn] = Response(row.response, document.name, row.line)
+                responses[row.dialogue, row.turn] = Response(row.response, document.name, row.line, row.candidates)
         if kind == "lines" and ids is None and tell is not None:
             tell(f"{document.name}: names no turns: taken in the order of gold's system turns (--ids FILE names them)")
     return responses
@@ -106,7 +109,19 @@ def _jsonl(document: Document, *_: object) -> Iterator[_Row]:
             turn = plain.whole(plain.field(record, "turn"), "'turn'")
             if "response" not in record and "candidates" in record:
                 raise UserError("has candidates and no response", hint="choose one first: troth generate rerank")
-            yield _Row(line, dialogue, turn, plain.text_of(record, "response"))
+            yield _Row(line, dialogue, turn, plain.text_of(record, "response"), _candidates(record))
+
+
+def _candidates(record: Mapping[str, Any]) -> tuple[CandidateView, ...]:
+    """The n-best list of a line that `troth generate` wrote; other files may have anything under these names."""
+    given = record.get("reasons", record.get("candidates"))
+    if not isinstance(given, list):
+        return ()
+    items = [{"text": item} if isinstance(item, str) else item for item in given]
+    try:
+        return msgspec.convert(items, tuple[CandidateView, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _csv(document: Document, *_: object) -> Iterator[_Row]:

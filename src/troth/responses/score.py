@@ -219,7 +219,7 @@ class _Run:
         judged = []
         for turn, text, mine in zip(turns, texts, verdicts, strict=True):
             acts = tuple(self._act(due, text, one, slots) for due, one in zip(turn.acts, mine, strict=True))
-            answer = AnswerView(turn.turn, text, acts)
+            answer = AnswerView(turn.turn, text, acts, said[turn.key].candidates if turn.key in said else ())
             judged.append(JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before))
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count

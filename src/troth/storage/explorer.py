@@ -97,12 +97,38 @@ class ActView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return bool(self.entailed) and self.augmented is not None
 
 
+class PointView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One act in one candidate of an n-best list: whether it gave a point, and why."""
+
+    act: str
+    faithful: bool
+    slot: str = ""
+    values: tuple[str, ...] = ()
+    reference: str = ""
+    entailment: float = 0.0
+    neutral: float = 0.0
+    contradiction: float = 0.0
+    context: bool = False  # these are the probabilities in context
+    present: bool = True  # whether its values stand in the text
+
+
+class CandidateView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One response of an n-best list."""
+
+    text: str
+    score: float | None = None  # likelihood
+    fidelity: int | None = None  # points; None: the reranker was not asked
+    acts: tuple[PointView, ...] = ()
+    system: str = ""  # whose it is, where several systems compete
+
+
 class AnswerView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A response to one system turn's acts; no text if there was none."""
 
     index: int
     text: str | None
     acts: tuple[ActView, ...] = ()
+    candidates: tuple[CandidateView, ...] = ()  # the n-best list that it was chosen from, where the file has it
 
 
 class SystemView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -10,7 +10,9 @@ turn       0 for right and predicted as gold has it; null for not scored; else
            [predicted, units, faults]         predicted: null for nothing, else [entries gold lacks, entries it lacks]
 unit       [service, joint, blamed]           only those that are not right; -1: no service, nobody to blame
 fault      [service, slot, kind, since, score]
-answer     [index, text, acts]
+answer     [index, text, acts, candidates]    candidates of the n-best list, if there is one
+candidate  [text, score, fidelity, system, points]
+point      [act, slot, values, faithful, reference, probabilities, context, present]
 act        [service, act, slot, values, missed, entailed, reference, plain, augmented, excluded]
 
 Services, slots and values are places in `texts`. Dialogues are packed as they are read, so that no run is in memory
@@ -28,7 +30,7 @@ from typing import Any
 import msgspec
 
 from troth.report.sources import Source
-from troth.storage.explorer import KINDS, ActView, AnswerView, DialogueView, States, SystemView, TurnView
+from troth.storage.explorer import KINDS, ActView, AnswerView, CandidateView, DialogueView, States, SystemView, TurnView
 
 ORIGINAL = "orig"  # the wording that is none of the variants
 KIND = {kind: place for place, kind in enumerate(KINDS)}
@@ -168,7 +170,17 @@ class Pack:
         return [predicted, wrong, faults]
 
     def _answer(self, answer: AnswerView) -> list[Any]:
-        return [answer.index, answer.text, [self._act(act) for act in answer.acts]]
+        found = [answer.index, answer.text, [self._act(act) for act in answer.acts]]
+        return [*found, [self._candidate(one) for one in answer.candidates]] if answer.candidates else found
+
+    def _candidate(self, one: CandidateView) -> list[Any]:
+        points = [
+            [self._text(act.act), self._text(act.slot), [self._text(value) for value in act.values], act.faithful,
+             self._text(act.reference), _rounded((act.entailment, act.neutral, act.contradiction)), act.context,
+             act.present]
+            for act in one.acts
+        ]  # fmt: skip
+        return [self._text(one.text), one.score, one.fidelity, self._text(one.system), points]
 
     def _act(self, act: ActView) -> list[Any]:
         return [

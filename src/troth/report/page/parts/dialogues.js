@@ -93,7 +93,7 @@ function unpacked(corpus, item, system) {
       if (turn !== undefined) line.tracked = tracked(turn, number, line.gold);
     }
     const answer = answers.get(index);
-    if (answer) line.answer = { text: answer[1], acts: answer[2].map(act) };
+    if (answer) line.answer = { text: answer[1], acts: answer[2].map(act), candidates: (answer[3] || []).map(candidate) };
     return line;
   });
   return { item, system, lines, services: raw[2].map(word) };
@@ -126,6 +126,23 @@ function unpacked(corpus, item, system) {
       };
     });
     return found;
+  }
+
+  function candidate([text, score, fidelity, system, points]) {
+    return { text: word(text), score, fidelity, system: word(system), points: points.map(point) };
+  }
+
+  function point([name, slot, values, faithful, reference, chances, context, present]) {
+    return {
+      name: word(name),
+      slot: word(slot),
+      values: values.map(word),
+      faithful,
+      reference: word(reference),
+      chances,
+      context,
+      present,
+    };
   }
 
   function act([service, name, slot, values, missed, entailed, reference, plain, augmented, excluded]) {

@@ -209,7 +209,71 @@ function answerBlocks(answer) {
         );
       }),
     ),
+    answer.candidates.length > 1 ? nbestBlock(answer) : null,
   ];
+}
+
+const pointsText = (number) => `${number} point${number === 1 ? "" : "s"}`;
+
+// The list that a response was chosen from: each candidate with its points, act by act, and why it was chosen.
+function nbestBlock(answer) {
+  const chosen = answer.candidates.findIndex((one) => one.text === answer.text);
+  const rows = answer.candidates.map((one, i) =>
+    el(
+      "li",
+      { class: i === chosen ? "candidate chosen" : "candidate" },
+      el("p", { class: "said" }, i === chosen ? el("b", {}, one.text) : one.text),
+      el(
+        "small",
+        {},
+        [
+          i === chosen ? "chosen" : null,
+          one.fidelity === null ? null : `${one.fidelity} of ${pointsText(one.points.length)}`,
+          one.score === null ? null : `likelihood ${one.score.toFixed(3)}`,
+          one.system || null,
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      ),
+      one.points.map((point) =>
+        el(
+          "div",
+          { class: point.faithful ? "act yes" : "act no" },
+          el("b", { "aria-label": point.faithful ? "a point" : "no point" }, point.faithful ? "✓ " : "✕ "),
+          `${point.name}(${point.slot}${point.values.length ? " = " + point.values.join(", ") : ""})`,
+          el("small", { class: "reference" }, `“${point.reference}”`),
+          el(
+            "small",
+            {},
+            [
+              probabilities(point.context ? "in context" : "alone", point.chances),
+              point.present ? null : "its values are not in the text",
+            ]
+              .filter(Boolean)
+              .join(" · "),
+          ),
+        ),
+      ),
+    ),
+  );
+  return el(
+    "details",
+    { class: "nbest" },
+    el("summary", {}, `n-best list of ${answer.candidates.length}: ${whyChosen(answer.candidates, chosen)}`),
+    el("ol", {}, rows),
+  );
+}
+
+function whyChosen(candidates, chosen) {
+  if (chosen < 0) return "the response is none of them";
+  const scored = candidates.every((one) => one.score !== null);
+  const likeliest = scored ? candidates.reduce((best, one, i) => (one.score > candidates[best].score ? i : best), 0) : 0;
+  const one = candidates[chosen];
+  const first = scored ? "the likeliest" : "the first";
+  if (one.fidelity === null || likeliest === chosen) return `number ${chosen + 1} was chosen, ${first}`;
+  const other = candidates[likeliest].fidelity;
+  const why = one.fidelity > other ? `${pointsText(one.fidelity)}, ${first} has ${other}` : "the tie went to it";
+  return `number ${chosen + 1} was chosen: ${why}`;
 }
 
 function matches(found, compact) {
