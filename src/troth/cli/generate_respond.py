@@ -20,6 +20,8 @@ from troth.cli import options, show
               help="Responses of each generator to choose from.  [default: one per beam]")  # fmt: skip
 @click.option("--rerank", is_flag=True, help="Let the reranker choose also where there is one generator.")
 @click.option("--gated", is_flag=True, help="The reranker counts an act only if the response contains its values.")
+@click.option("--exact", is_flag=True,
+              help="Hold a fine-tuned model beside prefixes of its base whole, not as a difference.")  # fmt: skip
 @options.option("--base", "NAME", "Weights that prefixes belong to, if no longer where they were.")
 @options.option("--templates", "DIR", "Folder of further templates.", type=options.FOLDER)
 @options.number("--limit", 0, "Number of dialogues, drawn by the seed (0 = all).")

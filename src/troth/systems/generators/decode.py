@@ -8,8 +8,8 @@ and rows without stand in one batch, so that a model reads its weights once for 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +18,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from troth.core.progress import bar
 from troth.models.batches import Room, planned
+from troth.systems.generators.difference import tuned
 from troth.systems.generators.prefix import KeyValue, Layer, prefixed
 from troth.systems.text import TextNetwork, tensors
 
@@ -45,10 +46,12 @@ def nbest(
     beams: int = 4,
     prefix: Prefixed | None = None,
     flags: Sequence[bool] | None = None,
+    changed: bool = False,
 ) -> list[list[ScoredText]]:
     """The `beams` likeliest answers to each source, the likeliest first.
 
-    `flags` says which sources are read with the prefixes; None: all, if there are any.
+    `flags` says which sources are read with the prefixes; None: all, if there are any. `changed`: the others are read
+    by the fine-tuned model that the network holds as a `Difference`.
     """
     marks = list(flags) if flags is not None else [prefix is not None] * len(sources)
     answers: list[list[ScoredText]] = [[]] * len(sources)
@@ -58,6 +61,7 @@ def nbest(
         for batch in planned(lengths, ROOM):
             rows = torch.tensor([marks[place] for place in batch])
             search = _Search(network, [list(sources[place]) for place in batch], beams, prefix, rows)
+            search.changed = changed
             for place, found in zip(batch, search.run(), strict=True):
                 texts = network.tokenizer.batch_decode([tokens for _, tokens in found], skip_special_tokens=True)
                 pairs = zip(texts, found, strict=True)
@@ -79,6 +83,7 @@ class _Search:
         self.ids, self.mask = tensors(prompts, network.padding, left=self.decoder)
         self.places = list(range(len(prompts)))  # the prompts that are still searched
         self.found: list[list[tuple[float, list[int]]]] = [[] for _ in prompts]
+        self.changed = False
         self.cache: Any = None
         self.encoded: Any = None
 
@@ -132,7 +137,7 @@ class _Search:
         if self.decoder:
             self.cache = DynamicCache(config=self.model.config)
             return self._forward(self.ids)
-        with self._prefixed():
+        with self._members():
             self.encoded = self.model.get_encoder()(input_ids=self.ids, attention_mask=self.mask).last_hidden_state
         own = self.model.config
         self.cache = EncoderDecoderCache(DynamicCache(config=own), DynamicCache(config=own))
@@ -166,9 +171,12 @@ class _Search:
         else:
             given["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
             given["decoder_input_ids"] = tokens
-        with self._prefixed():
+        with self._members():
             return self.model(**given, return_dict=True).logits[:, -1]
 
-    def _prefixed(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def _members(self) -> Iterator[None]:
+        """Rows with prefixes get them; the others are the fine-tuned model's, where that is held as a difference."""
         layers, pairs = self.prefix or ((), None)
-        return prefixed(layers, pairs, self.rows)
+        with prefixed(layers, pairs, self.rows), tuned(~self.rows if self.changed else None):
+            yield

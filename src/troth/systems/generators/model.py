@@ -23,6 +23,7 @@ from troth.readers.plain import indented
 from troth.responses.templates import Templates
 from troth.systems.generators import prefix
 from troth.systems.generators.decode import Prefixed, ScoredText, nbest
+from troth.systems.generators.difference import Difference
 from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded
 from troth.systems.text import TextExample, TextLearner, TextNetwork
 
@@ -111,6 +112,7 @@ class ResponseGenerator:
     weights: str  # fingerprint of the network's weights
     prefixes: Prefixed | None = None
     templates: Templates = field(default_factory=dict)
+    difference: Difference | None = None  # what training changed, where the network is the base
 
     def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
         """What the network reads for each turn."""
@@ -118,7 +120,8 @@ class ResponseGenerator:
 
     def nbest(self, turns: Sequence[ResponseTurn], schema: Schema, *, beams: int = 4) -> list[list[ScoredText]]:
         """The likeliest responses to each turn."""
-        return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes)
+        return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes,
+                     changed=self.difference is not None)  # fmt: skip
 
 
 def source_of(network: TextNetwork, text: str) -> Sequence[int]:
@@ -138,23 +141,40 @@ def describe(folder: Folder, card: GeneratorCard, templates: Templates) -> None:
         (folder / TEMPLATES).write_bytes(msgspec.json.encode(templates))
 
 
+def described(model: Path) -> tuple[Folder, GeneratorCard]:
+    """The folder of a generator, which may be that of a run, and what its card says."""
+    text = path_of(model)
+    folder = next((Folder(text) / name for name in ("", *BEST) if (Folder(text) / name / CARD).is_file()), None)
+    if folder is None:
+        raise UserError("not a generator: no generator.json in it", file=text, hint="train one: troth train response")
+    with hub.loading(str(folder), "not a generator"):
+        return folder, msgspec.json.decode((folder / CARD).read_bytes(), type=GeneratorCard)
+
+
 def open_generator(
     model: Path, *, base: Path | None = None, beside: Sequence[ResponseGenerator] = ()
 ) -> ResponseGenerator:
     """A generator that `train_response` wrote: the folder of a run or of one of its models.
 
     `base`: the weights that its prefixes belong to, where they are no longer where they were. `beside`: generators that
-    are open; the weights of one that the prefixes belong to are used, and not loaded again.
+    are open; the weights of one that the prefixes belong to are used, and not loaded again. A decoder that was trained
+    from the weights of one of these is held as the difference to them.
     """
     text = path_of(model)
-    folder = next((Folder(text) / name for name in ("", *BEST) if (Folder(text) / name / CARD).is_file()), None)
-    if folder is None:
-        raise UserError("not a generator: no generator.json in it", file=text, hint="train one: troth train response")
+    folder, card = described(model)
+    known = folder / TEMPLATES
     with hub.loading(str(folder), "not a generator"):
-        card = msgspec.json.decode((folder / CARD).read_bytes(), type=GeneratorCard)
-        known = folder / TEMPLATES
         templates = msgspec.json.decode(known.read_bytes(), type=Templates) if known.is_file() else {}
     if card.method == "ft":
+        base_of = next(
+            (one for one in beside if one.weights == card.base and Difference.fits(one.network.module)), None
+        )
+        if base_of is not None and not any(one.network is base_of.network and one.difference for one in beside):
+            with hub.loading(str(folder)):
+                difference = Difference(base_of.network.module, folder)
+            return ResponseGenerator(
+                text, card, base_of.network, base_of.weights, templates=templates, difference=difference
+            )
         network = TextNetwork(folder, length=card.length, answer=card.answer)
         return ResponseGenerator(text, card, network, fingerprint(network.module), templates=templates)
     known_weights = next((one for one in beside if one.weights == card.base), None)

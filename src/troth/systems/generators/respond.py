@@ -1,7 +1,8 @@
 """Runs generators over dialogues: n-best lists with likelihoods, and the response that the fidelity reranker chooses.
 
 Several generators are an ensemble (SGSAcc, section 3): their lists for a turn become one, from which the reranker
-chooses. Those that share their weights (a model, and prefixes that were trained on it) are decoded in one go.
+chooses. Those that share their weights (a model, and prefixes that were trained on it) are decoded in one go;
+so is a decoder with prefixes of its base, as the difference to it (`difference`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.storage.files import check_new, new_file
 from troth.systems.generators.decode import ScoredText, nbest
 from troth.systems.generators.encodings import ResponseTurn, response_turns
-from troth.systems.generators.model import ResponseGenerator, open_generator
+from troth.systems.generators.model import GeneratorCard, ResponseGenerator, described, open_generator
 
 
 class RespondOptions(TypedDict, total=False):
@@ -38,6 +39,7 @@ class RespondOptions(TypedDict, total=False):
     count: int | None
     rerank: bool
     gated: bool
+    exact: bool
     base: Path | None
     templates: Path | None
     limit: int | None
@@ -54,6 +56,7 @@ class RespondSettings:
     count: int | None = None  # responses of each generator that are kept; None: one for each beam
     rerank: bool = False  # choose by the reranker also where there is one generator; of several it always chooses
     gated: bool = False  # the reranker counts an act only if its values stand in the response
+    exact: bool = False  # a fine-tuned model beside prefixes of its base: as it is, not as the rounded difference
     base: Path | None = None  # weights that prefixes belong to, where they are no longer where they were
     templates: Path | None = None  # folder of further templates; those of training are known
     limit: int | None = None  # so many dialogues, drawn by the seed; None: all
@@ -132,12 +135,20 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
 def opened(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
     """The generators by name. Prefixes take the weights of one that is open, where they belong to them."""
     more = {} if settings.templates is None else template_files.read(path_of(settings.templates))
+    cards = {name: described(path)[1] for name, path in paths.items()}
     systems: dict[str, ResponseGenerator] = {}
-    for name, path in paths.items():
-        one = open_generator(path, base=settings.base, beside=tuple(systems.values()))
+    for name in _order(cards):
+        beside = () if settings.exact and cards[name].method == "ft" else tuple(systems.values())
+        one = open_generator(paths[name], base=settings.base, beside=beside)
         one.templates.update(more)
         systems[name] = one
-    return systems
+    return {name: systems[name] for name in paths}
+
+
+def _order(cards: Mapping[str, GeneratorCard]) -> list[str]:
+    """Models that were trained from the same weights as prefixes come after them, and share these weights."""
+    bases = {card.base for card in cards.values() if card.method == "pt"}
+    return sorted(cards, key=lambda name: cards[name].method == "ft" and cards[name].base in bases)
 
 
 def decoded(
@@ -152,8 +163,9 @@ def decoded(
         for go in _goes([(name, systems[name]) for name in names]):
             sources = [source for _, one in go for source in one.sources(turns, schema)]
             flags = [one.prefixes is not None for _, one in go for _ in turns]
+            changed = any(one.difference is not None for _, one in go)
             prefix = next((one.prefixes for _, one in go if one.prefixes is not None), None)
-            answers = iter(nbest(go[0][1].network, sources, beams=beams, prefix=prefix, flags=flags))
+            answers = iter(nbest(go[0][1].network, sources, beams=beams, prefix=prefix, flags=flags, changed=changed))
             for name, _ in go:
                 for mine in lists:
                     mine[name] = next(answers)
