@@ -64,6 +64,37 @@ RESPONSES: dict[str, Any] = {
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Order 7 is cancelled."}]},
     ],
 }
+GEMINI: dict[str, Any] = {
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "contents": [
+        {"role": "user", "parts": [{"text": "Cancel order 7."}, {"inlineData": {"mimeType": "image/png"}}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "hm", "thought": True},
+                {"text": "One moment."},
+                {"functionCall": {"id": "c1", "name": "cancel", "args": ARGUMENTS}, "thoughtSignature": "x"},
+            ],
+        },
+        {"role": "user", "parts": [{"functionResponse": {"id": "c1", "response": "done"}}]},
+        {"role": "model", "parts": [{"text": "Order 7 is cancelled."}]},
+    ],
+}
+BEDROCK: dict[str, Any] = {
+    "system": [{"text": "Be brief."}],
+    "messages": [
+        {"role": "user", "content": [{"text": "Cancel order 7."}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"text": "One moment."},
+                {"toolUse": {"toolUseId": "c1", "name": "cancel", "input": ARGUMENTS}},
+            ],
+        },
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "done"}]}}]},
+        {"role": "assistant", "content": [{"text": "Order 7 is cancelled."}]},
+    ],
+}
 
 
 def attribute(key: str, value: object) -> dict[str, Any]:
@@ -171,7 +202,7 @@ def spoken(one: Trajectory) -> tuple[Message, ...]:
 @pytest.mark.parametrize(
     ("value", "format"),
     [(OPENAI, "chat"), ({"messages": OPENAI}, "chat"), ([OPENAI], "chat"), (ANTHROPIC, "chat"), (RESPONSES, "chat"),
-     (OTEL, "otel"), (TAU, "tau-bench"), (TAU2, "tau2-bench")],
+     (GEMINI, "chat"), (BEDROCK, "chat"), (OTEL, "otel"), (TAU, "tau-bench"), (TAU2, "tau2-bench")],
 )  # fmt: skip
 def test_every_layout_gives_the_same_messages(tmp_path: Path, value: object, format: str) -> None:
     (one,) = read(tmp_path, value)
@@ -179,6 +210,23 @@ def test_every_layout_gives_the_same_messages(tmp_path: Path, value: object, for
     assert trajectories.detect(source.first(str(tmp_path / "t.json"))) == format
     (call,) = one.calls()
     assert (call.turn, one.messages[call.result or 0].text) == (0, "done")
+
+
+def test_a_bare_list_of_messages_per_line(tmp_path: Path) -> None:
+    assert [spoken(one) for one in read(tmp_path, [OPENAI, OPENAI], lines=True)] == [MESSAGES, MESSAGES]
+    (one,) = read(tmp_path, [OPENAI], lines=True)
+    assert spoken(one) == MESSAGES
+
+
+def test_results_of_gemini_and_bedrock(tmp_path: Path) -> None:
+    """Values as JSON, errors as such; a result of a tool that only looks like parts is left as it is."""
+    given = {"toolUseId": "a", "status": "error", "content": [{"json": {"why": 1}}]}
+    parts = [{"toolResult": given}, {"functionResponse": {"name": "get", "response": {"n": 2}}}]
+    (one,) = read(tmp_path, [{"role": "user", "content": parts}, {"role": "tool", "content": [{"text": "x", "n": 1}]}])
+    assert one.messages == (
+        Message("tool", '{"why":1}', (), "a", "", True), Message("tool", '{"n":2}', (), "", "get"),
+        Message("tool", '[{"text":"x","n":1}]'),
+    )  # fmt: skip
 
 
 def test_a_bare_list_of_items(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Chat transcripts with calls of tools: OpenAI messages, Responses items, Anthropic blocks, alone or with their task.
+"""Chat transcripts with calls of tools (OpenAI, Responses items, Anthropic, Gemini, Bedrock), alone or with their task.
 
     {"id": "c1", "task": "refund", "trial": 0, "messages": [
       {"role": "user", "content": "Cancel order 7."},
@@ -7,9 +7,10 @@
       {"role": "assistant", "content": "Order 7 is cancelled."}],
      "tools": […], "expected": [{"name": "cancel", "arguments": {"id": 7}, "turn": 0}], "reward": 1.0}
 
-One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Only
-the messages are needed. They may stand under `messages`, or under `input` and `output` as in a logged request of the
-Responses API. A logged request of Anthropic's has its `system` beside them. Trials of one task have the same `task`.
+One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Only the
+messages are needed. They may stand under `messages`, or under `input` and `output` as in a logged request of the
+Responses API, or under `contents` as in Gemini's. A logged request of Anthropic's, Gemini's or Bedrock's has its
+system's instructions beside them. Trials of one task have the same `task`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from troth.readers.trajectories.messages import is_message, messages, name_of, t
 from troth.readers.trajectories.tau import reward
 
 FORMAT = Format(
-    name="chat", about="chat messages with tool calls: OpenAI, Responses items, Anthropic blocks", writes=True,
-    ending=".jsonl",
+    name="chat", about="chat messages with tool calls: OpenAI, Responses items, Anthropic, Gemini, Bedrock",
+    writes=True, ending=".jsonl",
 )  # fmt: skip
-HOLDERS = ("messages", "input", "output")
+SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+HOLDERS = ("messages", "contents", "input", "output")
 
 
 def detect(document: Document) -> bool:
@@ -88,7 +90,7 @@ def _trajectory(id: str, keys: dict[str, Any]) -> Trajectory:
     listed = [message for key in HOLDERS for message in _listed(keys.get(key), key)]
     if not any(isinstance(keys.get(key), list | str) for key in HOLDERS):
         raise UserError("the conversation has no 'messages'")
-    system = text_of(keys.get("system") or keys.get("instructions"))
+    system = text_of(next((keys[key] for key in SYSTEM if keys.get(key)), None))
     before = (Message("system", system),) if system else ()
     return Trajectory(
         id,

@@ -8,24 +8,25 @@ from typing import Any
 import msgspec
 
 from troth.core.errors import UserError
-from troth.readers.decode import BROKEN, check_keys, decode, keys, lines, where
+from troth.readers.decode import BROKEN, check_keys, decode, keys, where
 from troth.readers.decode import KEY_END as COLON
 from troth.readers.source import RIGHT_FILE, Document
 
 
 def items(document: Document) -> Iterator[Any]:
     """Each entry of a list, each line, or the one object of a document, decoded as it is reached."""
-    if document.starts(b"["):
+    if is_lines(document):
+        for number, line in enumerate(document.data.split(b"\n"), 1):
+            if line.strip():
+                with where(line=number):
+                    yield _decoded(document, line)
+    elif document.starts(b"["):
         entries = decode(document, list[msgspec.Raw])
         if not entries:
             raise UserError("no conversation in it", hint=RIGHT_FILE)
         for number, raw in enumerate(entries):
             with where(dialogue=f"#{number}"):
                 yield _decoded(document, raw)
-    elif is_lines(document):
-        for line, row in lines(document):
-            with where(line=line):
-                yield row
     else:
         yield _decoded(document, document.data)
 
@@ -39,12 +40,13 @@ def first(document: Document) -> Any:
 
 
 def is_lines(document: Document) -> bool:
-    """Whether a document has one JSON value per line."""
+    """Whether a document has one JSON value per line: an object, or a list that is not all there is."""
+    head = document.head
     try:
-        msgspec.json.decode(document.head, type=msgspec.Raw)
+        msgspec.json.decode(head, type=msgspec.Raw)
     except BROKEN:
         return False
-    return document.starts(b"{")
+    return head[:1] == b"{" or (head[:1] == b"[" and len(document.data.strip()) > len(head.strip()))
 
 
 def _decoded(document: Document, data: bytes | msgspec.Raw) -> Any:

@@ -1,4 +1,4 @@
-"""Messages in the layouts of OpenAI (chat and Responses items), Anthropic, τ-bench and τ²-bench.
+"""Messages in the layouts of OpenAI (chat and Responses items), Anthropic, Gemini, Bedrock, τ-bench and τ²-bench.
 
 What a message holds besides text, calls and results (images, reasoning, annotations) is passed over: the assistant's
 words and deeds are what is measured.
@@ -15,6 +15,7 @@ from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
 from troth.readers.decode import BROKEN, where
+from troth.readers.trajectories.blocks import blocks
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
@@ -59,15 +60,17 @@ def _message(value: dict[str, Any]) -> Iterator[Message]:
         yield Message("tool", text_of(value.get("output")), call_id=str(value.get("call_id") or ""))
         return
     role = _role(value)
-    if role == "tool":
-        yield from _results(value)
-        return
-    content = value.get("content")
+    content = blocks(value.get("content", value.get("parts")))
     parts = content if isinstance(content, list) else []
     results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
+    if role == "tool" and not results:
+        yield from _results(value)
+        return
     for part in results:  # Anthropic: results stand in a user's message, before what the user says
-        error = part.get("is_error") is True
-        yield Message("tool", text_of(part.get("content")), call_id=str(part.get("tool_use_id") or ""), error=error)
+        id, tool = (str(part.get(key) or "") for key in ("tool_use_id", "name"))
+        yield Message("tool", text_of(part.get("content")), (), id, tool, part.get("is_error") is True)
+    if role == "tool":
+        return
     said, calls = text_of(content), tuple(_calls(value, parts)) if role == "assistant" else ()
     if said or calls or not results:
         yield Message(role, said, calls, usage=usage(value))
@@ -132,6 +135,7 @@ def call(name: object, arguments: object, id: object = None) -> Call:
 
 def text_of(content: object) -> str:
     """The text of a message's content: as it is, joined from its text parts, or as JSON where it is a value."""
+    content = blocks(content)
     if content is None:
         return ""
     if isinstance(content, str):

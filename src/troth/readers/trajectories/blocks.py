@@ -1,0 +1,66 @@
+"""Parts of Gemini's and Bedrock's messages as the content blocks of Anthropic's, which the reader of messages knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+BESIDE = frozenset(("thought", "thoughtSignature", "thought_signature"))  # what Gemini adds to a part
+OTHER: dict[str, Any] = {"type": "other"}  # images, documents, reasoning: neither words nor calls
+
+
+def blocks(content: object) -> object:
+    """Content whose parts are named by their only key (`text`, `toolUse`, `functionCall`, …), as blocks with a type.
+
+    Anything else is returned as it is.
+    """
+    parts = content.get("parts", content) if isinstance(content, dict) else content
+    if not isinstance(parts, list) or not parts or not all(map(_is_part, parts)):
+        return content
+    return [_block(part) for part in parts]
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, dict) and len(own := part.keys() - BESIDE) == 1 and not own.isdisjoint(_BLOCKS)
+
+
+def _block(part: dict[str, Any]) -> dict[str, Any]:
+    ((kind, value),) = ((key, value) for key, value in part.items() if key not in BESIDE)
+    return OTHER if part.get("thought") is True else _BLOCKS[kind](value)
+
+
+def _text(value: Any) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def _json(value: Any) -> dict[str, Any]:
+    return _text(msgspec.json.encode(value).decode())
+
+
+def _call(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return OTHER
+    id, given = value.get("toolUseId", value.get("id")), value.get("input", value.get("args"))
+    return {"type": "tool_use", "id": id, "name": value.get("name"), "input": given}
+
+
+def _result(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return OTHER
+    id, content = value.get("toolUseId", value.get("id")), blocks(value.get("content", value.get("response")))
+    failed = value.get("status") == "error"
+    return {"type": "tool_result", "tool_use_id": id, "name": value.get("name"), "content": content, "is_error": failed}
+
+
+def _other(_: Any) -> dict[str, Any]:
+    return OTHER
+
+
+_BLOCKS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "text": _text, "json": _json, "toolUse": _call, "functionCall": _call, "function_call": _call,
+    "toolResult": _result, "functionResponse": _result, "function_response": _result,
+    **dict.fromkeys(("image", "document", "video", "reasoningContent", "cachePoint", "inlineData", "inline_data",
+                     "fileData", "file_data"), _other),
+}  # fmt: skip
