@@ -6,9 +6,10 @@ whose calls are the right ones. Gold decides what is scored: a task that a syste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -80,6 +81,14 @@ class AgentCorpus:
         return any(task.expected is not None for task in self.tasks.values())
 
 
+class ReadTrials(NamedTuple):
+    """One system's trajectories as they were read, the format, and the file that errors name."""
+
+    trials: Sequence[Trajectory]
+    format: str
+    file: str
+
+
 def load(
     files: Sequence[tuple[str, str]],
     gold: Sequence[str],
@@ -88,40 +97,50 @@ def load(
     writing: Iterable[str] | None = None,
 ) -> AgentCorpus:
     """Every system's trajectories (`files`: name and path) with gold from them, or from files of its own."""
+    expected = [one for path in gold for one in trajectories.read(path)] if gold else None
+    read = {
+        name: ReadTrials(list(trajectories.read(path, format)), format or trajectories.detect(source.first(path)), path)
+        for name, path in files
+    }
+    shared = tuple(tool_readers.load(tools)) if tools is not None else ()
+    return join(read, gold=expected, tools=shared, writing=writing)
+
+
+def join(
+    read: Mapping[str, ReadTrials],
+    *,
+    gold: Iterable[Trajectory] | None = None,
+    tools: tuple[Tool, ...] = (),
+    writing: Iterable[str] | None = None,
+) -> AgentCorpus:
+    """Trajectories of each system with gold: from trajectories whose calls are the right ones, or their own."""
     tasks: dict[str, AgentTask] = {}
-    for path in gold:
-        for one in trajectories.read(path):
-            known = _task(one, derived=True)
-            tasks[one.unit] = tasks[one.unit].joined(known) if one.unit in tasks else known
-    read = {name: list(trajectories.read(path, format)) for name, path in files}
+    for one in gold or ():
+        known = _task(one, derived=True)
+        tasks[one.unit] = tasks[one.unit].joined(known) if one.unit in tasks else known
     notes: list[str] = []
-    for name, trials in read.items():
+    for name, (trials, _, file) in read.items():
         if not trials:
-            raise UserError("no trajectory in it", file=dict(files)[name], hint="is it the right file?")
+            raise UserError("no trajectory in it", file=file, hint="is it the right file?")
         for one in trials:
-            if gold:
-                _check_known(one, tasks, dict(files)[name])
+            if gold is not None:
+                _check_known(one, tasks, file)
                 continue
             known = _task(one)
             before = tasks.setdefault(one.unit, known)
             if before.expected is not None and known.expected not in (None, before.expected):
                 notes.append(f"WARNING: {name}: gold of task {one.unit} differs from that of an earlier file; not used")
-    shared = tuple(tool_readers.load(tools)) if tools is not None else ()
-    systems = [_system(name, path, read[name], tasks, format) for name, path in files]
+    systems = [_system(name, own, tasks) for name, own in read.items()]
     chosen = None if writing is None else frozenset(writing)
-    return AgentCorpus(tasks, systems, shared, chosen, list(dict.fromkeys(notes)))
+    return AgentCorpus(tasks, systems, tools, chosen, list(dict.fromkeys(notes)))
 
 
-def _system(
-    name: str, path: str, trials: list[Trajectory], tasks: dict[str, AgentTask], format: str | None
-) -> AgentSystem:
-    present = {one.unit for one in trials}
-    ordered = sorted(trials, key=lambda one: (one.unit, one.trial))  # the order of files and lines changes nothing
+def _system(name: str, own: ReadTrials, tasks: dict[str, AgentTask]) -> AgentSystem:
+    present = {one.unit for one in own.trials}
+    ordered = sorted(own.trials, key=lambda one: (one.unit, one.trial))  # the order of files and lines changes nothing
     missing = tuple(sorted(task for task in tasks if task not in present))
-    read_as = format or trajectories.detect(source.first(path))
-    return AgentSystem(
-        name, tuple(_completed(one, tasks[one.unit]) for one in _undotted(ordered, tasks)), missing, read_as
-    )
+    trials = tuple(_completed(one, tasks[one.unit]) for one in _undotted(ordered, tasks))
+    return AgentSystem(name, trials, missing, own.format)
 
 
 def _task(one: Trajectory, *, derived: bool = False) -> AgentTask:

@@ -100,12 +100,20 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
     tools = None if settings.tools is None else path_of(settings.tools)
     writing = None if settings.writing is None else listed(settings.writing)
     corpus = load(files, settings.gold_files, tools, settings.format, writing)
+    result = scored(corpus, settings, [path_of(one) for one in transcripts])
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def scored(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
+    """The result of trajectories that are in memory; `transcripts`: the files that they come from, for the record."""
     rules = _rules(settings, corpus)
     systems = [analyse(corpus, one, rules) for one in corpus.systems]
     metrics = chosen(settings.metrics, _trials(systems))
     how, by = Resampling(settings.resamples, settings.seed), chosen_groups(settings.by, ("tool",))
     tasks = sorted(corpus.tasks)
-    result = Result(
+    return Result(
         "agent score",
         [
             _of_tasks(score)
@@ -121,9 +129,6 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
         make_rows=lambda: _rows(systems, metrics),
         make_explorer=lambda: explorer.archive(systems),
     )
-    if out is not None:
-        result.save(out)
-    return result
 
 
 def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
@@ -284,12 +289,12 @@ def _inputs(corpus: AgentCorpus) -> dict[str, str]:
     return {"gold": digest(gold)} if gold else {}
 
 
-def _arguments(transcripts: Sequence[Path], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
+def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
     """What a reader needs to make the run again."""
     writing = None if settings.writing is None else listed(settings.writing)
     tools = None if settings.tools is None else path_of(settings.tools)
     return {
-        "transcripts": [path_of(one) for one in transcripts], "gold": settings.gold_files, "tools": tools,
+        "transcripts": list(transcripts), "gold": settings.gold_files, "tools": tools,
         "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
         "by": listed(settings.by),
         "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,

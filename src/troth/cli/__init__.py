@@ -33,6 +33,7 @@ COMMANDS = {
     "gate": "troth.cli.runs:gate",
     "table": "troth.cli.runs:table",
     "report": "troth.cli.report:report",
+    "serve": "troth.cli.serve:serve",
     "convert": "troth.cli.data:convert",
     "models": "troth.cli.models:models",
     "cache": "troth.cli.models:cache",

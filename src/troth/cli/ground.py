@@ -28,22 +28,32 @@ ROLES = {
 }
 
 
-def MODELS(command: options.F) -> options.F:  # noqa: N802
-    """The options that name models, as one argument `models`."""
+def MODEL_NAMES(command: options.F) -> options.F:  # noqa: N802
+    """The options that name models, as one argument `models`: names by role."""
 
-    @options.CACHE
     @functools.wraps(command)
     def called(*args: Any, **kwargs: Any) -> Any:
-        from troth.grounding.metrics import Models
-
         named = {role: kwargs.pop(role) for role in ("nli", "lm", *ROLES)}
-        named = {role: model for role, model in named.items() if model is not None}
-        return command(*args, models=Models(**named, cache=kwargs.pop("cache")), **kwargs)
+        return command(*args, models={role: name for role, name in named.items() if name is not None}, **kwargs)
 
     decorated: Any = called
     for role, about in reversed(ROLES.items()):
         decorated = options.option(f"--{role}", "NAME", about, type=options.BACKENDS)(decorated)
     return options.NLI(options.LM(decorated))  # type: ignore[no-any-return]
+
+
+def MODELS(command: options.F) -> options.F:  # noqa: N802
+    """The options that name models and the cache of their answers, as one argument `models`."""
+
+    @MODEL_NAMES
+    @options.CACHE
+    @functools.wraps(command)
+    def called(*args: Any, models: dict[str, str], cache: str | None, **kwargs: Any) -> Any:
+        from troth.grounding.metrics import Models
+
+        return command(*args, models=Models(**models, cache=cache), **kwargs)
+
+    return called  # type: ignore[return-value]
 
 
 @click.command(no_args_is_help=True)

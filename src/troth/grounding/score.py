@@ -112,13 +112,13 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
     if not data:
         raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     out = None if settings.out is None else check_out(settings.out)
-    fitted = _fitted(settings.calibration, settings.graders)
+    judges = fitted(settings.calibration, settings.graders)
     files = {name: load([path], settings.format, settings.kinds).items for name, path in labelled(data, "file")}
-    systems = graded(files, settings.graders, fitted)
+    systems = graded(files, settings.graders, judges)
     how = Resampling(settings.resamples, settings.seed)
     notes = [f"{system.name}: {note}" for system in systems for note in system.notes()]
     notes += remarks(settings.graders)
-    unjudged = [one.metric.name for one in settings.graders if fitted is not None and one.metric.name not in fitted]
+    unjudged = [one.metric.name for one in settings.graders if judges is not None and one.metric.name not in judges]
     notes += [f"no verdict: the calibration has no {', '.join(unjudged)}"] if unjudged else []
     calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
     result = Result(
@@ -137,7 +137,7 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
     return result
 
 
-def _fitted(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
+def fitted(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
     """What the calibration says of each metric that it knows; None without a calibration."""
     if calibration is None:
         return None

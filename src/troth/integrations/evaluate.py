@@ -132,11 +132,14 @@ class Computable:
             raise UserError("predictions and references go together", hint="give both")
         if predictions is not None and references is not None:
             self.add_batch(predictions=predictions, references=references, **further)
+        return {key: value for score in self.scores() for key, value in _entries(score)}
+
+    def scores(self) -> list[Score]:
+        """The scores of what was added, one per metric; the list of what was added is emptied."""
         rows, self._rows = self._rows, []
         if not rows:
             raise UserError("nothing to score", hint="give predictions and references, or add them first")
-        scores = KINDS[self.against](self.metrics, _columns(rows), self.settings)
-        return {key: value for score in scores for key, value in _entries(score)}
+        return KINDS[self.against](self.metrics, _columns(rows), self.settings)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:

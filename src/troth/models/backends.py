@@ -72,9 +72,8 @@ def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
     >>> nli("fake").probabilities([("A table for two.", "a table")])[0].entailed
     True
     """
-    backend = of(text := path_of(name))
-    model: Nli = backend.open("nli", text)
-    return CachedNli(model, Store.at(cache)) if backend.cached else model
+    model = uncached_nli(name)
+    return CachedNli(model, Store.at(cache)) if of(path_of(name)).cached else model
 
 
 def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
@@ -85,11 +84,28 @@ def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
     >>> lm("fake").logprobs([("The capital of France is", " Paris.")])[0].tokens
     (' Paris.',)
     """
+    model = uncached_lm(name)
+    return CachedLm(model, Store.at(cache)) if of(_parted(name)[0]).cached else model
+
+
+def uncached_nli(name: Path) -> Nli:
+    """The entailment model of this name, which keeps no answers: for a process that runs for months."""
+    text = path_of(name)
+    model: Nli = of(text).open("nli", text)
+    return model
+
+
+def uncached_lm(name: Path) -> Lm:
+    """The language model of this name, which keeps no answers."""
+    stem, modifier = _parted(name)
+    model: Lm = of(stem).open("lm", stem, **({modifier: True} if modifier else {}))
+    return model
+
+
+def _parted(name: Path) -> tuple[str, str]:
+    """The name of a language model without its modifier, and the modifier, if it has one."""
     stem, plus, modifier = (text := path_of(name)).rpartition("+")
-    modified = bool(plus) and modifier in of(stem).modifiers
-    backend = of(stem if modified else text)
-    model: Lm = backend.open("lm", stem, **{modifier: True}) if modified else backend.open("lm", text)
-    return CachedLm(model, Store.at(cache)) if backend.cached else model
+    return (stem, modifier) if plus and modifier in of(stem).modifiers else (text, "")
 
 
 def of(name: str) -> Backend:

@@ -56,6 +56,10 @@ class Cutting(Generic[K]):
     def cut(self) -> int:
         return len(self.shortened)
 
+    def forget(self) -> None:
+        """Forgets which items were cut: a process that runs for months must not remember them all."""
+        self.shortened.clear()
+
 
 def planned(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
     """Indexes of items in batches, the longest first: what does not fit into memory fails at once, not after an hour.

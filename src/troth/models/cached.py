@@ -36,6 +36,11 @@ class CachedNli(Cutting[TextPair]):
     def name(self) -> str:
         return self.inner.name
 
+    def forget(self) -> None:
+        super().forget()
+        if isinstance(self.inner, Cutting):
+            self.inner.forget()
+
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
         def compute(asked: list[TextPair]) -> list[bytes]:
             answers = self.inner.probabilities(asked)

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict, Unpack, get_args
 
-import msgspec
-
 from troth import models
 from troth.core import groups
 from troth.core.digest import digest, schema_digest
@@ -23,11 +21,11 @@ from troth.readers.responses import Key
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
+from troth.responses.judge import judged as judged_response
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.references import Refs
-from troth.responses.sgsacc import ActReference, ActVerdict, Augment, DueAct, SystemTurn
+from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
 from troth.stats.estimates import Resampling
-from troth.storage.explorer import ActView, AnswerView
 from troth.storage.result import Result, check_out
 
 Missing = Literal["part", "zero", "skip"]
@@ -216,27 +214,17 @@ class _Run:
         if self.model is not None:
             refs = [prepared[turn.key] for turn in turns]
             verdicts = sgsacc.verdicts(turns, refs, texts, self.model, augment=self.settings.augment)
-        judged = []
-        for turn, text, mine in zip(turns, texts, verdicts, strict=True):
-            acts = tuple(self._act(due, text, one, slots) for due, one in zip(turn.acts, mine, strict=True))
-            answer = AnswerView(turn.turn, text, acts, said[turn.key].candidates if turn.key in said else ())
-            judged.append(JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before))
+        judged = [
+            judged_response(
+                turn, text, mine, slots, kinds=self.kinds,
+                candidates=said[turn.key].candidates if turn.key in said else (),
+            )
+            for turn, text, mine in zip(turns, texts, verdicts, strict=True)
+        ]  # fmt: skip
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
         return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(said)), recipe)
-
-    def _act(self, due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots) -> ActView:
-        """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
-        act, service = due
-        sought = ser.values(act, service.name, slots)
-        missed = tuple(ser.missed(sought, text or ""))
-        kind = tamper.kind(act, service) if self.kinds else ""
-        view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
-        if verdict is None:
-            return view
-        fields = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
-        return msgspec.structs.replace(view, **fields)
 
 
 def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:

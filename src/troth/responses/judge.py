@@ -1,0 +1,59 @@
+"""Judged responses: what the model and the slot error rate say of each act, for a run and for single responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from troth.models import Nli
+from troth.responses import ser, sgsacc, tamper
+from troth.responses.metrics import JudgedResponse
+from troth.responses.references import Refs
+from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
+from troth.storage.explorer import ActView, AnswerView
+
+
+def judged(
+    turn: SystemTurn,
+    text: str | None,
+    verdicts: Sequence[ActVerdict | None],
+    slots: ser.Slots,
+    *,
+    kinds: bool,
+    candidates: tuple[Any, ...] = (),
+) -> JudgedResponse:
+    """A response with its acts. `verdicts`: the model's, None where it was not asked; `kinds`: name those of values.
+
+    `candidates`: what the response was chosen from, where its file says so.
+    """
+    pairs = zip(turn.acts, verdicts, strict=True)
+    acts = tuple(_act(due, text, verdict, slots, kinds) for due, verdict in pairs)
+    return JudgedResponse(turn.dialogue, AnswerView(turn.turn, text, acts, candidates), turn.gold, turn.previous, turn.before)
+
+
+def judge(
+    turns: Sequence[SystemTurn], responses: Sequence[str], nli: Nli, *, augment: Augment = "retry", refs: Refs = "b"
+) -> list[JudgedResponse]:
+    """Judges responses as in production: by the acts alone, without gold utterances; any candidate reference counts."""
+    bare = [turn._replace(gold="") for turn in turns]
+    prepared = sgsacc.prepare(bare, nli, pool={}, augment=augment, validate=False, refs=refs)
+    verdicts = sgsacc.verdicts(bare, prepared, responses, nli, augment=augment)
+    return [
+        judged(turn, text, mine, ser.noncategorical({due.service.name: due.service for due in turn.acts}), kinds=True)
+        for turn, text, mine in zip(bare, responses, verdicts, strict=True)
+    ]
+
+
+def _act(due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots, kinds: bool) -> ActView:
+    """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
+    act, service = due
+    sought = ser.values(act, service.name, slots)
+    missed = tuple(ser.missed(sought, text or ""))
+    kind = tamper.kind(act, service) if kinds else ""
+    view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
+    if verdict is None:
+        return view
+    fields = verdict._asdict() | {"entailed": verdict.entailed if verdict.reference is not None else None}
+    return msgspec.structs.replace(view, **fields)

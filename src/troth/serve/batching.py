@@ -1,0 +1,81 @@
+"""Micro-batching: one thread scores, and all requests that have arrived meanwhile are scored together next.
+
+Nothing waits for company: a request that comes to an idle service is scored at once. A request whose time is up before
+its turn comes is not scored at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+Scoring = Callable[[Sequence[Any]], Sequence[Any]]
+NO_ANSWER = "a batch came back with another number of answers"
+
+
+class _Waiting(NamedTuple):
+    score: Scoring
+    item: Any
+    answer: asyncio.Future[Any]
+
+
+class MicroBatcher:
+    """Scores items in one thread. Items that wait and have the same `score` are scored in one call."""
+
+    def __init__(self, most: int, *, observe: Callable[[int], None] = lambda _: None) -> None:
+        """`most`: items of a batch. `observe` is told the size of each."""
+        self.most, self.observe = most, observe
+        self._queue: deque[_Waiting] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def answer(self, score: Scoring, item: Any) -> Any:
+        """The answer to one item. If the caller is cancelled before its turn, the item is passed over."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(score, item, answer))
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run())
+        return await answer
+
+    async def close(self) -> None:
+        """Ends the thread, after what waits has been answered."""
+        if self._running is not None:
+            await self._running
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._running = self._thread = None  # an application may be started again
+
+    async def _run(self) -> None:
+        while batch := self._next():
+            self.observe(len(batch))
+            await self._scored(batch)
+
+    def _next(self) -> list[_Waiting]:
+        """The oldest item and those of its kind that wait, in their order."""
+        waiting = [one for one in self._queue if not one.answer.done()]
+        batch = [one for one in waiting if one.score == waiting[0].score][: self.most]
+        taken = set(map(id, batch))
+        self._queue = deque(one for one in waiting if id(one) not in taken)
+        return batch
+
+    async def _scored(self, batch: Sequence[_Waiting]) -> None:
+        loop = asyncio.get_running_loop()
+        self._thread = self._thread or ThreadPoolExecutor(1, "troth-scoring")
+        try:
+            items = [one.item for one in batch]
+            answers = await loop.run_in_executor(self._thread, batch[0].score, items)
+            if len(answers) != len(batch):
+                raise ValueError(NO_ANSWER)
+        except Exception as error:  # noqa: BLE001 (whoever asked gets it)
+            if len(batch) > 1:  # one request must not fail the others
+                for one in batch:
+                    await self._scored([one])
+            elif not batch[0].answer.done():
+                batch[0].answer.set_exception(error)
+            return
+        for one, answer in zip(batch, answers, strict=True):
+            if not one.answer.done():
+                one.answer.set_result(answer)

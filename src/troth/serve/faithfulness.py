@@ -1,0 +1,110 @@
+"""Is a response faithful to its document? The verdict, the metrics that were asked, and the words by support."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+
+from troth.core.records import Grounded
+from troth.core.signature import signature
+from troth.grounding.calibration import Fitted
+from troth.grounding.graded import GradedSystem, graded
+from troth.grounding.metrics import Grader, Unscored, graders
+from troth.grounding.score import fitted
+from troth.grounding.words import Word, word_by_word
+from troth.serve.settings import ServeSettings
+from troth.storage.explorer import ResponseView
+
+NO_RULE = "no verdict without a calibration or a threshold"
+
+
+class GroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A response, the document that it answers from, and what was said before, oldest first."""
+
+    document: str
+    response: str
+    history: tuple[str, ...] = ()
+    words: bool = False  # whether to say of each word if the document supports it, which a language model does
+
+
+class ResponseScore(msgspec.Struct, frozen=True):
+    """The value of one metric; None with a reason. `faithful` and `probability`: by the calibration, if it has one."""
+
+    metric: str
+    value: float | None
+    signature: str
+    reason: str | None = None
+    faithful: bool | None = None
+    probability: float | None = None
+
+
+class GroundAnswer(msgspec.Struct, frozen=True):
+    """`faithful` is None with a reason. `words` and `unsupported` are None where they were not asked for."""
+
+    faithful: bool | None
+    reason: str | None
+    scores: tuple[ResponseScore, ...]
+    words: tuple[Word, ...] | None = None
+    unsupported: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class GroundTask:
+    """Scores responses with the metrics of `troth ground`."""
+
+    settings: ServeSettings
+
+    @cached_property
+    def graders(self) -> list[Grader]:
+        return graders(self.settings.metrics, self.settings.open_models)
+
+    @cached_property
+    def judges(self) -> Mapping[str, Fitted] | None:
+        return fitted(self.settings.calibration, self.graders)
+
+    def prepare(self, asked: GroundRequest) -> GroundRequest:
+        return asked
+
+    def score(self, items: Sequence[GroundRequest]) -> list[GroundAnswer]:
+        responses = [
+            Grounded(str(place), item.document, item.response, item.history) for place, item in enumerate(items)
+        ]
+        (system,) = graded({"": responses}, self.graders, self.judges)
+        words = self._words(items)
+        return [self._answer(system, place, words.get(place)) for place in range(len(items))]
+
+    def _words(self, items: Sequence[GroundRequest]) -> dict[int, tuple[Word, ...]]:
+        """The words of those responses that asked for them."""
+        views = [
+            ResponseView("", str(place), item.document, item.response, item.history)
+            for place, item in enumerate(items)
+            if item.words
+        ]
+        if not views:
+            return {}
+        return {int(one.id): one.words for one in word_by_word(views, self.settings.open_models.language_model)}
+
+    def _answer(self, system: GradedSystem, place: int, words: tuple[Word, ...] | None) -> GroundAnswer:
+        scores = []
+        for one in system.metrics:
+            value, verdict = one.values[place], one.verdicts[place]
+            reason = value.reason if isinstance(value, Unscored) else None
+            number = None if isinstance(value, Unscored) else float(value)
+            line = signature(one.metric, one.recipe, n=1)
+            scores.append(ResponseScore(one.metric.name, number, line, reason, *(verdict or (None, None))))
+        faithful, reason = self._verdict(scores)
+        wrong = None if words is None else tuple(word.text for word in words if word.support == "unsupported")
+        return GroundAnswer(faithful, reason, tuple(scores), words, wrong)
+
+    def _verdict(self, scores: Sequence[ResponseScore]) -> tuple[bool | None, str | None]:
+        """By the first metric that the calibration knows, or the first metric and the threshold."""
+        judged = next((one for one in scores if one.faithful is not None), None)
+        if judged is not None:
+            return judged.faithful, None
+        first = scores[0]
+        if self.settings.threshold is not None and first.value is not None:
+            return first.value >= self.settings.threshold, None
+        return None, first.reason or NO_RULE

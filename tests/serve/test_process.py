@@ -1,0 +1,98 @@
+"""The service as a process: what it has accepted is answered, and mistakes at the start are one line."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra 'serve'")
+from tests.serve.running import Running
+from tests.serve.test_service import DOCUMENT
+
+FAKES = ("--nli", "fake", "--lm", "fake", "--metrics", "nli", "--threshold", "0.5")
+
+
+class Asker(threading.Thread):
+    """Asks without pause, each time on a new connection. Notes the ids of requests that got an answer."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url, self.done = url, threading.Event()
+        self.answered: dict[str, int] = {}
+
+    def run(self) -> None:
+        number = 0
+        while not self.done.is_set():
+            number += 1
+            id = uuid.uuid4().hex
+            body = {"document": DOCUMENT, "response": f"Breakfast until {number}."}
+            try:
+                answer = httpx.post(f"{self.url}/ground", json=body, headers={"X-Request-Id": id}, timeout=60)
+                self.answered[id] = answer.status_code
+            except httpx.TransportError:  # nobody listens at the moment, or the connection was never taken
+                self.done.wait(0.02)
+
+
+def test_a_restart_loses_no_accepted_request(tmp_path: Path) -> None:
+    """Every request that the log has was answered with 200, whatever moment the service was stopped at."""
+    log = tmp_path / "log"
+    with Running(log, *FAKES) as first:
+        askers = [Asker(first.url) for _ in range(4)]
+        for one in askers:
+            one.start()
+        try:
+            while sum(len(one.answered) for one in askers) < 20:
+                pass
+            assert first.stop() == 0
+            before = sum(len(one.answered) for one in askers)
+            with Running(log, *FAKES, port=first.port) as second:
+                while sum(len(one.answered) for one in askers) < before + 20:
+                    pass
+                for one in askers:
+                    one.done.set()
+                for one in askers:
+                    one.join()
+                assert second.stop() == 0
+        finally:
+            for one in askers:
+                one.done.set()
+    answered = {id: status for one in askers for id, status in one.answered.items()}
+    logged = {line["id"]: line["status"] for line in first.lines() if line.get("path") == "/ground"}
+    assert set(answered.values()) == set(logged.values()) == {200}
+    assert logged.keys() == answered.keys()
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_is_clean(tmp_path: Path, by: int) -> None:
+    with Running(tmp_path / "log", *FAKES) as one:
+        assert one.stop(by) in (0, 130)
+        assert "internal error" not in one.log.read_text()
+        assert "Traceback" not in one.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--metrics", "nlii"], "did you mean 'nli'?"),
+        (["--calibration", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["--schema", "nowhere.json"], "nowhere.json: no such file or folder"),
+        (["--body", "much"], "'much' is no size"),
+        (["--threshold", "nan"], "not a finite number"),
+        (["--port", "1", "--host", "256.0.0.1"], "cannot listen on 256.0.0.1:1"),
+    ],
+)
+def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, options: list[str], line: str) -> None:
+    command = [sys.executable, "-m", "troth", "serve", "--nli", "fake", "--lm", "fake", *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("troth: ")
+    assert line in last
+    assert "Traceback" not in done.stderr
