@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from troth.responses.score import nlg as nlg
     from troth.robustness.checkdst import checkdst as checkdst
     from troth.robustness.sgdx import sgdx as sgdx
+    from troth.storage.merge import merge as merge
     from troth.storage.result import Result as Result
     from troth.storage.result import open as open  # noqa: A004
     from troth.systems.generators.grounded import train_grounded as train_grounded
@@ -70,6 +71,7 @@ _NAMES = {
     "gate": "troth.report.compare",
     "ground": "troth.grounding.score",
     "load": "troth.integrations.evaluate",
+    "merge": "troth.storage.merge",
     "nlg": "troth.responses.score",
     "open": "troth.storage.result",
     "respond": "troth.systems.generators.respond",

@@ -38,7 +38,7 @@ SCHEMA.config.generation.update(modes=list(schemathesis.GenerationMode))
     max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-def test_no_answer_is_a_fault_of_ours(case: "schemathesis.Case[Any]") -> None:
+def test_no_answer_is_a_fault_of_ours(case: schemathesis.Case[Any]) -> None:
     case.call_and_validate(checks=CHECKS)
 
 

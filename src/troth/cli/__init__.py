@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": "troth.cli.runs:compare",
     "gate": "troth.cli.runs:gate",
     "table": "troth.cli.runs:table",
+    "merge": "troth.cli.merge:merge",
     "report": "troth.cli.report:report",
     "serve": "troth.cli.serve:serve",
     "convert": "troth.cli.data:convert",

@@ -1,0 +1,258 @@
+"""Joins runs of shards that were scored apart into the run of the whole.
+
+Every score that is a ratio of sums is summed again from the rows of all shards, to the same bits as a run over
+everything at once. What is no such ratio (BLEU, AUROC), and scores by group, cannot be had from rows: they are left
+out, and named.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import msgspec
+import numpy as np
+
+from troth.core.digest import joined_digest
+from troth.core.errors import UserError, near
+from troth.core.metric import Metric
+from troth.core.names import Path, path_of
+from troth.core.options import resolve
+from troth.core.parts import NONE, Parts, Units
+from troth.core.score import Score
+from troth.core.sums import DialogueSums
+from troth.core.version import __version__
+from troth.stats.estimates import Cell, Resampling, scores
+from troth.storage.explorer import Archive
+from troth.storage.result import Result, check_out
+from troth.storage.result import open as open_run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SAME = 1e-9  # how far a score may be from the ratio of its rows' sums
+
+
+class MergeOptions(TypedDict, total=False):
+    """Keywords of `merge`; what they mean and their defaults: `MergeSettings`."""
+
+    resamples: int
+    seed: int
+    out: Path | None
+
+
+@dataclass(frozen=True)
+class MergeSettings:
+    resamples: int = 1000  # of the bootstrap, over dialogues
+    seed: int = 0  # of the bootstrap
+    out: Path | None = None  # where to save the result
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """A run, and the folder that errors name."""
+
+    path: str
+    result: Result
+
+    @cached_property
+    def scores(self) -> dict[tuple[str, str], Score]:
+        return {(one.system, one.metric): one for one in self.result.scores if one.group == "all"}
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        return self.result.rows()
+
+    @cached_property
+    def sums(self) -> DialogueSums:
+        return DialogueSums.of(self.rows)
+
+    def is_ratio(self, key: tuple[str, str]) -> bool:
+        """Whether a score is the ratio of the sums of its rows, or has no value and no rows."""
+        value = self.scores[key].value
+        if key not in self.sums.by:
+            return value is None
+        num, den = (math.fsum(side.tolist()) for side in self.sums.by[key])
+        return value is not None and bool(den) and abs(value - num / den) <= SAME * max(1.0, abs(value))
+
+
+def merge(*runs: str | os.PathLike[str] | Result, **options: Unpack[MergeOptions]) -> Result:
+    """Joins the results of shards: other dialogues, the same systems, scored by the same rules.
+
+    `runs` are run folders or results. A dialogue that two shards have, and scores by different recipes or schemas, are
+    errors. `resamples`, `seed`: of the intervals. `out`: a folder to save the run to.
+
+    >>> import tempfile, troth
+    >>> from troth import demo
+    >>> whole = troth.dst(demo.path("gold"), demo.path("hasty"), metrics="jga")
+    >>> merge(whole)["jga"].value == whole["jga"].value
+    True
+    """
+    settings = resolve(MergeSettings, options)
+    if not runs:
+        raise UserError("no run is named", hint="troth merge shard1 shard2 --out whole")
+    out = None if settings.out is None else check_out(settings.out)
+    shards = [
+        _Shard(f"result {place}", one) if isinstance(one, Result) else _Shard(path_of(one), open_run(one))
+        for place, one in enumerate(runs, 1)
+    ]
+    _check(shards)
+    first = shards[0].result
+    keys = [key for key in shards[0].scores if all(one.is_ratio(key) for one in shards)]
+    result = Result(
+        first.task,
+        list(_scores(shards, keys, Resampling(settings.resamples, settings.seed))),
+        _metrics(shards, keys),
+        {system: _counts(shards, system) for system in first.systems},
+        [*_notes(shards, keys), *dict.fromkeys(note for one in shards for note in one.result.notes)],
+        [detail for one in shards for detail in one.result.details],
+        {"merged": [one.path for one in shards], "resamples": settings.resamples, "seed": settings.seed},
+        inputs={system: _inputs(shards, system) for system in first.systems},
+        make_rows=lambda: _rows(shards, keys),
+        make_explorer=(lambda: _archive(shards)) if all(one.result.make_explorer for one in shards) else None,
+    )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+# -- what must hold ----------------------------------------------------------------------------------------------------
+
+
+def _check(shards: Sequence[_Shard]) -> None:
+    first = shards[0]
+    for one in shards[1:]:
+        if one.result.task != first.result.task:
+            what = f"is a run of troth {one.result.task}, and {first.path} of troth {first.result.task}"
+            raise UserError(what, file=one.path, hint="merge runs of one command")
+        if set(one.result.systems) != set(first.result.systems):
+            odd = sorted(set(one.result.systems) ^ set(first.result.systems))[0]
+            hint = near(odd, {*one.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
+            raise UserError(f"system '{odd}' is not in all runs", file=one.path, hint=hint)
+        _check_rules(first, one)
+    _check_dialogues(shards)
+
+
+def _check_rules(first: _Shard, one: _Shard) -> None:
+    for key, score in one.scores.items():
+        if key not in first.scores:
+            what = f"has '{key[1]}', which {first.path} has not"
+            raise UserError(what, file=one.path, hint="score all shards with the same metrics")
+        if score.recipe != first.scores[key].recipe:
+            what = f"'{key[1]}' is scored as {score.recipe}, and in {first.path} as {first.scores[key].recipe}"
+            raise UserError(what, file=one.path, hint="score all shards by the same rules")
+    lacking = next((key for key in first.scores if key not in one.scores), None)
+    if lacking is not None:
+        what = f"has no '{lacking[1]}', which {first.path} has"
+        raise UserError(what, file=one.path, hint="score all shards with the same metrics")
+    for system in first.result.systems:
+        schemas = [shard.result.inputs.get(system, {}).get("schema") for shard in (first, one)]
+        if schemas[0] != schemas[1]:
+            raise UserError(f"another schema than in {first.path}", file=one.path, hint="score all with one schema")
+
+
+def _check_dialogues(shards: Sequence[_Shard]) -> None:
+    """No unit may count twice. Responses to one document may be in several shards; a response may not."""
+    seen: dict[tuple[str, ...], str] = {}
+    for one in shards:
+        if not one.rows.height:
+            continue
+        columns = ["dialogue", "id"] if "id" in one.rows.columns else ["dialogue"]
+        for unit in one.rows.select(columns).unique().sort(columns).iter_rows():
+            if unit in seen:
+                what = f"{'response' if len(unit) > 1 else 'dialogue'} {unit[-1]} is in {seen[unit]}, too"
+                raise UserError(what, file=one.path, hint="no shard may overlap another")
+            seen[unit] = one.path
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resampling) -> Iterator[Score]:
+    whole = DialogueSums.of(_rows(shards, keys))
+    codes = np.arange(len(whole.dialogues), dtype=np.int64)
+    units = Units(whole.dialogues, codes, np.full_like(codes, NONE), (), np.full_like(codes, NONE))
+    nothing = np.zeros(len(codes))
+    known = {metric.name: metric for metric in shards[0].result.metrics}
+    for system in shards[0].result.systems:
+        mine = [key for key in keys if key[0] == system]
+        cells = []
+        for key in mine:
+            num, den = whole.by.get(key, (nothing, nothing))
+            reason = shards[0].scores[key].reason or ""
+            n = sum(one.scores[key].n for one in shards)
+            cells.append(Cell(known.get(key[1]) or Metric(*key[1:] * 2), Parts(num, den, units), reason=reason, n=n))
+        for key, score in zip(mine, scores(system, cells, whole.dialogues, how), strict=True):
+            line = f"{shards[0].scores[key].recipe}|n:{score.n}|v:{__version__}"
+            yield msgspec.structs.replace(score, signature=line)
+
+
+def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    """The rows of all shards, of the metrics that can be merged; the order of the shards changes nothing."""
+    import polars as pl
+
+    frames = [one.rows for one in shards if one.rows.height]
+    if not frames:
+        return shards[0].rows
+    rows = pl.concat(frames, how="diagonal")
+    known = pl.DataFrame({"system": [key[0] for key in keys], "metric": [key[1] for key in keys]})
+    known = known.with_row_index("place")
+    order = [name for name in ("dialogue", "turn", "id", "service", "set") if name in rows.columns]
+    joined = rows.join(known, on=["system", "metric"], how="inner")
+    return joined.sort(["place", *order], maintain_order=True).drop("place")
+
+
+def _metrics(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> list[Metric]:
+    names = {metric for _, metric in keys}
+    return [metric for metric in shards[0].result.metrics if metric.name in names]
+
+
+def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
+    """Sums; a document that several shards have responses to is one document."""
+    total: dict[str, int] = {}
+    for one in shards:
+        for name, count in one.result.counts.get(system, {}).items():
+            total[name] = total.get(name, 0) + count
+    if "documents" in total:
+        shared = sum(len(one.sums.dialogues) for one in shards)
+        total["documents"] -= shared - len({name for one in shards for name in one.sums.dialogues})
+    return total
+
+
+def _inputs(shards: Sequence[_Shard], system: str) -> dict[str, str]:
+    """The digest of all gold, as a run over the whole would have it, and that of the schema."""
+    every = [one.result.inputs.get(system, {}) for one in shards]
+    gold = [one["gold"] for one in every if "gold" in one]
+    merged = dict(every[0])
+    if len(gold) == len(shards):
+        return merged | {"gold": joined_digest(gold)}
+    merged.pop("gold", None)
+    return merged
+
+
+def _notes(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> Iterator[str]:
+    lost = dict.fromkeys(metric for system, metric in shards[0].scores if (system, metric) not in set(keys))
+    if lost:
+        yield f"not merged, since they are no ratios of sums over rows: {', '.join(lost)}"
+    if any(score.group != "all" for one in shards for score in one.result.scores):
+        yield "scores by group are not merged"
+    versions: Mapping[str, str] = {one.path: one.result.versions.get("troth", "?") for one in shards}
+    if len(set(versions.values())) > 1:
+        yield "WARNING: the shards were scored by different versions of troth: " + ", ".join(
+            f"{path} by {version}" for path, version in versions.items()
+        )
+
+
+def _archive(shards: Sequence[_Shard]) -> Archive:
+    archives = [one.result.explorer() for one in shards]
+    return Archive(
+        archives[0].header,
+        chain.from_iterable(one.dialogues for one in archives),
+        chain.from_iterable(one.responses for one in archives),
+        chain.from_iterable(one.trajectories for one in archives),
+    )
