@@ -1,4 +1,4 @@
-"""Reads bytes from a file, a folder, an archive or standard input, one document at a time.
+"""Reads bytes from a file, a folder, a glob, an address, an archive or standard input, one document at a time.
 
 A folder streams, so that memory grows with its largest file and not with the corpus. What is unpacked, or comes from a
 pipe or a device, has a limit (`_most`). A pipe can be read once and is needed twice, to recognise the format and to
@@ -7,9 +7,11 @@ read it, so its content is kept.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
 import os
 import struct
 import sys
@@ -19,12 +21,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.options import size
+from troth.readers.places import MARK, fixed, matches, place
 
 SCHEMA = "schema.json"
 NOT_DIALOGUES = (SCHEMA, "dialogues_and_metrics.json", "perturbation.json", "run.json")
@@ -36,9 +39,26 @@ RATIO = 100  # how many times its size an archive may unpack to; dialogues in JS
 HARMLESS = 10**8  # bytes that anything may unpack to
 
 _CHUNK = 1 << 20  # bytes read at once
-_GZIP = b"\x1f\x8b"
-_DAMAGE = (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, RuntimeError)
-_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+# How packed files begin and end, and what opens them.
+_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
+    ".gz": (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
+    ".bz2": (b"BZh", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
+    ".xz": (b"\xfd7zXZ\x00", lambda file: cast(IO[bytes], lzma.open(file))),
+}
+_PARQUET = b"PAR1"
+_ROWS = 5_000  # of a Parquet file that are one document
+_DAMAGE = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    NotImplementedError,
+    struct.error,
+    ValueError,
+    RuntimeError,
+)
+PACKED = ("", *_PACKED)  # endings after that of the format
+_ENDINGS = (*(f".{kind}{packed}" for kind in ("json", "jsonl") for packed in PACKED), ".parquet")
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
@@ -59,13 +79,23 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
 def holds_dialogues(name: str) -> bool:
     """Whether a file of this name may hold dialogues."""
-    return name.endswith((*_ENDINGS, ".zip")) and name.removesuffix(".gz") not in NOT_DIALOGUES
+    return name.endswith((*_ENDINGS, ".zip")) and unpacked_name(name) not in NOT_DIALOGUES
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the ending of its compression."""
+    return name.removesuffix(next((ending for ending in _PACKED if name.endswith(ending)), ""))
 
 
 def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Path]:
-    """The files of a folder whose names are wanted, sorted by name; none if it is not a folder."""
-    folder = Path(path)
+    """The files of a folder whose names are wanted, or that a glob matches, sorted; none for anything else."""
+    folder = place(path)
     with _readable(folder):
+        globbed = matches(path)
+        if globbed is not None:
+            if not globbed:
+                raise UserError("no file matches", file=path, hint="quote the pattern, and check the path")
+            return globbed
         if path in ("", "-") or not folder.is_dir():
             return []
         return [file for file in sorted(folder.iterdir()) if wanted(file.name)]
@@ -76,7 +106,7 @@ def documents(path: str, only: Sequence[str] | None = None) -> Iterator[Document
     if path == "-":
         yield _stdin()
         return
-    chosen = files(path) if only is None else [Path(file) for file in only]
+    chosen = files(path) if only is None else [place(file) for file in only]
     for file in chosen or [_file(path)]:
         yield from _open(file)
 
@@ -91,15 +121,15 @@ def beside(path: str, name: str) -> Document | None:
 
     The schema of a corpus may also lie one folder above its splits, as in MultiWOZ 2.2.
     """
-    place = Path(path)
     if path in ("", "-"):
         return None
-    with _readable(place):
-        if not place.exists():  # reported before anything is said about a missing schema
+    at = place(fixed(path) if matches(path) is not None else path)
+    with _readable(at):
+        if not at.exists():  # reported before anything is said about a missing schema
             raise missing(path)
-        if place.suffix == ".zip" and place.is_file():
-            return next(_unzip(place, lambda member: Path(member).name == name), None)
-        folder = place if place.is_dir() else place.parent
+        if at.suffix == ".zip" and at.is_file():
+            return next(_unzip(at, lambda member: Path(member).name == name), None)
+        folder = at if at.is_dir() else at.parent
         above = (folder.parent if folder.name else folder / "..",)
         folders = (folder, *(above if name == SCHEMA and folder.absolute().name in SPLITS else ()))
         target = next((near_by / name for near_by in folders if (near_by / name).is_file()), None)
@@ -108,10 +138,10 @@ def beside(path: str, name: str) -> Document | None:
 
 def missing(path: str) -> UserError:
     """The error for a path that does not exist; it names what lies there under a similar name."""
-    place = Path(path)
-    with _readable(place):
-        names = [other.name for other in place.parent.iterdir()] if place.parent.is_dir() else []
-    return UserError("no such file or folder", file=path, hint=near(place.name, names) or "check the path")
+    at = place(path)
+    with _readable(at):
+        names = [other.name for other in at.parent.iterdir()] if at.parent.is_dir() else []
+    return UserError("no such file or folder", file=path, hint=near(at.name, names) or "check the path")
 
 
 def utf8(document: Document) -> str:
@@ -130,6 +160,8 @@ def empty(document: Document) -> UserError:
 
 def is_pipe(path: str) -> bool:
     """Whether a path is standard input, a pipe or a device: something that can be read once, by one process."""
+    if MARK in path:
+        return False
     return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
@@ -146,28 +178,29 @@ def _stdin() -> Document:
 def _file(path: str) -> Path:
     if not path:  # Path("") is the current folder, which nobody means
         raise UserError("a path is empty", hint="name a file or a folder, or - for standard input")
-    place = Path(path)
-    with _readable(place):
-        if place.is_dir():
-            raise UserError("no .json, .jsonl, .gz or .zip file in this folder", file=path, hint=RIGHT_FILE)
-        if not place.exists():
+    at = place(path)
+    with _readable(at):
+        if at.is_dir():
+            what = "no .json, .jsonl, .gz, .zip or .parquet file in this folder"
+            raise UserError(what, file=path, hint=RIGHT_FILE)
+        if not at.exists():
             raise missing(path)
-    return place
+    return at
 
 
 @contextmanager
-def _readable(place: Path) -> Iterator[None]:
+def _readable(at: Path) -> Iterator[None]:
     """Turns errors of the operating system and of damaged archives into one line that names the file."""
     try:
         yield
-        str(place).encode()  # results name files, and are UTF-8
+        str(at).encode()  # results name files, and are UTF-8
     except UnicodeEncodeError as error:
-        raise UserError("the name of the file is not UTF-8", file=str(place), hint="rename it") from error
+        raise UserError("the name of the file is not UTF-8", file=str(at), hint="rename it") from error
     except OSError as error:
         hint = "check the path" if error.errno is not None else "is the file whole?"
-        raise UserError(f"cannot be read: {error.strerror or error}", file=str(place), hint=hint) from error
+        raise UserError(f"cannot be read: {error.strerror or error}", file=str(at), hint=hint) from error
     except _DAMAGE as error:
-        raise UserError(f"cannot be read: {error}", file=str(place), hint="is the file whole?") from error
+        raise UserError(f"cannot be read: {error}", file=str(at), hint="is the file whole?") from error
 
 
 def _open(file: Path) -> Iterator[Document]:
@@ -179,11 +212,40 @@ def _open(file: Path) -> Iterator[Document]:
                 raise UserError("no .json or .jsonl file in this archive", file=str(file), hint=RIGHT_FILE)
             yield document
             yield from members
+        elif file.suffix == ".parquet":
+            yield from _parquet(file)
         elif file.is_file():
             with file.open("rb") as data:
                 yield _document(str(file), data)
         else:
             yield _piped(file)
+
+
+def _parquet(file: Path) -> Iterator[Document]:
+    """The rows of a Parquet file as JSON lines, some thousands at a time; what a row does not have is left out."""
+    import polars as pl
+
+    try:
+        with file.open("rb") as data:
+            if data.read(len(_PARQUET)) != _PARQUET:
+                raise UserError("is no Parquet file", file=str(file), hint="is the file whole?")
+            data.seek(0)
+            lazy = pl.scan_parquet(file if isinstance(file, Path) else io.BytesIO(data.read()))
+        count = lazy.select(pl.len()).collect().item()
+        for start in range(0, count, _ROWS) or (0,):
+            rows = lazy.slice(start, _ROWS).collect().to_dicts()
+            lines = b"\n".join(msgspec.json.encode(_without_nulls(row)) for row in rows)
+            yield Document(f"{file}" if count <= _ROWS else f"{file}, rows from {start}", lines)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as error:
+        first_line = (str(error).splitlines() or [""])[0]
+        raise UserError(f"cannot be read: {first_line}", file=str(file), hint="is the file whole?") from error
+
+
+def _without_nulls(value: Any) -> Any:
+    """Columns of records have every key in every row; a key without a value was not there."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 _PIPES: dict[tuple[int, int], Document] = {}  # what pipes held, by device and number of the file
@@ -226,13 +288,14 @@ def _document(name: str, file: IO[bytes], most: int | None = None, begin: bytes 
     the file already.
     """
     data = _bytes(name, file, _most() if most is None else most, begin)
-    if data.startswith(_GZIP) or name.endswith(".gz"):
-        packed = gzip.GzipFile(fileobj=io.BytesIO(data))
-        data = _bytes(name, packed, _most(len(data)) if most is None else most)
+    for ending, (mark, opened) in _PACKED.items():
+        if data.startswith(mark) or name.endswith(ending):
+            data = _bytes(name, opened(io.BytesIO(data)), _most(len(data)) if most is None else most)
+            break
     return Document(name, data.removeprefix(codecs.BOM_UTF8))
 
 
-def _bytes(name: str, file: IO[bytes] | gzip.GzipFile, most: int, begin: bytes = b"") -> bytes:
+def _bytes(name: str, file: IO[bytes], most: int, begin: bytes = b"") -> bytes:
     data = io.BytesIO()
     chunk = begin
     while chunk := chunk or file.read(_CHUNK):

@@ -7,7 +7,6 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,9 +17,11 @@ from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, where
 from troth.readers.format import recognise
+from troth.readers.places import place
 from troth.readers.source import Document
 
-ENDINGS = tuple(f".{kind}{packed}" for kind in ("json", "jsonl", "csv", "tsv") for packed in ("", ".gz"))
+_KINDS = ("json", "jsonl", "csv", "tsv")
+ENDINGS = (*(f".{kind}{packed}" for kind in _KINDS for packed in source.PACKED), ".parquet")
 # What lies beside the dialogues of MultiDoc2Dial and Topical-Chat, and is read together with them.
 NOT_RESPONSES = ("multidoc2dial_doc", "reading_", "wiki.json", "run.json")
 
@@ -85,7 +86,7 @@ def detect(document: Document) -> str:
 
 def _documents(path: str) -> Iterator[Document]:
     files = source.files(path, lambda name: name.endswith(ENDINGS) and not name.startswith(NOT_RESPONSES))
-    if not files and path not in ("", "-") and Path(path).is_dir():
+    if not files and path not in ("", "-") and place(path).is_dir():
         raise UserError("no .jsonl, .json, .csv or .tsv file in this folder", file=path, hint=source.RIGHT_FILE)
     for file in map(str, files) if files else [path]:
         yield from source.documents(file)

@@ -1,0 +1,98 @@
+"""Globs, addresses, Parquet and compression: the same dialogues and the same scores as from plain files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import shutil
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+import troth
+from troth import demo, readers
+from troth.core.errors import UserError
+from troth.readers import grounded, source
+
+GOLD = demo.path("gold")
+ROWS = [msgspec.json.decode(line) for line in Path(demo.path("documents/careful.jsonl")).read_bytes().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's gold as one JSONL file."""
+    out = tmp_path_factory.mktemp("flat") / "gold.jsonl"
+    readers.convert(GOLD, out, "jsonl")
+    return out
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_packed_files(flat: Path, tmp_path: Path, ending: str, pack: object) -> None:
+    packed = tmp_path / f"gold.jsonl{ending}"
+    packed.write_bytes(pack(flat.read_bytes()))  # type: ignore[operator]
+    assert list(readers.read(str(packed))) == list(readers.read(str(flat)))
+    assert list(readers.read(str(tmp_path))) == list(readers.read(str(flat)))
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(UserError, match="is the file whole"):
+        list(readers.read(str(packed)))
+
+
+def test_a_glob(tmp_path: Path) -> None:
+    files = source.files(GOLD)
+    for number, file in enumerate(files):
+        (tmp_path / f"{number}").mkdir()
+        shutil.copy(file, tmp_path / f"{number}" / file.name)
+    shutil.copy(Path(GOLD) / "schema.json", tmp_path / "schema.json")
+    pattern = str(tmp_path / "*" / "*.json")
+    assert sorted(one.id for one in readers.gold(pattern)) == sorted(one.id for one in readers.gold(GOLD))
+    result = troth.dst(pattern, demo.path("hasty"), metrics="jga", resamples=10)
+    assert result["jga"] == troth.dst(GOLD, demo.path("hasty"), metrics="jga", resamples=10)["jga"]
+
+
+def test_a_file_with_brackets_in_its_name(flat: Path, tmp_path: Path) -> None:
+    shutil.copy(flat, tmp_path / "gold[1].jsonl")
+    assert len(list(readers.read(str(tmp_path / "gold[1].jsonl")))) == 22
+
+
+def test_a_glob_that_matches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no file matches"):
+        list(readers.read(str(tmp_path / "*.jsonl")))
+
+
+def test_addresses() -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    memory = fsspec.filesystem("memory")
+    for side in ("gold", "hasty"):
+        for file in Path(demo.path(side)).glob("*.json"):
+            memory.pipe(f"/places/{side}/{file.name}", file.read_bytes())
+    address = "memory://places"
+    result = troth.dst(f"{address}/gold", f"hasty={address}/hasty", metrics="jga", resamples=10, workers=2)
+    local = troth.dst(GOLD, demo.path("hasty"), metrics="jga", resamples=10)
+    assert result["jga"] == local["jga"]
+    assert list(readers.read(f"{address}/gold/*.json")) == list(readers.read(f"{address}/gold"))
+    with pytest.raises(UserError, match="no such file"):
+        list(readers.read(f"{address}/nowhere"))
+    with pytest.raises(UserError, match="cannot be opened"):
+        list(readers.read("nonsense://bucket/file.jsonl"))
+
+
+def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "responses.parquet"
+    pl.DataFrame(ROWS).write_parquet(file)
+    plain = [item for _, items in grounded.batches(demo.path("documents/careful.jsonl")) for item in items]
+    assert [item for _, items in grounded.batches(str(file)) for item in items] == plain
+    monkeypatch.setattr(source, "_ROWS", 3)
+    assert [item for _, items in grounded.batches(str(file)) for item in items] == plain
+    dialogues = tmp_path / "gold.parquet"
+    pl.DataFrame([msgspec.json.decode(line) for line in flat.read_bytes().splitlines()]).write_parquet(dialogues)
+    assert list(readers.read(str(dialogues))) == list(readers.read(str(flat)))
+    file.write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(UserError, match="cannot be read"):
+        list(readers.read(str(file)))
+    file.write_bytes(b"{}")
+    with pytest.raises(UserError, match="no Parquet file"):
+        list(readers.read(str(file)))
