@@ -72,7 +72,7 @@ def test_a_restart_loses_no_accepted_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_is_clean(tmp_path: Path, by: int) -> None:
     with Running(tmp_path / "log", *FAKES) as one:
-        assert one.stop(by) in (0, 130)
+        assert one.stop(by) == 0
         assert "internal error" not in one.log.read_text()
         assert "Traceback" not in one.log.read_text()
 
@@ -89,7 +89,7 @@ def test_a_stop_is_clean(tmp_path: Path, by: int) -> None:
     ],
 )
 def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, options: list[str], line: str) -> None:
-    command = [sys.executable, "-m", "troth", "serve", "--nli", "fake", "--lm", "fake", *options]
+    command = [sys.executable, "-m", "troth", "serve", "--nli", "fake", "--lm", "fake", "--port", "0", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]

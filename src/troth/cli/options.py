@@ -112,7 +112,6 @@ REFS = click.option(
     help="Sentences of booleans that are False: as appendix B of the SGSAcc paper has them, or as its table 3 does.",
 )  # fmt: skip
 SEED = number("--seed", 0, "Random seed of the bootstrap.")
-WORKERS = number("--workers", 0, "Worker processes (0 = one per core). Results do not depend on it.")
 NLI = option("--nli", "NAME", "Entailment model; see `troth ls backends`.", type=BACKENDS, default="embedded")
 LM = option("--lm", "NAME", "Language model; see `troth ls backends`.", type=BACKENDS, default="embedded")
 CACHE_FILE = click.option(
@@ -130,6 +129,30 @@ def OUT(command: F) -> F:  # noqa: N802
         if out is not None and not force and is_run(out) and foreign(Path(out)) is None:
             raise UserError("holds a run already", file=out, hint="--force replaces it")
         return command(*args, out=out, **kwargs)
+
+    return called  # type: ignore[return-value]
+
+
+def WORKERS(command: F) -> F:  # noqa: N802
+    """`--workers`, `--engine` and `--address`: the command gets `workers`, and runs while its engine is chosen."""
+
+    @number("--workers", 0, "Worker processes, or actors of Ray (0 = one per core). Results do not depend on it.")
+    @click.option(
+        "--engine",
+        type=click.Choice(["processes", "ray"]),
+        default="processes",
+        show_default=True,
+        help="Where to work: on this machine, or on Ray. Results do not depend on it.",
+    )
+    @option("--address", "HOST:PORT", "With --engine ray: the cluster. Default: RAY_ADDRESS, else this machine.")
+    @functools.wraps(command)
+    def called(*args: Any, engine: str, address: str | None, **kwargs: Any) -> Any:
+        from troth.engine import using
+
+        if address is not None and engine != "ray":
+            raise click.UsageError("--address goes with --engine ray")
+        with using(engine, address=address):
+            return command(*args, **kwargs)
 
     return called  # type: ignore[return-value]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import socket
 from typing import Any
 
@@ -62,15 +63,18 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
     )
     if own.key is None and host not in ("127.0.0.1", "::1", "localhost"):
         show.note(f"WARNING: anyone who reaches {host} can ask: set TROTH_SERVE_KEY to a long random text")
+    app = service(own)
     with _listening(host, port) as listener:
         warm(own)
         log_to_stderr()
         config = uvicorn.Config(
-            service(own), log_config=None, access_log=False, server_header=False,
+            app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(own.timeout) + 5,
         )  # fmt: skip
         address, number, *_ = listener.getsockname()
         show.note(f"listening on http://{f'[{address}]' if ':' in address else address}:{number}")
+        for asked in (signal.SIGTERM, signal.SIGINT):  # uvicorn stops in good order, and then raises the signal again
+            signal.signal(asked, lambda *_: None)
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -1,0 +1,72 @@
+"""The same work in one process, on the cores, or on Ray: `mapped` gives the same results in the same order everywhere.
+
+    from troth.engine import using
+
+    with using("ray", address="auto"):
+        troth.dst("s3://bucket/gold", "s3://bucket/predictions", workers=64)
+
+`using` chooses the engine for everything inside it, as a display is chosen for progress bars: no function takes an
+engine. Without it, work is done in this process and on the cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from troth.core.options import one_of
+from troth.engine import processes
+
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+ENGINES = {"processes": "worker processes on this machine", "ray": "actors of a Ray cluster, or of Ray on this machine"}
+SHARES = 4  # parts for each actor of Ray: what is lost with a node is small, and nobody waits long for the last one
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where work is done."""
+
+    name: str = "processes"
+    address: str | None = None  # of a Ray cluster; None: that of RAY_ADDRESS, else Ray is started on this machine
+
+
+_ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+@contextmanager
+def using(name: str, *, address: str | None = None) -> Iterator[None]:
+    """While inside, work is done by this engine: "processes" or "ray"."""
+    before = _ENGINE.set(Engine(one_of("engine", name, ENGINES), address))
+    try:
+        yield
+    finally:
+        _ENGINE.reset(before)
+
+
+def parts(workers: int) -> int:
+    """Into how many parts work should be cut for so many workers (0: as many as there are); 1: not at all."""
+    engine = _ENGINE.get() or Engine()
+    if engine.name == "ray":
+        from troth.engine import cluster
+
+        return SHARES * cluster.usable(workers, engine.address)
+    return processes.usable(workers)
+
+
+def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:
+    """The results of `function` on each item, in order, computed by up to `workers` workers (0: all there are).
+
+    On Ray, function and items are pickled once for each actor: what the function caches in itself, such as a model, is
+    opened once per actor. The first error by the order of items is raised here.
+    """
+    engine = _ENGINE.get() or Engine()
+    if engine.name == "ray":
+        from troth.engine import cluster
+
+        return cluster.mapped(function, items, workers, engine.address)
+    return processes.mapped(function, items, workers)

@@ -112,14 +112,14 @@ def _work(
             answer = _Answer(index, function(items[index]), None)
             data = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 (raised again by the parent)
-            data = pickle.dumps(_Answer(index, None, _sendable(error)))
+            data = pickle.dumps(_Answer(index, None, sendable(error)))
         send.send_bytes(data)
     send.send(None)
     send.close()
     os._exit(0)  # the buffers and exit handlers that were forked along belong to the parent
 
 
-def _sendable(error: Exception) -> Exception:
+def sendable(error: Exception) -> Exception:
     """The error itself, with the worker's traceback as a note; or its text, where it cannot be pickled."""
     if not isinstance(error, UserError):
         error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)))

@@ -43,7 +43,7 @@ _CHUNK = 1 << 20  # bytes read at once
 _PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
     ".gz": (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
     ".bz2": (b"BZh", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
-    ".xz": (b"\xfd7zXZ\x00", lambda file: cast(IO[bytes], lzma.open(file))),
+    ".xz": (b"\xfd7zXZ\x00", lambda file: cast(IO[bytes], lzma.LZMAFile(file))),  # noqa: SIM115
 }
 _PARQUET = b"PAR1"
 _ROWS = 5_000  # of a Parquet file that are one document
@@ -93,9 +93,10 @@ def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Pa
     with _readable(folder):
         globbed = matches(path)
         if globbed is not None:
-            if not globbed:
+            chosen = [file for file in globbed if unpacked_name(file.name) not in NOT_DIALOGUES]
+            if not chosen:
                 raise UserError("no file matches", file=path, hint="quote the pattern, and check the path")
-            return globbed
+            return chosen
         if path in ("", "-") or not folder.is_dir():
             return []
         return [file for file in sorted(folder.iterdir()) if wanted(file.name)]
@@ -232,10 +233,12 @@ def _parquet(file: Path) -> Iterator[Document]:
             data.seek(0)
             lazy = pl.scan_parquet(file if isinstance(file, Path) else io.BytesIO(data.read()))
         count = lazy.select(pl.len()).collect().item()
-        for start in range(0, count, _ROWS) or (0,):
-            rows = lazy.slice(start, _ROWS).collect().to_dicts()
+        # Rows that are turns of a dialogue stay together.
+        size = count if "dialogue" in lazy.collect_schema() else _ROWS
+        for start in range(0, count, size or 1) or (0,):
+            rows = lazy.slice(start, size).collect().to_dicts()
             lines = b"\n".join(msgspec.json.encode(_without_nulls(row)) for row in rows)
-            yield Document(f"{file}" if count <= _ROWS else f"{file}, rows from {start}", lines)
+            yield Document(f"{file}" if count <= size else f"{file}, rows from {start}", lines)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as error:
         first_line = (str(error).splitlines() or [""])[0]
         raise UserError(f"cannot be read: {first_line}", file=str(file), hint="is the file whole?") from error

@@ -55,7 +55,7 @@ def service(settings: ServeSettings | None = None) -> FastAPI:
         description="Tells whether responses, states and calls of a dialogue system can be trusted.",
     )  # fmt: skip
     app.state.stopping = False
-    served = tasks(own)
+    served = tasks(own)  # what is wrong with the settings is an error now
     for task in served:
         app.add_api_route(
             task.path, _endpoint(task, own, batcher, figures), methods=["POST"], summary=task.about,

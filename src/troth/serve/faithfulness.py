@@ -65,6 +65,10 @@ class GroundTask:
     def judges(self) -> Mapping[str, Fitted] | None:
         return fitted(self.settings.calibration, self.graders)
 
+    def check(self) -> None:
+        """Raises an error for metrics, a calibration or a schema that are not there, before anything is asked."""
+        _ = self.judges, self.settings.services
+
     def prepare(self, asked: GroundRequest) -> GroundRequest:
         return asked
 

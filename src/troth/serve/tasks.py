@@ -220,6 +220,7 @@ def tasks(settings: ServeSettings) -> list[ServedTask]:
 
 def _tasks(settings: ServeSettings) -> list[ServedTask]:
     ground, acts = GroundTask(settings), ActsTask(settings)
+    ground.check()
     return [
         ServedTask("/ground", "Is this response faithful to its document, and which words are not supported?",
                    GroundRequest, GroundAnswer, ground.prepare, ground.score),

@@ -20,7 +20,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.version import __version__
-from troth.engine.processes import mapped
+from troth.engine import mapped
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load

@@ -24,7 +24,7 @@ from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
-from troth.engine.processes import mapped
+from troth.engine import mapped
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged

@@ -1,0 +1,140 @@
+"""A function mapped over items by Ray Data: a pool of actors, with results in the order of the items.
+
+Ray restarts an actor that is killed or runs out of memory, moves its work to another node when one leaves, and holds
+reading back while results wait. Every item must come back once: what does not is an error that names it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from troth.core.errors import UserError
+from troth.core.version import __version__
+from troth.engine.processes import sendable
+
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+AGAIN = 3  # times that an actor is restarted, and that an item is tried again
+EXTRA = "pip install 'troth[ray]'"
+
+
+@contextmanager
+def _connected(workers: int, address: str | None) -> Iterator[Any]:
+    """Ray, connected to a cluster or started on this machine; what was started here is ended here."""
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise UserError(f"Ray is missing: {error.name}", hint=EXTRA) from error
+    if ray.is_initialized():
+        yield ray
+        return
+    target = address or os.environ.get("RAY_ADDRESS") or None
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+    own = {"num_cpus": workers or os.cpu_count(), "include_dashboard": False} if target is None else {}
+    try:
+        ray.init(address=target, **quiet, **own)
+    except (ConnectionError, OSError, ValueError, RuntimeError, TimeoutError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"Ray cannot be reached: {first}", file=target, hint="ray start --head prints its address"
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def usable(workers: int, address: str | None) -> int:
+    """How many actors to work with: `workers`, or for 0 the processors of the cluster."""
+    if workers:
+        return workers
+    if not address and not os.environ.get("RAY_ADDRESS"):
+        return os.cpu_count() or 1
+    with _connected(workers, address) as ray:
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+class _Actor:
+    """One worker: function and items, unpickled once."""
+
+    def __init__(self, payload: Any) -> None:
+        import ray
+
+        version, self.function, self.items = pickle.loads(ray.get(payload[0]))  # noqa: S301 (ours, made by the driver)
+        self.fault = None if version == __version__ else f"troth {__version__} on a node, and {version} here"
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        (place,) = batch["item"]
+        try:
+            if self.fault is not None:
+                raise UserError(self.fault, hint="install the same version everywhere")
+            answer = (self.function(self.items[int(place)]), None)
+        except Exception as error:  # noqa: BLE001 (raised again by the driver)
+            answer = (None, sendable(error))
+        return {"item": [int(place)], "answer": [pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)]}
+
+
+def mapped(
+    function: Callable[[Item], Out], items: Sequence[Item], workers: int, address: str | None
+) -> Generator[Out, None, None]:
+    """The results of `function` on each item, in order, computed by a pool of up to `workers` actors."""
+    if len(items) < 2:
+        yield from map(function, items)
+        return
+    with _connected(workers, address) as ray:
+        count = min(len(items), workers or max(1, int(ray.cluster_resources().get("CPU", 1))))
+        answers = _answers(ray, function, items, count)
+        waiting: dict[int, Any] = {}
+        place = 0
+        try:
+            for number, data in answers:
+                waiting[number] = data
+                while place in waiting:
+                    result, error = pickle.loads(waiting.pop(place))  # noqa: S301 (ours, made by the actors)
+                    if error is not None:
+                        raise error
+                    place += 1
+                    yield result
+        except ray.exceptions.RayError as error:
+            raise _lost(place, len(items), _cause(error)) from error
+        if place < len(items):
+            raise _lost(place, len(items), "they did not come back")
+
+
+def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], count: int) -> Iterator[tuple[int, bytes]]:
+    """Place and pickled answer of each item, in the order of arrival."""
+    from ray import cloudpickle
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    payload = ray.put(cloudpickle.dumps((__version__, function, list(items))))
+    rows = ray.data.from_items([{"item": place} for place in range(len(items))], override_num_blocks=len(items))
+    done = rows.map_batches(
+        _Actor, fn_constructor_args=([payload],), batch_size=1, compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count),
+        num_cpus=1, max_restarts=AGAIN, max_task_retries=AGAIN,
+    )  # fmt: skip
+    for row in done.iter_rows():
+        yield int(row["item"]), bytes(row["answer"])
+
+
+def _lost(done: int, total: int, why: str) -> UserError:
+    what = f"Ray lost part {done + 1} of {total} and gave no result: {why}"
+    return UserError(
+        what, hint="nothing was written; is memory short, or did a node leave? The same command tries again"
+    )
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of the innermost error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

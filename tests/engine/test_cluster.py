@@ -1,0 +1,107 @@
+"""Ray: the same results in the same order as one process, also when workers are killed; what is lost is said.
+
+All tests share one small Ray on this machine. Where Ray is missing or cannot be started they are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
+
+import troth
+from troth import demo
+from troth.core.errors import UserError
+from troth.engine import mapped, parts, using
+from troth.tracking import feed
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    try:
+        with using("ray"):
+            yield
+    finally:
+        ray.shutdown()
+
+
+def test_results_are_in_order(cluster: None) -> None:
+    offset = 100
+    assert list(mapped(lambda n: n + offset, range(20), 2)) == [n + offset for n in range(20)]
+    assert list(mapped(lambda n: n, [], 2)) == []
+    assert list(mapped(lambda _: os.getpid(), [1], 2)) == [os.getpid()]  # not worth an actor
+    assert parts(3) == 12
+
+
+def test_the_first_error_is_raised(cluster: None) -> None:
+    def fails(number: int) -> int:
+        if number > 4:
+            raise UserError(f"number {number}", file="some.json")
+        return number
+
+    with pytest.raises(UserError, match=r"some\.json: number 5"):
+        list(mapped(fails, range(10), 2))
+
+
+def test_a_worker_that_is_killed_loses_nothing(cluster: None, tmp_path: Path) -> None:
+    """The actor kills itself once, at the seventh item; the item comes back all the same."""
+    mark = str(tmp_path / "killed")
+
+    def dies(number: int) -> int:
+        if number == 6 and not os.path.exists(mark):
+            Path(mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2 * number
+
+    assert list(mapped(dies, range(12), 2)) == [2 * number for number in range(12)]
+    assert os.path.exists(mark)
+
+
+def test_a_worker_that_is_always_killed_is_one_line(cluster: None) -> None:
+    def dies(number: int) -> int:
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with pytest.raises(UserError, match="Ray lost part") as caught:
+        list(mapped(dies, range(4), 2))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "service", "profile": "all"}])
+def test_state_tracking_has_the_same_rows(
+    cluster: None, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(feed, "WORTH_IT", 1)
+    preds = [f"hasty={demo.path('hasty')}", f"sturdy={demo.path('sturdy')}"]
+    shared = troth.dst(demo.path("gold"), *preds, workers=2, resamples=20, **options)
+    with using("processes"):
+        alone = troth.dst(demo.path("gold"), *preds, workers=1, resamples=20, **options)
+    assert list(shared.scores) == list(alone.scores)
+    assert shared.rows().equals(alone.rows())
+    assert shared.counts == alone.counts
+    assert shared.inputs == alone.inputs
+
+
+def test_perturbations_are_the_same(cluster: None, tmp_path: Path) -> None:
+    troth.perturb(demo.path("gold"), tmp_path / "ray", with_="disfluency", seed=3, workers=2)
+    with using("processes"):
+        troth.perturb(demo.path("gold"), tmp_path / "own", with_="disfluency", seed=3)
+    names = sorted(file.name for file in (tmp_path / "own").iterdir())
+    assert names == sorted(file.name for file in (tmp_path / "ray").iterdir())
+    for name in names:
+        assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
+
+
+def test_an_engine_that_is_not_known() -> None:
+    with pytest.raises(UserError, match="engine cannot be 'rai'"), using("rai"):
+        pass
