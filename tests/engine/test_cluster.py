@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
+pytest.importorskip("ray", reason="needs the extra 'ray'")
+import ray
 
 import troth
 from troth import demo

@@ -118,8 +118,8 @@ def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], cou
     payload = ray.put(cloudpickle.dumps((__version__, function, list(items))))
     rows = ray.data.from_items([{"item": place} for place in range(len(items))], override_num_blocks=len(items))
     done = rows.map_batches(
-        _Actor, fn_constructor_args=([payload],), batch_size=1, compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count),
-        num_cpus=1, max_restarts=AGAIN, max_task_retries=AGAIN,
+        _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=AGAIN,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count),
     )  # fmt: skip
     for row in done.iter_rows():
         yield int(row["item"]), bytes(row["answer"])
