@@ -300,12 +300,21 @@ def test_an_error_of_ours_is_500_and_its_text_is_not_logged(
     assert line["at"][-1].startswith("test_service.py:")
 
 
-def test_a_model_that_is_missing_is_503(client: TestClient) -> None:
-    settings = replace(SETTINGS, models=Models(nli="fake", lm="nowhere/model", cache=None))
-    with TestClient(service(settings)) as other:
+def test_a_model_that_is_missing_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise UserError("http://127.0.0.1:9: does not answer")
+
+    lm = models.lm("fake")
+    monkeypatch.setattr(lm, "logprobs", gone)
+    with TestClient(service(replace(SETTINGS, models=Models(nli="fake", lm=lm, cache=None)))) as other:
         answer = other.post("/ground", json=REQUESTS["/ground"] | {"words": True})
     assert answer.status_code == 503
-    assert "nowhere/model" in answer.json()["detail"]
+    assert answer.json()["detail"] == "http://127.0.0.1:9: does not answer"
+
+
+def test_a_model_that_is_not_known_is_refused_at_the_start() -> None:
+    with pytest.raises(UserError, match="nowhere/model"):
+        service(replace(SETTINGS, models=Models(nli="nowhere/model", cache=None)))
 
 
 def test_health_figures_and_the_page(client: TestClient) -> None:

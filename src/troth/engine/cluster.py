@@ -75,7 +75,7 @@ class _Actor:
         try:
             if self.fault is not None:
                 raise UserError(self.fault, hint="install the same version everywhere")
-            answer = (self.function(self.items[int(place)]), None)
+            answer: tuple[Any, Exception | None] = (self.function(self.items[int(place)]), None)
         except Exception as error:  # noqa: BLE001 (raised again by the driver)
             answer = (None, sendable(error))
         return {"item": [int(place)], "answer": [pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)]}

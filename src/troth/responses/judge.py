@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -12,7 +11,7 @@ from troth.responses import ser, sgsacc, tamper
 from troth.responses.metrics import JudgedResponse
 from troth.responses.references import Refs
 from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
-from troth.storage.explorer import ActView, AnswerView
+from troth.storage.explorer import ActView, AnswerView, CandidateView
 
 
 def judged(
@@ -22,7 +21,7 @@ def judged(
     slots: ser.Slots,
     *,
     kinds: bool,
-    candidates: tuple[Any, ...] = (),
+    candidates: tuple[CandidateView, ...] = (),
 ) -> JudgedResponse:
     """A response with its acts. `verdicts`: the model's, None where it was not asked; `kinds`: name those of values.
 
@@ -30,7 +29,8 @@ def judged(
     """
     pairs = zip(turn.acts, verdicts, strict=True)
     acts = tuple(_act(due, text, verdict, slots, kinds) for due, verdict in pairs)
-    return JudgedResponse(turn.dialogue, AnswerView(turn.turn, text, acts, candidates), turn.gold, turn.previous, turn.before)
+    answer = AnswerView(turn.turn, text, acts, candidates)
+    return JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before)
 
 
 def judge(
