@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, STURDY, Corpus, Troth
 from tests.cli.test_bad_input import told
+from tests.report.make import unsealed
 from troth.core.version import __version__
 
 COMPARED = """\
@@ -181,6 +182,7 @@ def test_broken_runs(troth: Troth, runs: tuple[str, str], command: list[str]) ->
         run.write_bytes(data)
         told(troth(*command, *runs), f"{run}: ")
     run.write_bytes(whole)
+    unsealed(runs[1])
     whole_rows = pl.read_parquet(rows)
     impossible = "rows.parquet: 'num' holds an impossible number"
     for table, what in (

@@ -279,13 +279,20 @@ def _hostile_corpus(folder: Path, evil: str, *, said: str = "user") -> tuple[str
     return str(folder / "gold"), str(folder / "pred")
 
 
+def unsealed(run: str | Path) -> Path:
+    """The run without the digest of its rows, as earlier versions wrote it: rows that are changed can be read."""
+    file = Path(run) / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_bytes()) | {"sha256": {}}, indent=1))
+    return Path(run)
+
+
 def rename(out: Path, old: str, new: str) -> None:
     """The system under another name, in all of a run's files: the command line would take a slash for a path."""
     before, after = (json.dumps(name, ensure_ascii=False).encode() for name in (old, new))
     file = out / "run.json"
     text = file.read_bytes().replace(b'"system": ' + before, b'"system": ' + after)
     file.write_bytes(text.replace(before + b": {", after + b": {"))
-    rows = pl.read_parquet(out / "rows.parquet")
+    rows = pl.read_parquet(unsealed(out) / "rows.parquet")
     rows.with_columns(system=pl.lit(new)).write_parquet(out / "rows.parquet")
     dialogues = out / explorer.NAME
     lines = gzip.decompress(dialogues.read_bytes()).replace(b'"system":' + before, b'"system":' + after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
-from tests.report.make import sources, tracked, varied
+from tests.report.make import sources, tracked, unsealed, varied
 from troth.core.errors import UserError
 from troth.report import page, write
 from troth.report.page.render import MARK
@@ -34,15 +35,28 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     ],
 )
 def test_columns_of_another_kind(runs: dict[str, str], tmp_path: Path, damage: pl.Expr, expected: str) -> None:
-    path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
+    path = unsealed(shutil.copytree(runs["dst"], tmp_path / "run"))
     pl.read_parquet(path / "rows.parquet").with_columns(damage).write_parquet(path / "rows.parquet")
     with pytest.raises(UserError) as told:
         page.build(sources(str(path)))
     assert str(told.value) == f"{path}: {expected} (make the run again)"
 
 
-def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
+def test_a_flipped_bit_never_changes_a_number(runs: dict[str, str], tmp_path: Path) -> None:
+    """Parquet has no checksum here: flipping one bit in six gave other numbers without a word."""
     path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
+    whole = (path / "rows.parquet").read_bytes()
+    for number in range(100):
+        chance = random.Random(number)
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        (path / "rows.parquet").write_bytes(damaged)
+        with pytest.raises(UserError, match="is not the file that the run wrote"):
+            sources(str(path))[0].rows  # noqa: B018
+
+
+def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
+    path = unsealed(shutil.copytree(runs["dst"], tmp_path / "run"))
     pl.read_parquet(path / "rows.parquet").drop("turn").write_parquet(path / "rows.parquet")
     with pytest.raises(UserError, match=r"rows\.parquet has no column 'turn'"):
         page.build(sources(str(path)))

@@ -13,7 +13,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.report.make import GOLD, HASTY, answered, grounded, perturbed, run, sources, system, tracked, varied
+from tests.report.make import (
+    GOLD,
+    HASTY,
+    answered,
+    grounded,
+    perturbed,
+    run,
+    sources,
+    system,
+    tracked,
+    unsealed,
+    varied,
+)
 from troth.core.errors import UserError
 from troth.report import page
 from troth.report.page import checkdst, grounding, tracking
@@ -324,7 +336,7 @@ def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path
 
 def test_rows_of_old_robustness_runs(runs: dict[str, str], tmp_path: Path) -> None:
     """They had `jga` for every set and the set beside it."""
-    path = Path(old(runs["user"], tmp_path / "old"))
+    path = unsealed(old(runs["user"], tmp_path / "old"))
     rows = pl.read_parquet(path / "rows.parquet").filter(pl.col("metric").is_in(["jga", "jga:SDI"]))
     label = pl.when(pl.col("metric") == "jga").then(pl.lit("orig")).otherwise(pl.lit("SDI"))
     rows.with_columns(set=label, metric=pl.lit("jga")).write_parquet(path / "rows.parquet")

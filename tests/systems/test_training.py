@@ -26,7 +26,7 @@ class Line(TrackerModel[tuple[float, float]]):
     def __init__(self) -> None:
         torch.manual_seed(5)
         self.module = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
-        self.die_at = 0
+        self.die_at = -1
         self.steps = 0
 
     def examples(self, turns: Any) -> Iterator[tuple[float, float]]:  # noqa: ARG002
@@ -108,6 +108,48 @@ def test_an_interrupted_run_saves_its_last_step(tmp_path: Path) -> None:
     assert trained(tmp_path / "cut")[1] == expected
 
 
+@pytest.mark.parametrize("when", ["in a step", "in an evaluation"])
+def test_an_interrupt_does_not_wait(tmp_path: Path, when: str) -> None:
+    """Neither for the step nor for the evaluation; what was complete is saved, and nothing is made or logged twice."""
+    _, expected = trained(tmp_path / "whole")
+    model = Line()
+    task = fitting(model)
+
+    def interrupted() -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("it went on")
+
+    if when == "in a step":
+        loss = model.loss
+        model.loss = lambda batch: interrupted() if model.steps == 6 else loss(batch)  # type: ignore[method-assign]
+        step, evaluated = 6, 4
+    else:
+        measure = task.evaluate
+        task = Fitting(task.model, task.examples, task.dev,
+                       lambda: interrupted() if model.steps == 8 else measure(), task.keep)  # type: ignore[misc]  # fmt: skip
+        step, evaluated = 8, 4
+    with pytest.raises(InterruptedTraining):
+        fit(task, tmp_path / "cut", SETTINGS)
+    state = json.loads((tmp_path / "cut/state/state.json").read_text())
+    assert (state["step"], state["evaluated"]) == (step, evaluated)
+    assert trained(tmp_path / "cut")[1] == expected
+
+
+def test_an_evaluation_that_was_logged_and_not_saved_is_logged_once(tmp_path: Path) -> None:
+    _, expected = trained(tmp_path / "whole")
+    task = fitting(Line())
+
+    def interrupted() -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    with pytest.raises(InterruptedTraining):
+        fit(Fitting(task.model, task.examples, task.dev, interrupted, task.keep), tmp_path / "cut", SETTINGS)
+    with (tmp_path / "cut" / "log.jsonl").open("ab") as log:  # killed after this line
+        log.write(json.dumps(expected[4]).encode() + b'\n{"step": 5, "lo')
+    assert trained(tmp_path / "cut")[1] == expected
+
+
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     trained(tmp_path)
     again = Line()
@@ -128,11 +170,37 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
         fit(Fitting(model, [(1.0, float("nan"))]), tmp_path, SETTINGS)
 
 
-def test_a_damaged_checkpoint_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["weights.safetensors", "optimizer.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_one_line(tmp_path: Path, file: str) -> None:
+    """Every bit counts: a changed weight, moment or step would give another model."""
     trained(tmp_path)
-    (tmp_path / "state/weights.safetensors").write_bytes(b"broken")
-    with pytest.raises(UserError, match="the checkpoint cannot be read"):
-        trained(tmp_path)
+    whole = (tmp_path / "state" / file).read_bytes()
+    places = [*range(0, len(whole), max(1, len(whole) // 12)), len(whole) - 1]
+    for damaged in (b"", b"broken", *(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in places)):
+        (tmp_path / "state" / file).write_bytes(damaged)
+        with pytest.raises(UserError, match="the checkpoint cannot be read"):
+            trained(tmp_path)
+
+
+def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import safetensors.torch
+
+    _, expected = trained(tmp_path / "whole")
+    save = safetensors.torch.save_file
+
+    def full(tensors: Any, file: Path) -> None:
+        if (tmp_path / "cut/state").exists():
+            raise safetensors.SafetensorError("I/O error: No space left on device (os error 28)")
+        save(tensors, file)
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(UserError, match=r"state: cannot be written: .*No space left on device"):
+        trained(tmp_path / "cut")
+    monkeypatch.undo()
+    assert sorted(one.name for one in (tmp_path / "cut").iterdir()) == ["best-jga", "best-loss", "log.jsonl", "state"]
+    assert trained(tmp_path / "cut")[1] == expected
 
 
 def test_no_examples(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def _asked(place: Path, name: str) -> Iterator[str]:
         yield f"a good server is refused: {outcome.err[-200:]}"
     if outcome.code != 0 or name == "good":
         return
-    mean = next(one["value"] for one in json.loads(outcome.out)["scores"] if one["metric"] == "pmi_faith")
+    mean = next(one["value"] for one in json.loads(outcome.out) if one["metric"] == "pmi_faith")
     if mean is not None and "later" not in name:
         yield f"what is no log-probability is scored: {mean}"
 

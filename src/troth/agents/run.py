@@ -32,7 +32,7 @@ from troth.core.progress import bar
 from troth.readers.plain import indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, scores
-from troth.storage.files import replaced_file, writing
+from troth.storage.files import claimed, replaced_file, writing
 from troth.storage.result import Result
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
@@ -142,22 +142,15 @@ def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[Re
 
 def _open(folder: Folder, identity: dict[str, str]) -> None:
     """A new folder, or one in which the same run was begun."""
-    plan = folder / PLAN
-    if folder.exists() and not plan.is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError("exists and is not a run of an assistant", file=str(folder), hint="choose another name")
-    if plan.is_file():
-        try:
-            before = msgspec.json.decode(plan.read_bytes(), type=dict[str, str])
-        except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-            raise UserError(f"cannot be read: {error}", file=str(plan), hint="choose another folder") from error
-        other = [name for name, value in identity.items() if before.get(name) != value]
-        if other:
-            what = f"holds a run with another {' and '.join(other)}"
-            raise UserError(what, file=str(folder), hint="choose another folder")
-        return
-    with writing(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
-    _replace(plan, indented(identity))
+    text = claimed(folder, PLAN, indented(identity), "a run of an assistant")
+    try:
+        before = msgspec.json.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=str(folder / PLAN), hint="choose another folder") from error
+    other = [name for name, value in identity.items() if before.get(name) != value]
+    if other:
+        what = f"holds a run with another {' and '.join(other)}"
+        raise UserError(what, file=str(folder), hint="choose another folder")
 
 
 def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:

@@ -1,7 +1,7 @@
 """Answers of an assistant kept on disk, so that a run that was stopped goes on, and a budget of what may be asked.
 
-Answers go to a JSON Lines file by the digest of the question; lines are appended whole, and one torn by a kill is
-passed over. A question that two conversations ask at the same time is asked once.
+Answers go to a JSON Lines file by the digest of the question; lines are appended whole, and one that was torn by
+a kill, or damaged, is passed over. A question that two conversations ask at the same time is asked once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 class _Line(msgspec.Struct, frozen=True):
     key: str
     reply: Reply
+    digest: str = ""  # of both: an answer that is not what was written is not used
+
+    def sealed(self) -> _Line:
+        own = msgspec.json.encode((self.key, self.reply), order="sorted")
+        return msgspec.structs.replace(self, digest=hashlib.sha256(own).hexdigest()[:16])
 
 
 class Journal:
@@ -45,9 +50,10 @@ class Journal:
         for line in lines:
             try:
                 one = decoder.decode(line)
-                self._known[one.key] = one.reply
             except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # torn by a kill: asked again
+                continue  # torn by a kill, or damaged: asked again
+            if one == one.sealed():
+                self._known[one.key] = one.reply
 
     def answer(self, question: Any, ask: Callable[[], Reply]) -> Reply:
         """The answer to a question: a known one, or what `ask` gives, which is kept."""
@@ -75,7 +81,7 @@ class Journal:
                 del self._open[key]
 
     def _write(self, key: str, reply: Reply) -> None:
-        line = msgspec.json.encode(_Line(key, reply))
+        line = msgspec.json.encode(_Line(key, reply).sealed())
         with self._lock, writing(str(self.path)):
             self._known[key] = reply
             self.asked += 1

@@ -52,7 +52,8 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
     """
     from troth.agents.run import RESULT, run_agent
 
-    result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
+    with show.resumable():
+        result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
     if json:
         show.json({"scores": result.scores, "findings": result.details, "counts": result.counts, "notes": result.notes})
         return

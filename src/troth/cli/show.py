@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -51,6 +53,16 @@ def text(line: str) -> None:
 def note(line: str) -> None:
     """Something the user should know that is not the result."""
     sys.stderr.write(printable(cut(line, LONGEST)) + "\n")
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Around work that the same command goes on with: an interrupt says which command that is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
+        raise
 
 
 def printable(line: str) -> str:

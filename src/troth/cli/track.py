@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import Any
 
 import click
@@ -33,11 +31,8 @@ def track(model: str, data: str, out: str, limit: int, json: bool, **settings: A
     from troth.systems.track import commands
     from troth.systems.track import track as run
 
-    try:
+    with show.resumable():
         done = run(model, data, out, limit=limit or None, **settings)
-    except KeyboardInterrupt:
-        show.note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
-        raise
     if json:
         show.json(done)
     for one in done:

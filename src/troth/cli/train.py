@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,11 +69,8 @@ def tracker(data: str, out: str, json: bool, **given: Any) -> None:
         **{name: given.pop(name) or () for name in ("first", "sets", "log_to")},
         **given,
     }
-    try:
+    with show.resumable():
         done = train_tracker(data, out, fit=fit, **settings)
-    except KeyboardInterrupt:
-        show.note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
-        raise
     if json:
         show.json(done)
     for one in done:

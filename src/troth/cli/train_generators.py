@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -100,11 +98,8 @@ def _trained(train: Callable[..., TrainedGenerator], data: str, out: str, given:
     fit = {name: value for name in FIT if (value := given.pop(name)) is not None}
     given["dev_limit"] = given["dev_limit"] or None
     given["log_to"] = given["log_to"] or ()
-    try:
+    with show.resumable():
         return train(data, out, fit=fit, **given)
-    except KeyboardInterrupt:
-        show.note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
-        raise
 
 
 def _show(done: TrainedGenerator, json: bool) -> None:

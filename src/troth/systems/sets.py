@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -21,6 +20,8 @@ from troth.perturb.schemas.run import vary
 from troth.perturb.users import FAMILIES, Inventory, apply, inventory
 from troth.perturb.users.run import perturb
 from troth.readers.plain import indented
+from troth.storage import files
+from troth.storage.unfinished import unfinished
 from troth.systems.data import TrackerCorpus, variants_from
 
 SetKind = Literal["original", "twin", "variant"]
@@ -72,7 +73,8 @@ def planned(sets: str | Sequence[str]) -> SetPlan:
 
 def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | None, seed: int) -> dict[str, str]:
     """Writes the sets that are not there yet to a folder; returns their paths in the order of the plan."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with files.writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
     original = folder / ORIGINAL
     if not original.exists():
         schema = indented(list(corpus.schema.values()))
@@ -92,7 +94,7 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
     generator = variants_from(schemas, seed)
     if "variants" in generator.__struct_fields__:
         generator = msgspec.structs.replace(generator, variants=",".join(names))
-    with TemporaryDirectory(prefix=".variants-", dir=folder) as scratch:
+    with files.writing(str(folder)), unfinished(folder / names[0], folder=True) as scratch:
         there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
         for name in names:
             if name not in there:

@@ -101,16 +101,9 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
 def _claim(place: Folder, record: dict[str, Any]) -> None:
     """The folder is new, or one of the same tracker on the same data, which is gone on with."""
     text = indented(record)
-    if (place / RECORD).is_file():
-        if (place / RECORD).read_bytes() != text:
-            raise UserError("holds predictions of another model, or for other data", file=str(place),
-                            hint="name a new folder")  # fmt: skip
-        return
-    if place.exists() and any(place.iterdir()):
-        raise UserError("exists and holds no predictions of troth", file=str(place), hint="name a new folder")
-    with files.writing(str(place)):
-        place.mkdir(parents=True, exist_ok=True)
-        (place / RECORD).write_bytes(text)
+    if files.claimed(place, RECORD, text, "a folder of predictions of troth") != text:
+        what = "holds predictions of another model, or for other data"
+        raise UserError(what, file=str(place), hint="name a new folder")
 
 
 def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool) -> TrackedSet:
@@ -120,7 +113,8 @@ def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Fo
     turns = sum(1 for dialogue in corpus.dialogues for _ in dialogue.user_turns())
     began = time.monotonic()
     if not target.exists():
-        part.mkdir(exist_ok=True)
+        with files.writing(str(part)):
+            part.mkdir(exist_ok=True)
         shares = range(0, len(corpus.dialogues), SHARE)
         with bar(f"tracking {name}") as step:
             for number, start in enumerate(shares, 1):
@@ -130,8 +124,9 @@ def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Fo
                            file)  # fmt: skip
                 step(min(start + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
         document = source.beside(gold, source.SCHEMA)
-        (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
-        part.rename(target)
+        with files.writing(str(target)):
+            (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
+            part.rename(target)
     seconds = round(time.monotonic() - began, 3)
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
 

@@ -20,13 +20,14 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import recorded, resolve
 from troth.readers.shots import Shots
+from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import report_to
 from troth.systems.recipe import Recipe, TrackerModel, recipe_of
 from troth.systems.runs import claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
-from troth.systems.training import Fitting, Key, Metrics, fit, is_done
+from troth.systems.training import STATE, Fitting, Key, Metrics, fit
 
 FIRST = "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
@@ -150,7 +151,7 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
 def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrackerModel[Any]:
     """The model to train: pretrained, a tracker to train further, or what came of the first phase."""
     name, first = path_of(settings.model), folder / FIRST
-    if is_done(first):
+    if is_done(first / STATE):
         return recipe.open(str(first / BEST_LOSS), trained=True)
     model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
     if not settings.first:

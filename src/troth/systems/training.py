@@ -4,7 +4,7 @@ Nothing that is drawn depends on what was drawn before: the order of the example
 and masks from seed and step. A checkpoint is therefore weights, optimiser and step. The folder of a run has
 
     log.jsonl     a line for each step (loss, rate), and one for each evaluation
-    state/        the last checkpoint: weights and optimiser as safetensors, state.json
+    state/        the last checkpoint: weights and optimiser as safetensors; state.json, with a digest of it all
     best-jga/, …  the models that were best by the keys of `keep`
     last/         the model at the end
 """
@@ -27,6 +27,7 @@ from troth.core.errors import UserError
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
+from troth.systems.checkpoint import FitState, replaced, restore, store
 from troth.systems.trainable import Trainable
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
@@ -68,42 +69,26 @@ class Fitting:
     describe: Callable[[Path, Metrics], None] = lambda _folder, _metrics: None  # adds to the folder of a kept model
 
 
-class FitState(msgspec.Struct):
-    """What a checkpoint holds besides weights and optimiser."""
-
-    step: int = 0
-    best: dict[str, float] = {}  # folder to the best value of its key
-    stale: int = 0  # evaluations since the first key was best
-    done: bool = False
-
-
 class InterruptedTraining(KeyboardInterrupt):
-    """Training was stopped by a signal; its last step is saved."""
+    """Training was stopped by a signal; the last step that was complete is saved."""
 
 
 def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
     """Trains a model, or goes on where the run in this folder was stopped; returns what came of it."""
-    run = _Run(fitting, folder, settings)
-    with bar("training") as progress, _stopping() as stopped:
-        while not run.state.done:
-            progress(run.state.step, run.total)
-            run.step()
-            due = settings.evaluate_every and run.state.step % settings.evaluate_every == 0
-            if due or run.state.step >= run.total:
-                run.evaluate()
-            if run.state.done:
-                run.finish()
-            elif due or run.state.step % settings.save_every == 0 or stopped.is_set():
-                run.save()
-            if stopped.is_set():
-                raise InterruptedTraining
+    with _stopping() as signals:
+        run = _Run(fitting, folder, settings, signals)
+        try:
+            with bar("training") as progress:
+                while not run.state.done:
+                    progress(run.state.step, run.total)
+                    if run.is_due():
+                        run.evaluate()
+                    else:
+                        run.step()
+        except InterruptedTraining:
+            run.save()
+            raise
     return run.state
-
-
-def is_done(folder: Path) -> bool:
-    """Whether a run has come to its end."""
-    file = folder / STATE / "state.json"
-    return file.is_file() and msgspec.json.decode(file.read_bytes(), type=FitState).done
 
 
 def plan(sizes: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[int]]:
@@ -121,12 +106,12 @@ def plan(sizes: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[i
 
 
 class _Run:
-    def __init__(self, fitting: Fitting, folder: Path, settings: FitSettings) -> None:
+    def __init__(self, fitting: Fitting, folder: Path, settings: FitSettings, signals: _Signals) -> None:
         import torch
 
         if not fitting.examples:
             raise UserError("nothing to learn from: no example comes of this data", hint="is it the right data?")
-        self.fitting, self.folder, self.settings = fitting, folder, settings
+        self.fitting, self.folder, self.settings, self.signals = fitting, folder, settings, signals
         self.model = fitting.model
         self.sizes = [self.model.size(example) for example in fitting.examples]
         self.per_epoch = math.ceil(len(self.sizes) / settings.batch)
@@ -136,10 +121,19 @@ class _Run:
         torch.manual_seed(settings.seed)
         self.optimizer = torch.optim.AdamW(groups, settings.rate, BETAS, weight_decay=settings.decay, fused=True)
         self.state, self.epoch, self.batches = FitState(), -1, list[list[int]]()
-        folder.mkdir(parents=True, exist_ok=True)
+        with files.writing(str(folder)):
+            folder.mkdir(parents=True, exist_ok=True)
+        files.recover(folder / STATE)
         if (folder / STATE).is_dir():
             self.state = restore(self.model.module, self.optimizer, folder / STATE)
         self._cut_log()
+        signals.begin()
+
+    def is_due(self) -> bool:
+        """Whether the next thing to do is an evaluation."""
+        step, every = self.state.step, self.settings.evaluate_every
+        due = step >= self.total or bool(step and every and step % every == 0)
+        return due and self.state.evaluated < step
 
     def step(self) -> None:
         import torch
@@ -157,15 +151,18 @@ class _Run:
         torch.nn.utils.clip_grad_norm_(self.trained, self.settings.clip)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step) * group["factor"]
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise UserError(f"the loss is {value} at step {step}", file=str(self.folder), hint="try a lower rate")
-        self.state.step += 1
-        seconds = round(time.monotonic() - began, 4)
-        self._log({"step": self.state.step, "loss": value, "rate": self.rate(step), "seconds": seconds})
-        self.fitting.report(self.state.step, {"loss": value})
+        with self.signals.held():  # weights, step and log belong together
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            self.state.step += 1
+            seconds = round(time.monotonic() - began, 4)
+            self._log({"step": self.state.step, "loss": value, "rate": self.rate(step), "seconds": seconds})
+            self.fitting.report(self.state.step, {"loss": value})
+            if self.state.step % self.settings.save_every == 0:
+                self.save()
 
     def _groups(self) -> list[dict[str, Any]]:
         """The parameters that are trained, by the factor of their rate."""
@@ -195,6 +192,10 @@ class _Run:
                 metrics["dev_loss"] = self._dev_loss()
             if self.fitting.evaluate is not None:
                 metrics |= self.fitting.evaluate()
+        with self.signals.held():
+            self._judge(metrics)
+
+    def _judge(self, metrics: Metrics) -> None:
         self._log({"step": self.state.step, **metrics})
         if metrics:
             values = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
@@ -209,6 +210,10 @@ class _Run:
                 self.state.stale = 0 if place == 0 else self.state.stale
         patience = self.settings.patience
         self.state.done = self.state.step >= self.total or bool(patience and self.state.stale >= patience)
+        self.state.evaluated = self.state.step
+        if self.state.done:
+            self._keep(LAST, {})
+        self.save()
 
     def _dev_loss(self) -> float:
         total = 0.0
@@ -220,18 +225,14 @@ class _Run:
         return total / len(order)
 
     def _keep(self, name: str, metrics: Metrics) -> None:
-        with files.replaced_folder(str(self.folder / name), lambda _: None) as fresh:
+        with replaced(self.folder / name) as fresh:
             self.model.save(fresh)
             self.fitting.describe(fresh, metrics)
 
     def save(self) -> None:
         """Writes a checkpoint, whole or not at all."""
-        with files.replaced_folder(str(self.folder / STATE), lambda _: None) as fresh:
+        with replaced(self.folder / STATE) as fresh:
             store(self.model.module, self.optimizer, self.state, fresh)
-
-    def finish(self) -> None:
-        self._keep(LAST, {})
-        self.save()
 
     def _log(self, line: Mapping[str, float]) -> None:
         with files.writing(str(self.folder / LOG)), (self.folder / LOG).open("ab") as log:
@@ -241,94 +242,58 @@ class _Run:
         """Leaves out what was logged after the checkpoint: those steps are made again."""
         log = self.folder / LOG
         if log.is_file():
-            kept = [line for line in log.read_bytes().splitlines() if _step_of(line) <= self.state.step]
+            kept = [line for line in log.read_bytes().splitlines() if _is_before(line, self.state)]
             with files.replaced_file(str(log), lambda _: None) as fresh:
                 fresh.write(b"".join(line + b"\n" for line in kept))
 
 
-def _step_of(line: bytes) -> float:
+def _is_before(line: bytes, state: FitState) -> bool:
+    """Whether a line of the log is of a step, or of an evaluation, that the checkpoint includes."""
     try:
-        return float(msgspec.json.decode(line)["step"])
-    except (msgspec.DecodeError, KeyError, TypeError):  # the last line of a killed run
-        return math.inf
+        entry = msgspec.json.decode(line, type=dict[str, float])
+        return entry["step"] <= (state.step if "rate" in entry else state.evaluated)
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):  # the last line of a killed run
+        return False
+
+
+class _Signals:
+    """Ctrl-C, or a request to end, stops at once; in a block that is `held`, when the block is done."""
+
+    def __init__(self) -> None:
+        self.begun = self.holding = self.stopped = False
+
+    def receive(self, *_: object) -> None:
+        again, self.stopped = self.stopped, True
+        if not self.begun or again:  # nothing to save yet; or somebody does not want to wait
+            raise KeyboardInterrupt
+        if not self.holding:
+            raise InterruptedTraining
+
+    def begin(self) -> None:
+        """From now on there is something to save."""
+        self.begun = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.holding = True
+        try:
+            yield
+        finally:
+            self.holding = False
+        if self.stopped:
+            raise InterruptedTraining
 
 
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C (or a request to end) sets: the current step is finished and saved."""
-    stopped = threading.Event()
+def _stopping() -> Iterator[_Signals]:
+    """Signals to end, as `_Signals` handles them; in the main thread only, where they arrive."""
+    signals = _Signals()
     if threading.current_thread() is not threading.main_thread():
-        yield stopped
+        yield signals
         return
-
-    def stop(*_: object) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, signals.receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stopped
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-# -- checkpoints -------------------------------------------------------------------------------------------------------
-
-
-def store(module: Any, optimizer: Any, state: FitState, folder: Path) -> None:
-    """Writes weights, optimiser and state to a folder."""
-    from safetensors.torch import save_file
-
-    save_file(weights(module), folder / "weights.safetensors")
-    moments = {
-        f"{number}.{name}": value.contiguous()
-        for number, mine in optimizer.state_dict()["state"].items()
-        for name, value in mine.items()
-    }
-    save_file(moments, folder / "optimizer.safetensors")
-    (folder / "state.json").write_bytes(msgspec.json.encode(state))
-
-
-def restore(module: Any, optimizer: Any, folder: Path) -> FitState:
-    """Reads back what `store` has written."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        load_weights(module, folder / "weights.safetensors")
-        moments: dict[int, dict[str, Any]] = {}
-        for key, value in load_file(folder / "optimizer.safetensors").items():
-            number, _, name = key.partition(".")
-            moments.setdefault(int(number), {})[name] = value
-        groups = optimizer.state_dict()["param_groups"]
-        optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        return msgspec.json.decode((folder / "state.json").read_bytes(), type=FitState)
-    except (OSError, SafetensorError, ValueError, RuntimeError, msgspec.DecodeError) as error:
-        what = f"the checkpoint cannot be read: {str(error).splitlines()[0]}"
-        raise UserError(what, file=str(folder), hint="delete this folder to train from the beginning") from error
-
-
-def weights(module: Any) -> dict[str, Any]:
-    """The weights of a module for safetensors: of tied ones, the first."""
-    seen: set[tuple[int, int]] = set()
-    tensors = {}
-    for name, value in module.state_dict().items():
-        place = (value.data_ptr(), value.numel())
-        if place not in seen or value.numel() == 0:
-            tensors[name] = value.detach().contiguous()
-        seen.add(place)
-    return tensors
-
-
-def load_weights(module: Any, file: Path) -> None:
-    """Fills a module with weights that `weights` gave."""
-    from safetensors.torch import load_file
-
-    tensors = load_file(file)
-    report = module.load_state_dict(tensors, strict=False)
-    missing = set(report.missing_keys) & weights(module).keys()
-    if missing or report.unexpected_keys:
-        names = sorted(missing or report.unexpected_keys)[:3]
-        raise UserError(f"its weights are of another model: {', '.join(names)}", file=str(file))

@@ -24,10 +24,10 @@ from troth.core.records import State
 from troth.models import hub
 from troth.models.batches import encodable, padded
 from troth.models.hf import reach
+from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel
 from troth.systems.states import ANYTHING, allowed
-from troth.systems.training import load_weights, weights
 
 IGNORED = -100
 ENCODERS = ("bert", "roberta", "electra", "distilbert", "mpnet", "convbert", "deberta-v2", "modernbert")

@@ -56,8 +56,8 @@ class SpanModel(Tracking, TrackerModel[SpanExample]):
     def __init__(self, folder: Path, recipe: SpanRecipe, *, trained: bool) -> None:
         import torch
 
+        from troth.systems.checkpoint import load_weights
         from troth.systems.span.network import SpanNetwork
-        from troth.systems.training import load_weights
 
         self.encoder, padding = _encoder(folder)
         super().__init__(Tokens.read(folder / TOKENIZER, padding))
@@ -116,7 +116,7 @@ class SpanModel(Tracking, TrackerModel[SpanExample]):
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
 
-        from troth.systems.training import weights
+        from troth.systems.checkpoint import weights
 
         self.encoder.config.save_pretrained(folder)
         save_file(weights(self.encoder), folder / ENCODER, metadata={"format": "pt"})

@@ -1,0 +1,125 @@
+"""Checkpoints of a training: weights and optimiser as safetensors, and how far it is, with a digest of it all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from troth.core.errors import UserError
+from troth.storage import files
+
+WEIGHTS, OPTIMIZER, STATE_FILE = "weights.safetensors", "optimizer.safetensors", "state.json"
+
+
+class FitState(msgspec.Struct):
+    """What a checkpoint holds besides weights and optimiser."""
+
+    step: Annotated[int, msgspec.Meta(ge=0)] = 0
+    evaluated: int = 0  # the step of the last evaluation
+    best: dict[str, float] = {}  # folder to the best value of its key
+    stale: int = 0  # evaluations since the first key was best
+    done: bool = False
+    seal: str = ""  # a digest of all this and of the files of the checkpoint
+
+
+def is_done(folder: Path) -> bool:
+    """Whether the training of a checkpoint has come to its end."""
+    return (folder / STATE_FILE).is_file() and _read_state(folder).done
+
+
+@contextmanager
+def replaced(place: Path) -> Iterator[Path]:
+    """A folder of ours to fill, which replaces the one before as a whole. safetensors has errors of its own."""
+    from safetensors import SafetensorError
+
+    try:
+        with files.replaced_folder(str(place), lambda _: None) as fresh:
+            yield fresh
+    except SafetensorError as error:
+        raise UserError(f"cannot be written: {error}", file=str(place), hint=files.NO_ROOM) from error
+
+
+def store(module: Any, optimizer: Any, state: FitState, folder: Path) -> None:
+    """Writes weights, optimiser and state to a folder."""
+    from safetensors.torch import save_file
+
+    save_file(weights(module), folder / WEIGHTS)
+    moments = {
+        f"{number}.{name}": value.contiguous()
+        for number, mine in optimizer.state_dict()["state"].items()
+        for name, value in mine.items()
+    }
+    save_file(moments, folder / OPTIMIZER)
+    state.seal = _seal(state, folder)
+    (folder / STATE_FILE).write_bytes(msgspec.json.encode(state))
+
+
+def restore(module: Any, optimizer: Any, folder: Path) -> FitState:
+    """Reads back what `store` has written."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    state = _read_state(folder)
+    try:
+        load_weights(module, folder / WEIGHTS)
+        moments: dict[int, dict[str, Any]] = {}
+        for key, value in load_file(folder / OPTIMIZER).items():
+            number, _, name = key.partition(".")
+            moments.setdefault(int(number), {})[name] = value
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
+        raise _unreadable(folder, error) from error
+    return state
+
+
+def _read_state(folder: Path) -> FitState:
+    """The state of a checkpoint, if all files of it are as they were written."""
+    try:
+        state = msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=FitState)
+        if state.seal and state.seal != _seal(state, folder):
+            raise ValueError("it is not what was written: its SHA-256 differs")
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise _unreadable(folder, error) from error
+    if not state.seal:  # of an earlier version, which wrote checkpoints after evaluations only
+        state.evaluated = state.step
+    return state
+
+
+def _seal(state: FitState, folder: Path) -> str:
+    parts = [*(files.sha256(folder / name) for name in (WEIGHTS, OPTIMIZER)), msgspec.structs.replace(state, seal="")]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _unreadable(folder: Path, error: Exception) -> UserError:
+    what = f"the checkpoint cannot be read: {(str(error).splitlines() or [''])[0]}"
+    return UserError(what, file=str(folder), hint="delete this folder to train from the beginning")
+
+
+def weights(module: Any) -> dict[str, Any]:
+    """The weights of a module for safetensors: of tied ones, the first."""
+    seen: set[tuple[int, int]] = set()
+    tensors = {}
+    for name, value in module.state_dict().items():
+        place = (value.data_ptr(), value.numel())
+        if place not in seen or value.numel() == 0:
+            tensors[name] = value.detach().contiguous()
+        seen.add(place)
+    return tensors
+
+
+def load_weights(module: Any, file: Path) -> None:
+    """Fills a module with weights that `weights` gave."""
+    from safetensors.torch import load_file
+
+    tensors = load_file(file)
+    report = module.load_state_dict(tensors, strict=False)
+    missing = set(report.missing_keys) & weights(module).keys()
+    if missing or report.unexpected_keys:
+        names = sorted(missing or report.unexpected_keys)[:3]
+        raise UserError(f"its weights are of another model: {', '.join(names)}", file=str(file))
