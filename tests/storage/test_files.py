@@ -231,3 +231,19 @@ def test_names_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, o
         files.check_replaceable(out, lambda _: None)
     assert str(error.value).isprintable()
     assert not runs.is_run(out)
+
+
+def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
+    """A process that was killed while it wrote the record has left a part, which is nobody's."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / f".troth-{'0' * 16}.part").touch()
+    assert files.claimed(folder, "plan.json", b"mine", "a run") == b"mine"
+    assert files.claimed(folder, "plan.json", b"other", "a run") == b"mine"
+    assert os.listdir(folder) == ["plan.json"]
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "notes.txt").touch()
+    (tmp_path / "file").touch()
+    for name in ("thesis", "file"):
+        with pytest.raises(UserError, match="exists and is not a run"):
+            files.claimed(tmp_path / name, "plan.json", b"mine", "a run")

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +31,9 @@ def _damaged(folder: Path, subject: Subject, chance: random.Random) -> list[Faul
     place = folder / "mutants"
     file = place / chance.choice(subject.files)
     arguments = [part.replace(NEW, "new") for part in chance.choice(subject.commands)]
-    whole = file.read_bytes()
+    whole, copy = file.read_bytes(), folder / "copy"
+    if subject.whole:
+        shutil.copytree(place / subject.whole, copy)
     bad = spoilt(whole, chance)
     file.write_bytes(bad)
     outcome = sandbox.call(arguments, place, {"TROTH_CACHE": str(folder / "own-cache"), "RUST_BACKTRACE": "0"})
@@ -41,5 +44,9 @@ def _damaged(folder: Path, subject: Subject, chance: random.Random) -> list[Faul
         (Path(keep) / f"{hashlib.sha256(bad).hexdigest()[:8]}-{file.name}").write_bytes(bad)
     for path in (place / "new", *place.glob("*.corrupt-*"), *place.glob(f"{file.name}-*")):
         sandbox.removed(path)
-    file.write_bytes(whole)
+    if subject.whole:
+        sandbox.removed(place / subject.whole)
+        copy.rename(place / subject.whole)
+    else:
+        file.write_bytes(whole)
     return found

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from troth import cli
+
 SECONDS = 30  # of processor time that a command may take
 PATIENCE = 300  # seconds until it must have ended, on a machine that may be busy
 ADDRESSES = 16 << 30  # bytes that it may reserve
@@ -40,11 +42,30 @@ class Fault(NamedTuple):
     what: str
 
 
+FIGURES: dict[str, float] = {}  # the largest of what was measured
+
+
+def figure(name: str, value: float) -> None:
+    """Keeps the largest value of something that is measured."""
+    FIGURES[name] = max(value, FIGURES.get(name, value))
+
+
+def import_models() -> None:
+    """Imports what models need before children are forked, so that each of them need not; on one thread."""
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+    import torch
+    import transformers
+
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+
+
 def command(arguments: Sequence[str]) -> None:
     """`troth` with these arguments, in this process."""
-    from troth import cli
-
+    if arguments[0] == "train":  # V8, which draws its charts, reserves more addresses than any machine has memory
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     sys.argv = ["troth", *arguments]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()
 
 
@@ -69,16 +90,21 @@ def start(
     work: Callable[[], None], folder: Path, logs: Sequence[Path], settings: Mapping[str, str] | None = None
 ) -> int:
     """Forks; returns the child's number."""
+    ending = (signal.SIGINT, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # until the child is one
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
         return child
     code = 70
     try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
         os.setpgid(0, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(PATIENCE)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, log in enumerate(logs, 1):

@@ -27,12 +27,16 @@ class Subject:
     name: str
     files: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
+    whole: str = ""  # a folder that the commands change, too; it is put back with the file
 
 
 def laid(folder: Path) -> Iterator[Subject]:
     """Writes the subjects into a folder one after the other, by troth itself where they are troth's own."""
+    from tests.torture import systems
+
     folder.mkdir(parents=True)
-    for part in (_trackers, _others, _grounded, _responses, _runs, _sheets, _cache, _calibration, _schemas, _agents):
+    own = (_trackers, _others, _grounded, _responses, _runs, _sheets, _cache, _calibration, _schemas)
+    for part in (*own, *systems.PARTS):
         yield from part(folder)
 
 
@@ -194,9 +198,3 @@ def _schemas(folder: Path) -> list[Subject]:
         Subject("tools", ("tools.json",), (corrupt,)),
         Subject("templates", files, (templates,)),
     ]
-
-
-def _agents(folder: Path) -> list[Subject]:
-    (folder / "agent.jsonl").write_bytes((DATA / "agents" / "hasty.jsonl").read_bytes())
-    tools = str(DATA / "agents" / "tools.json")
-    return [Subject("transcripts", ("agent.jsonl",), (("agent", "score", "agent.jsonl", "--tools", tools),))]
