@@ -65,8 +65,8 @@ def restore(module: Any, optimizer: Any, folder: Path) -> FitState:
     from safetensors.torch import load_file
 
     state = _read_state(folder)
+    load_weights(module, folder / WEIGHTS)
     try:
-        load_weights(module, folder / WEIGHTS)
         moments: dict[int, dict[str, Any]] = {}
         for key, value in load_file(folder / OPTIMIZER).items():
             number, _, name = key.partition(".")
@@ -115,11 +115,20 @@ def weights(module: Any) -> dict[str, Any]:
 
 def load_weights(module: Any, file: Path) -> None:
     """Fills a module with weights that `weights` gave."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    tensors = load_file(file)
-    report = module.load_state_dict(tensors, strict=False)
+    try:
+        report = module.load_state_dict(load_file(file), strict=False)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        raise UserError(
+            f"cannot be read as the weights of this model: {lines[1 % len(lines)]}", file=str(file)
+        ) from error
     missing = set(report.missing_keys) & weights(module).keys()
     if missing or report.unexpected_keys:
         names = sorted(missing or report.unexpected_keys)[:3]
         raise UserError(f"its weights are of another model: {', '.join(names)}", file=str(file))
+    for name, value in module.named_parameters():
+        if not value.isfinite().all():
+            raise UserError(f"its weights are damaged: '{name}' is not finite", file=str(file))
