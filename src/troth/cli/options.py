@@ -133,28 +133,32 @@ def OUT(command: F) -> F:  # noqa: N802
     return called  # type: ignore[return-value]
 
 
-def WORKERS(command: F) -> F:  # noqa: N802
-    """`--workers`, `--engine` and `--address`: the command gets `workers`, and runs while its engine is chosen."""
+def workers(*flags: str) -> Callable[[F], F]:
+    """`--workers`, `--address` and an option with these flags: the command runs while its engine is chosen."""
 
-    @number("--workers", 0, "Worker processes, or actors of Ray (0 = one per core). Results do not depend on it.")
-    @click.option(
-        "--engine",
-        type=click.Choice(["processes", "ray"]),
-        default="processes",
-        show_default=True,
-        help="Where to work: on this machine, or on Ray. Results do not depend on it.",
-    )
-    @option("--address", "HOST:PORT", "With --engine ray: the cluster. Default: RAY_ADDRESS, else this machine.")
-    @functools.wraps(command)
-    def called(*args: Any, engine: str, address: str | None, **kwargs: Any) -> Any:
-        from troth.engine import using
+    def decorated(command: F) -> F:
+        @number("--workers", 0, "Worker processes, or actors of Ray (0 = one per core). Results do not depend on it.")
+        @click.option(
+            *flags, "works_on", type=click.Choice(["processes", "ray"]), default="processes", show_default=True,
+            help="Where to work: on this machine, or on Ray. Results do not depend on it.",
+        )  # fmt: skip
+        @option("--address", "HOST:PORT", "The cluster of Ray. Default: RAY_ADDRESS, else Ray on this machine.")
+        @functools.wraps(command)
+        def called(*args: Any, works_on: str, address: str | None, **kwargs: Any) -> Any:
+            from troth.engine import using
 
-        if address is not None and engine != "ray":
-            raise click.UsageError("--address goes with --engine ray")
-        with using(engine, address=address):
-            return command(*args, **kwargs)
+            if address is not None and works_on != "ray":
+                raise click.UsageError(f"--address goes with {flags[0]} ray")
+            with using(works_on, address=address):
+                return command(*args, **kwargs)
 
-    return called  # type: ignore[return-value]
+        return called  # type: ignore[return-value]
+
+    return decorated
+
+
+WORKERS = workers("--engine", "--on")
+WORKERS_ON = workers("--on")  # where `--engine` is one of paraphrases or translations
 
 
 def CACHE(command: F) -> F:  # noqa: N802

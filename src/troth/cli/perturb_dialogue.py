@@ -28,7 +28,7 @@ from troth.perturb.users.run import perturb as perturbed
                 type=options.BACKENDS)  # fmt: skip
 @options.CACHE
 @options.number("--seed", 0, "Random seed of the perturbations.")
-@options.WORKERS
+@options.WORKERS_ON
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
 @options.option("--to", "NAME", "Format of OUT. Default: as IN.", type=options.WRITTEN_FORMATS)
 @options.option("--schema", "FILE", "Schema of the services, if it is not beside IN.", type=options.FILE)

@@ -25,7 +25,7 @@ HOW = "--from FOLDER for published variants, or --make NAME to make some"
 @with_declared(GENERATORS)
 @options.number("--seed", 0, "Random seed of the variants.")
 @options.option("--schema", "FILE", "Schema of the services, if it is not beside IN.", type=options.FILE)
-@options.WORKERS
+@options.WORKERS_ON
 @options.JSON
 def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json: bool, **other: Any) -> None:
     """Reword a schema (SGD-X): new names and descriptions, in the schema and in the dialogues.
