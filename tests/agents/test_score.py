@@ -73,6 +73,20 @@ def test_bfcl_whole(shared: Path, category: str, right: int) -> None:
     )  # a required one that is optional
 
 
+@pytest.mark.shared
+def test_explain_takes_questions_and_answers(shared: Path) -> None:
+    """From the public checker's rule to the exact one, on calls whose tools are in the questions."""
+    folder = shared / "data/agents/bfcl"
+    gold = [folder / "answers_multiple.json", folder / "BFCL_v4_multiple.json"]
+    steps = explain_rules(shared / "golden/bfcl_multiple.json", gold=gold)
+    golden = json.loads((shared / "golden/bfcl_multiple.json").read_bytes())
+    assert steps[0].before == sum(row["valid"] for row in golden) / len(golden)
+    assert [step.choice for step in steps] == ["values", "schema", "order"]
+    assert steps[0].flips
+    exact = agent(shared / "golden/bfcl_multiple.json", gold=gold, rule="exact", metrics="calls_right")
+    assert steps[-1].after == exact["calls_right"].value
+
+
 def test_bundled_assistants(bundled: Result) -> None:
     expected = {  # hasty, sturdy
         "pass^1": (5 / 12, 11 / 12), "pass^2": (1 / 6, 5 / 6), "calls_right": (5 / 12, 11 / 12),

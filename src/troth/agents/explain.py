@@ -6,7 +6,7 @@ choice by itself. Each step names the trials whose verdict it turns, and why the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +49,7 @@ def explain_rules(
     *,
     start: str | MatchingRule | None = None,
     end: str | MatchingRule = "exact",
-    gold: Path | None = None,
+    gold: Sequence[Path] = (),
     tools: Path | None = None,
     format: str | None = None,
 ) -> list[ChoiceStep]:
@@ -63,7 +63,7 @@ def explain_rules(
     [('values', 0), ('order', 0), ('failed', 0), ('calls', 1), ('outputs', 0)]
     """
     files = labelled([transcripts], "file")
-    corpus = load(files, [] if gold is None else [path_of(gold)], None if tools is None else path_of(tools), format)
+    corpus = load(files, [path_of(one) for one in gold], None if tools is None else path_of(tools), format)
     if not corpus.has_gold:
         raise UserError("no gold calls are known", file=files[0][1], hint="give gold")
     declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile

@@ -69,9 +69,9 @@ def score(
     result = run(*transcripts, gold=list(gold) or None, by=by or (), **settings)
     show.result(result, json_form=json, out=settings["out"])
     for kind, title in KINDS.items():
-        mine = [one for one in result.details if one.kind == kind]
-        for one in mine[:examples]:
-            show.note(_finding(one))
+        mine = [_finding(one) for one in result.details if one.kind == kind]
+        for line in list(dict.fromkeys(mine))[:examples]:  # two claims of a sentence have one line
+            show.note(line)
         if len(mine) > examples:
             show.note(f"… {len(mine)} {title} in all")
     for system, counts in result.counts.items():
@@ -98,7 +98,7 @@ def _finding(one: Any) -> str:
 @click.argument("transcripts", metavar="TRANSCRIPTS", type=options.FILE)
 @options.option("--from", "NAME", "First rule. Default: that of the format.", "start", type=RULES)
 @options.option("--to", "NAME", "Second rule.", "end", type=RULES, default="exact")
-@options.option("--gold", "FILE", "File with gold calls, where the transcripts have none.", type=options.FILE)
+@GOLD
 @TOOLS
 @FORMAT
 @options.number("--examples", 3, "Number of trials to show for each choice.")
