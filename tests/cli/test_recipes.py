@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Troth
-from tests.examples import blocks, follow
+from tests.examples import blocks, follow, run
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +17,17 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("page", "compared"), [("recipes/compare.md", 2), ("recipes/gate.md", 3)])
+@pytest.mark.parametrize(("page", "compared"), [
+    ("recipes/compare.md", 2), ("recipes/gate.md", 3), ("recipes/agent-gate.md", 1), ("recipes/agent-claims.md", 1),
+])  # fmt: skip
 def test_recipe(page: str, compared: int, troth: Troth) -> None:
     assert follow(page, troth) == compared
+
+
+def test_the_findings_of_a_recipe_are_found(troth: Troth) -> None:
+    command, found = blocks("recipes/agent-claims.md", "sh")[0], blocks("recipes/agent-claims.md", "text")[1]
+    (result,) = run(troth, command.text)
+    assert set(found.text.splitlines()) <= set(result.err.splitlines())
 
 
 def test_tools(troth: Troth, elsewhere: Path) -> None:
