@@ -17,6 +17,7 @@ from tests import demo_predictions
 from troth import demo
 from troth.core.records import Dialogue, Frame, Service, SlotSchema, Turn
 from troth.demo import run as runner
+from troth.demo.lines import VARIANTS
 from troth.responses.score import nlg
 from troth.tracking.check import check
 
@@ -320,7 +321,7 @@ def fga(gold: list[States], pred: list[States], decay: float) -> tuple[list[bool
 def test_predictions_follow_from_the_rules() -> None:
     """What is bundled is what `python -m tests.demo_predictions` writes: of these perturbations, by these rules."""
     made = demo_predictions.files()
-    assert len(made) == len(TRACKERS) * (len(runner.TWINS) + runner.VARIANTS)
+    assert len(made) == len(TRACKERS) * (len(runner.TWINS) + VARIANTS)
     for name, data in made.items():
         assert Path(demo.path(name)).read_bytes() == data, f"{name}: run python -m tests.demo_predictions"
 
@@ -396,4 +397,4 @@ def test_everything_is_in_the_package() -> None:
     root = Path(demo.path("gold")).parent
     assert root.parent == Path(demo.__file__).parent
     folders = {path.name for path in root.iterdir()}
-    assert folders == {"gold", "hasty", "sturdy", "templates", "twins", "wordings", "responses", "documents", "agents"}
+    assert folders == {"gold", "live", "hasty", "sturdy", "templates", "twins", "wordings", "responses", "documents", "agents"}

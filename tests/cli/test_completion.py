@@ -63,7 +63,7 @@ def test_commands_and_options() -> None:
         (("table", "--to", "l"), ["latex"]),
         (("cache", "trim", "--to", ""), []),
         (("nlg", "--nli", "e"), ["embedded"]),
-        (("models", "verify", "troth"), ["troth-nli"]),
+        (("models", "verify", "troth"), ["troth-nli", "troth-track"]),
         (("completion", ""), ["bash", "zsh", "fish"]),
         (("dst", ""), ["<file>"]),
         (("dst", "gold", "pre"), ["<file>"]),

@@ -49,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_list_fetch_verify(fine: Troth, troth: Troth, model: Model) -> None:
     assert "not fetched" in fine("models").out
     assert fine("models").out == fine("models", "list").out
-    assert [status["here"] for status in fine("models", "list", "--json").json()][1:] == [False]
+    assert [status["here"] for status in fine("models", "list", "--json").json()] == [True, True, False]
     assert fine("models", "fetch", "tiny").err == f"tiny: {model.folder}\n"
     assert fine("models", "fetch").err == f"tiny: {model.folder}\n"
     made = fine("models", "fetch", "--json")
@@ -60,7 +60,7 @@ def test_list_fetch_verify(fine: Troth, troth: Troth, model: Model) -> None:
     result = troth("models", "verify", "tiny")
     assert result.code == 2
     assert "SHA-256" in result.out
-    assert result.err.startswith("troth: not as they should be: tiny (delete ")
+    assert result.err.startswith("troth: not as they should be: tiny (run: troth models fetch tiny)")
     assert result.err.count("\n") == 1
     (model.folder / MANIFEST).unlink()
     assert "troth models fetch tiny" in troth("models", "verify", "tiny").err

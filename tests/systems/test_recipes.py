@@ -22,6 +22,7 @@ from troth.tracking.check import check
 TINY = {"length": 96, "answer": 8}
 FIT = {"steps": 4, "batch": 4, "evaluate_every": 2, "rate": 1e-3, "save_every": 1}
 CASES: list[tuple[str, str, dict[str, Any]]] = [  # recipe, family, options
+    ("span", "bert", {}),
     ("simpletod", "gpt2", TINY),
     ("simpletod", "llama", TINY),
     ("bart-dst", "bart", TINY),

@@ -20,7 +20,7 @@ from troth.models import hub
 from troth.systems.span.exported import packed, unpacked
 from troth.systems.span.tracking import TOKENIZER
 
-FIT = {"steps": 3000, "batch": 32, "rate": 5e-4, "evaluate_every": 1000, "save_every": 250}
+FIT = {"steps": 2000, "batch": 32, "rate": 5e-4, "bfloat16": True, "evaluate_every": 1000, "save_every": 250}
 TRACKERS = {"troth-track": None, "troth-track-robust": "oracle"}
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder with data/sgd")
     parser.add_argument("--work", type=Path, default=Path(".tracker"))
-    parser.add_argument("--out", type=Path, default=Path("src/troth/systems/box"))
+    parser.add_argument("--out", type=Path, default=Path("src/troth/models/trackers"))
     options = parser.parse_args()
     sgd = options.shared / "data/sgd"
     options.work.mkdir(exist_ok=True)

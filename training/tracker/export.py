@@ -1,6 +1,6 @@
 """From trained folders to what the package ships: int8 weights that are expanded when they are loaded.
 
-    python -m training.tracker.export --out src/troth/systems/box troth-track=DIR troth-track-robust=DIR
+    python -m training.tracker.export --out src/troth/models/trackers troth-track=DIR troth-track-robust=DIR
 
 All trackers share an encoder: its word vectors, its lower layers, and its upper layers as they were pretrained. Each
 has its own upper layers and queries.
@@ -9,24 +9,29 @@ has its own upper layers and queries.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import torch
 
 from training.nli.export import shrink
+from troth.models.catalog import RELEASED
+from troth.readers.plain import indented
 from troth.systems.recipe import recipe_of
 from troth.systems.span import SpanModel
 from troth.systems.span.decode import Answers
 from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, WORDS, packed
 from troth.systems.span.network import bert_layer, pooled
 from troth.systems.span.tracking import TOKENIZER
-from troth.systems.tracker import CARD
+from troth.systems.tracker import CARD, TrackerCard, describe
 
 OPSET = 18
+ENCODER = "minilm-l6"  # what they were trained from, with its word vectors in 4 bits
 
 
 class Lower(torch.nn.Module):  # type: ignore[misc]
@@ -72,7 +77,16 @@ def export(folders: dict[str, Path], out: Path) -> None:
             assert torch.equal(mine, theirs), "trackers that are shipped together share their encoder"
         (out / name).mkdir(exist_ok=True)
         _trained(model, out / name / MODEL)
-        shutil.copyfile(folder / CARD, out / name / CARD)
+        card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
+        describe(out / name, msgspec.structs.replace(card, model=ENCODER))
+    _release(out)
+
+
+def _release(out: Path) -> None:
+    """Writes the SHA-256 of all files, by which they are verified when a tracker is loaded."""
+    files = sorted(file for file in out.rglob("*") if file.is_file() and file.name not in (RELEASED, "CARD.md"))
+    digests = {str(file.relative_to(out)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    (out / RELEASED).write_bytes(indented({"name": "troth-track", "revision": "1", "sha256": digests}))
 
 
 def _opened(folder: Path) -> SpanModel:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def demo(out: str, open_it: bool, json: bool) -> None:
     """Run every kind of evaluation on bundled dialogues, offline, in about a minute, and write a page.
 
-    The systems are made up: two trackers, two response generators and two that answer from documents, each with typical
-    faults. The scores are computed. An earlier demo in DIR is replaced.
+    Two small trackers that come with troth run live. Two response generators and two systems that answer from documents
+    are made up, each with typical faults. All scores are computed. An earlier demo in DIR is replaced.
     """
     from troth.demo.run import demo as run
 

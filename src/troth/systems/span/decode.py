@@ -64,7 +64,9 @@ class _Reading:
     def _value(self, row: int, number: int) -> str | None:
         """The new value of a slot; None where it stays."""
         layout, scores = self.example.rows[row].layout, self.answers.scores[row]
-        match Status(int(scores[1 + number, : len(Status)].argmax())):
+        statuses = scores[1 + number, : len(Status)].copy()
+        statuses[Status.SPAN if layout.values[number] else Status.VALUE] = -np.inf  # what such a slot cannot have
+        match Status(int(statuses.argmax())):
             case Status.DONTCARE:
                 return DONTCARE
             case Status.SPAN:

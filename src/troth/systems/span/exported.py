@@ -91,4 +91,5 @@ def _session(file: Path) -> Any:
         raise UserError(f"the embedded trackers need {error.name}", hint="pip install 'troth[nli]'") from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # three sessions take turns
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

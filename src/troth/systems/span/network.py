@@ -65,7 +65,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) 
     def split(states: Tensor) -> Tensor:
         return states.unflatten(-1, (heads, -1)).transpose(1, 2)
 
-    mixed = functional.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
+    heads_of = [split(states.float()) for states in (query, key, value)]
+    with torch.autocast("cpu", enabled=False):  # its gradients are slow in bfloat16
+        mixed = functional.scaled_dot_product_attention(*heads_of, attn_mask=mask)
     return mixed.transpose(1, 2).flatten(2)
 
 

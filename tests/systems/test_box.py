@@ -1,0 +1,64 @@
+"""The trackers that come with troth, on bundled dialogues."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import troth
+from troth import demo
+from troth.core.errors import UserError
+from troth.models import catalog
+from troth.systems import box
+from troth.systems.tracker import open_tracker
+from troth.tracking.check import check
+
+TRACKERS = ("troth-track", "troth-track-robust")
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None  # as where they are not installed
+import troth
+from troth import demo
+troth.track("troth-track-robust", demo.path("live"), sys.argv[1], limit=2)
+"""
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_tracks_the_bundled_dialogues(name: str, tmp_path: Path) -> None:
+    (done,) = troth.track(name, demo.path("live"), tmp_path / "out")
+    scores = {score.metric: score.value or 0.0 for score in troth.dst(done.gold, done.predictions, resamples=10).scores}
+    assert scores["jga"] > 0.3
+    assert scores["slot_f1"] > 0.6
+    assert scores["requested_f1"] > 0.8
+    checked = check(done.predictions)
+    assert (checked.dialogues, checked.unscored) == (10, 0)
+
+
+def test_runs_without_torch(tmp_path: Path) -> None:
+    code = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "out")]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)  # noqa: S603 (this interpreter)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "orig" / "dialogues_001.json").is_file()
+
+
+def test_small_and_as_released() -> None:
+    folder = catalog.TRACKERS.folder
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) <= 35_000_000
+    assert catalog.fault(catalog.TRACKERS) is None
+    assert {box.plain().name, box.robust().name} == set(TRACKERS)
+
+
+def test_cannot_be_trained_further(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="an exported tracker cannot be trained further"):
+        troth.train_tracker(demo.path("live"), tmp_path / "out", model=box.plain())
+
+
+def test_says_how_it_was_made() -> None:
+    for name in TRACKERS:
+        card = open_tracker(name).card
+        assert (card.recipe, card.model) == ("span", "minilm-l6")
+        assert card.training["steps"] > 0
+        assert card.metrics["jga"] > 0.254
