@@ -39,13 +39,10 @@ def trainer(model: Any, examples: Sequence[Any]) -> float:
     import torch
     from transformers import Trainer, TrainingArguments
 
-    class Rows(torch.utils.data.Dataset[Any]):
-        def __len__(self) -> int:
-            return len(examples)
-
-        def __getitem__(self, place: int) -> Any:
-            source, target = list(examples[place].source), list(examples[place].target)
-            return {"input_ids": source + target, "labels": [-100] * len(source) + target}
+    rows = [
+        {"input_ids": [*one.source, *one.target], "labels": [-100] * len(one.source) + [*one.target]}
+        for one in examples
+    ]
 
     def collate(rows: Sequence[dict[str, list[int]]]) -> dict[str, Any]:
         longest = max(len(row["input_ids"]) for row in rows)
@@ -62,7 +59,7 @@ def trainer(model: Any, examples: Sequence[Any]) -> float:
             save_strategy="no", logging_strategy="no", use_cpu=True, disable_tqdm=True,
         )  # fmt: skip
         start = time.perf_counter()
-        Trainer(model.module, arguments, train_dataset=Rows(), data_collator=collate).train()
+        Trainer(model.module, arguments, train_dataset=rows, data_collator=collate).train()
         return STEPS * BATCH / (time.perf_counter() - start)
 
 

@@ -15,6 +15,7 @@ OUTSIDE = {  # what lies outside of docs/ and is a page of the site, too
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "src/troth/models/entailment/CARD.md": "model-card.md",
+    "src/troth/models/trackers/CARD.md": "trackers-card.md",
 }
 LEADS = {**OUTSIDE, "README.md": "index.md"}  # where a link to a file outside of docs/ leads
 _LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")  # to a file, not to an address

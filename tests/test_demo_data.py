@@ -397,4 +397,15 @@ def test_everything_is_in_the_package() -> None:
     root = Path(demo.path("gold")).parent
     assert root.parent == Path(demo.__file__).parent
     folders = {path.name for path in root.iterdir()}
-    assert folders == {"gold", "live", "hasty", "sturdy", "templates", "twins", "wordings", "responses", "documents", "agents"}
+    assert folders == {
+        "gold",
+        "live",
+        "hasty",
+        "sturdy",
+        "templates",
+        "twins",
+        "wordings",
+        "responses",
+        "documents",
+        "agents",
+    }

@@ -27,13 +27,15 @@ from troth.perturb.users.engines import ENGINES
 from troth.readers import grounded, trajectories
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.robustness.metrics import METRICS as ROBUSTNESS
+from troth.systems.recipe import RECIPES, TRACKERS
+from troth.systems.tasks import TASKS
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
 METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
 PLUGGABLE: tuple[Registry, ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
-    RULES, CORRUPTIONS,
+    RULES, CORRUPTIONS, RECIPES, TRACKERS, TASKS,
 )  # fmt: skip
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [

@@ -125,6 +125,6 @@ def test_a_server_that_answers_something_else_is_one_line() -> None:
     turn = next(TrackerCorpus.read(demo.path("gold")).turns())
     lm = EndpointLm.named("http://localhost/v1#m")
     lm.client = Server({})  # type: ignore[assignment]
-    lm.client.post = lambda *_: b'{"choices": []}'  # type: ignore[method-assign, assignment]
+    lm.client.post = lambda *_: b'{"choices": []}'  # type: ignore[method-assign]
     with pytest.raises(UserError, match="does not answer as OpenAI's API does"):
         PromptedModel(lm, "prompt", 50).predict([turn])

@@ -25,7 +25,7 @@ from troth.readers.plain import indented
 from troth.systems.recipe import recipe_of
 from troth.systems.span import SpanModel
 from troth.systems.span.decode import Answers
-from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, WORDS, packed
+from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, UPPER, WORDS, packed
 from troth.systems.span.network import bert_layer, pooled
 from troth.systems.span.tracking import TOKENIZER
 from troth.systems.tracker import CARD, TrackerCard, describe
@@ -57,13 +57,22 @@ class Sentence(torch.nn.Module):  # type: ignore[misc]
         return pooled(states, mask)
 
 
-class Trained(torch.nn.Module):  # type: ignore[misc]
+class Upper(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, states: Any, segments: Any, *rows: Any) -> Any:
-        return tuple(self.network(states, segments, rows))
+    def forward(self, states: Any, segments: Any) -> Any:
+        return self.network.words(states, segments)
+
+
+class Queries(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, words: Any, segments: Any, *rows: Any) -> Any:
+        return tuple(self.network.ask(words, segments, rows))
 
 
 def export(folders: dict[str, Path], out: Path) -> None:
@@ -76,7 +85,7 @@ def export(folders: dict[str, Path], out: Path) -> None:
         for mine, theirs in zip(model.encoder.parameters(), first.encoder.parameters(), strict=True):
             assert torch.equal(mine, theirs), "trackers that are shipped together share their encoder"
         (out / name).mkdir(exist_ok=True)
-        _trained(model, out / name / MODEL)
+        _trained(model, out / name)
         card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
         describe(out / name, msgspec.structs.replace(card, model=ENCODER))
     _release(out)
@@ -109,7 +118,7 @@ def _shared(model: SpanModel, out: Path) -> None:
     _write(sentence, (states, mask), out / SENTENCE, {"states": axes, "mask": axes}, {"vectors": {0: "texts"}})
 
 
-def _trained(model: SpanModel, file: Path) -> None:
+def _trained(model: SpanModel, folder: Path) -> None:
     width = model.encoder.config.hidden_size
     turns, tokens, rows, queries, sources = 2, 8, 3, 5, 2
     flags = model.module.flag.in_features
@@ -123,11 +132,12 @@ def _trained(model: SpanModel, file: Path) -> None:
         torch.ones(rows, sources, width),
     )
     words, asked = {0: "turns", 1: "tokens"}, {0: "rows", 1: "queries"}
-    inputs = {"states": words, "segments": words, "turn": {0: "rows"}, "vectors": asked, "kinds": asked,
+    inputs = {"words": words, "segments": words, "turn": {0: "rows"}, "vectors": asked, "kinds": asked,
               "flags": asked, "sources": {0: "rows", 1: "sources"}}  # fmt: skip
     outputs = {"scores": asked, "places": {1: "rows", 2: "queries", 3: "tokens"}, "carried": {**asked, 2: "sources"}}
     assert tuple(outputs) == Answers._fields
-    _write(Trained(model.module), arrays, file, inputs, outputs)
+    _write(Queries(model.module), arrays, folder / MODEL, inputs, outputs)
+    _write(Upper(model.module), arrays[:2], folder / UPPER, {"states": words, "segments": words}, {"words": words})
 
 
 def _write(module: Any, arrays: Any, file: Path, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:

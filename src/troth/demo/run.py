@@ -210,7 +210,7 @@ class _Work:
             }
         from troth.systems.track import track
 
-        there = sets | {label: self.part / "reworded" / label for label in variants}
+        there = {**sets} | {label: self.part / "reworded" / label for label in variants}
         asked = ["orig", *(f"{label}={folder}" for label, folder in there.items())]
         done = {
             name: track(name, path(self.bundle.gold), self.part / "predictions" / name, sets=asked) for name in TRACKERS

@@ -17,7 +17,7 @@ from troth.core.errors import UserError
 from troth.core.records import Service
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel
-from troth.systems.span.batches import Floats, Inputs, inputs, targets
+from troth.systems.span.batches import Floats, Inputs, Ints, inputs, targets
 from troth.systems.span.decode import Answers
 from troth.systems.span.examples import SPOKEN, Tokens, annotated
 from troth.systems.span.exported import MODEL, ExportedSpan
@@ -88,24 +88,34 @@ class SpanModel(Tracking, TrackerModel[SpanExample]):
         from troth.systems.span.losses import losses
         from troth.systems.span.network import Outputs
 
+        self.forget()  # it will read otherwise when it has learned from this
         arrays, wanted = batch
         tensors = {name: self._torch.from_numpy(array) for name, array in wanted._asdict().items()}
         tensors["kinds"] = self._torch.from_numpy(arrays.kinds)
-        outputs = Outputs(*(one.float() for one in self._outputs(arrays)))
+        ids, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
+        outputs = self.module(self._lower(ids, segments), segments, tuple(rows))
+        outputs = Outputs(*(one.float() for one in outputs))
         return sum(losses(outputs, tensors).values()) / len(arrays.ids)
 
-    def answers(self, arrays: Inputs) -> Answers:
+    def read(self, ids: Ints, segments: Ints) -> Floats:
         self.module.eval()
+        whose = self._torch.from_numpy(segments)
         with self._torch.inference_mode():
-            return Answers(*(tensor.numpy() for tensor in self._outputs(arrays)))
+            words: Floats = self.module.words(self._lower(self._torch.from_numpy(ids), whose), whose).float().numpy()
+        return words
 
-    def _outputs(self, arrays: Inputs) -> Any:
+    def ask(self, words: Floats, arrays: Inputs) -> Answers:
+        self.module.eval()
+        _, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
+        with self._torch.inference_mode():
+            answers = self.module.ask(self._torch.from_numpy(words), segments, tuple(rows))
+            return Answers(*(tensor.float().numpy() for tensor in answers))
+
+    def _lower(self, ids: Any, segments: Any) -> Any:
         from troth.systems.span.network import lower
 
-        ids, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
         with self._torch.no_grad():
-            states = lower(self.encoder, ids, segments > 0, self.upper)
-        return self.module(states, segments, tuple(rows))
+            return lower(self.encoder, ids, segments > 0, self.upper)
 
     def sentences(self, texts: Texts) -> Floats:
         from troth.systems.span.network import sentence

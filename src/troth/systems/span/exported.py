@@ -1,7 +1,8 @@
 """An exported tracker: int8 weights on disk, run by onnxruntime without torch.
 
-Its folder holds `model.onnx`, the trained part. The folder above it holds what trackers of one encoder share: the word
-vectors in 4 bits, the lower layers, the upper layers as they were pretrained (for texts of the schema), the tokenizer.
+Its folder holds what was trained: the upper layers (`upper.onnx`), and the queries (`model.onnx`). The folder above it
+holds what trackers of one encoder share: the word vectors in 4 bits, the lower layers, the upper layers as they were
+pretrained (for texts of the schema), the tokenizer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from troth.systems.span.decode import Answers
 from troth.systems.span.examples import Tokens
 from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
 
-MODEL, LOWER, SENTENCE = "model.onnx", "lower.onnx", "sentence.onnx"
+UPPER, MODEL, LOWER, SENTENCE = "upper.onnx", "model.onnx", "lower.onnx", "sentence.onnx"
 WORDS, SCALES = "words.npy", "scales.npy"
 BLOCK = 32  # weights of a word vector that share a scale
 
@@ -33,13 +34,17 @@ class ExportedSpan(Tracking, TrackerModel[Any]):
         shared = folder.parent
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
         self._words = unpacked(np.load(shared / WORDS), np.load(shared / SCALES))
-        files = (folder / MODEL, shared / LOWER, shared / SENTENCE)
-        self._model, self._lower, self._sentence = map(_session, files)
+        files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
+        self._upper, self._model, self._lower, self._sentence = map(_session, files)
 
-    def answers(self, arrays: Inputs) -> Answers:
+    def read(self, ids: Ints, segments: Ints) -> Floats:
+        states = self._states(ids, segments != PADDING)
+        words: Floats = self._upper.run(["words"], {"states": states, "segments": segments})[0]
+        return words
+
+    def ask(self, words: Floats, arrays: Inputs) -> Answers:
         inputs = dict(zip(("segments", "turn", "vectors", "kinds", "flags", "sources"), arrays[1:], strict=True))
-        states = self._states(arrays.ids, arrays.segments != PADDING)
-        return Answers(*self._model.run(list(Answers._fields), {"states": states, **inputs}))
+        return Answers(*self._model.run(list(Answers._fields), {"words": words, **inputs}))
 
     def sentences(self, texts: Texts) -> Floats:
         ids = padded(texts, self.tokens)
@@ -91,5 +96,5 @@ def _session(file: Path) -> Any:
         raise UserError(f"the embedded trackers need {error.name}", hint="pip install 'troth[nli]'") from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # three sessions take turns
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # sessions take turns
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

@@ -65,9 +65,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) 
     def split(states: Tensor) -> Tensor:
         return states.unflatten(-1, (heads, -1)).transpose(1, 2)
 
-    heads_of = [split(states.float()) for states in (query, key, value)]
+    query, key, value = (split(states.float()) for states in (query, key, value))
     with torch.autocast("cpu", enabled=False):  # its gradients are slow in bfloat16
-        mixed = functional.scaled_dot_product_attention(*heads_of, attn_mask=mask)
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return mixed.transpose(1, 2).flatten(2)
 
 
@@ -114,12 +114,19 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
 
     def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
         """`states` are those of `lower`; `rows` are the arrays of `Inputs` from `turn` on."""
-        turn, vectors, kinds, flags, sources = rows
-        mask = segments != PADDING
-        states = states + self.segment(segments)
+        return self.ask(self.words(states, segments), segments, rows)
+
+    def words(self, states: Tensor, segments: Tensor) -> Tensor:
+        """The tokens of turns as they are read, whatever the schema."""
+        states, mask = states + self.segment(segments), segments != PADDING
         for layer in self.layers:
             states = bert_layer(layer, states, mask)
-        words = self.read(states)
+        return self.read(states)
+
+    def ask(self, words: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
+        """What the words answer to the queries of `rows`."""
+        turn, vectors, kinds, flags, sources = rows
+        mask = segments != PADDING
         queries = self.vector(vectors) + self.flag(flags) + self.kind(kinds.clamp(min=0))
         masks = ((kinds >= 0)[:, None, None, :], mask[turn][:, None, None, :])
         for layer in self.fusion:

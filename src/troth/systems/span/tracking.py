@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from troth.core.records import Service, State
 from troth.systems.data import TrackerTurn
-from troth.systems.span.batches import Floats, Inputs, Ints, inputs
+from troth.systems.span.batches import PADDING, Floats, Inputs, Ints, inputs
 from troth.systems.span.decode import Answers, update
 from troth.systems.span.examples import SPOKEN, Tokens, asked
 from troth.systems.span.layout import Layout, layout
@@ -17,6 +18,7 @@ from troth.systems.span.memory import Memory, ServiceMemory
 
 TOKENIZER = "tokenizer.json"
 AT_ONCE = 64  # texts of a schema that are encoded together
+REMEMBERED = 10_000  # turns whose words are kept: 40 kB each
 Texts = Sequence[str]
 
 
@@ -28,10 +30,15 @@ class Tracking(ABC):
         self._layouts: dict[int, tuple[Service, Layout]] = {}  # what an id belongs to is kept, so that it stays its own
         self._tables: dict[int, tuple[Layout, Floats]] = {}
         self._vectors: dict[str, Floats] = {}
+        self._turns: dict[bytes, Any] = {}  # words of turns, in half precision
 
     @abstractmethod
-    def answers(self, arrays: Inputs) -> Answers:
-        """What the network says."""
+    def read(self, ids: Ints, segments: Ints) -> Floats:
+        """The tokens of turns as the network reads them."""
+
+    @abstractmethod
+    def ask(self, words: Floats, arrays: Inputs) -> Answers:
+        """What the network answers about turns that it has read."""
 
     @abstractmethod
     def sentences(self, texts: Texts) -> Floats:
@@ -51,13 +58,36 @@ class Tracking(ABC):
                     memories[place].setdefault(service.name, ServiceMemory())
             made = [asked(turn, layouts[at], memories[at], self.tokens) for at, turn in zip(going, turns, strict=True)]
             known = [layouts[place] for place in going]
-            answers = self.answers(inputs(made, known, self.table, self.tokens.padding))
+            arrays = inputs(made, known, self.table, self.tokens.padding)
+            answers = self.ask(self._read(arrays.ids, arrays.segments), arrays)
             row = 0
             for place, turn, example in zip(going, turns, made, strict=True):
                 mine = Answers(answers.scores[row:], answers.places[:, row:], answers.carried[row:])
                 states[place].append(update(memories[place], turn, example, mine))
                 row += len(example.rows)
         return states
+
+    def forget(self) -> None:
+        """Drops the words of turns that were read."""
+        self._turns.clear()
+
+    def _read(self, ids: Ints, segments: Ints) -> Floats:
+        """The words of turns; a turn is read once, under however many wordings of the schema it is tracked."""
+        lengths = (segments != PADDING).sum(1)
+        keys = [np.stack([ids[at, :count], segments[at, :count]]).tobytes() for at, count in enumerate(lengths)]
+        new = [at for at, key in enumerate(keys) if key not in self._turns]
+        fresh: dict[bytes, Any] = {}
+        if new:
+            longest = lengths[new].max()
+            for at, states in zip(new, self.read(ids[new, :longest], segments[new, :longest]), strict=True):
+                fresh[keys[at]] = states[: lengths[at]].astype(np.float16)
+        both = [fresh[key] if key in fresh else self._turns[key] for key in keys]
+        if len(self._turns) < REMEMBERED:
+            self._turns |= fresh
+        words = np.zeros((*ids.shape, both[0].shape[-1]), np.float32)
+        for at, states in enumerate(both):
+            words[at, : len(states)] = states
+        return words
 
     def layout(self, service: Service) -> Layout:
         """The queries of a service, made once."""
