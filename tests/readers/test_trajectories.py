@@ -375,3 +375,12 @@ def test_real_files(shared: Path) -> None:
     gold = list(trajectories.read(str(folder / "bfcl/answers_multi_turn_base.json")))
     assert [one.id for one in asked] == [one.id for one in gold]
     assert (len(asked), len(asked[0].users()), len(gold[0].expected or ())) == (200, 4, 10)
+
+
+def test_arguments_that_hold_a_key_twice_are_kept_as_text(tmp_path: Path) -> None:
+    """Decoders take the last one in silence."""
+    text = '{"id": 7, "id": 8}'
+    message = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "cancel", "arguments": text}}]}
+    (one,) = read(tmp_path, [{"messages": [{"role": "user", "content": "x"}, message]}])
+    (made,) = spoken(one)[-1].calls
+    assert (made.arguments, made.broken) == ({}, text)

@@ -155,3 +155,17 @@ def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable
         track(tmp_path / "model", data, tmp_path / "other", sets="NDE")
     with pytest.raises(UserError, match="nothing says how the schema is worded in v1"):
         track(tmp_path / "model", data, tmp_path / "third", sets="v1")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [({"model": "nowhere"}, "no model is called"), ({"dev": "nowhere"}, "nowhere"), ({"fit": {"batch": 0}}, "batch"),
+     ({"shots": "nowhere.json"}, "nowhere")],
+)  # fmt: skip
+def test_bad_input_leaves_no_folder_behind(
+    data: Path, tmp_path: Path, tiny: Callable[[str], Path], wrong: dict[str, Any], line: str
+) -> None:
+    options: dict[str, Any] = {"recipe": "trippy", "model": tiny("bert"), **wrong}
+    with pytest.raises(UserError, match=line):
+        train_tracker(data, tmp_path / "model", **options)
+    assert not (tmp_path / "model").exists()

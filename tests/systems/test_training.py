@@ -206,3 +206,13 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(
 def test_no_examples(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing to learn from"):
         fit(Fitting(Line(), []), tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("rate", float("nan")), ("rate", 0.0), ("epochs", float("inf")), ("epochs", "3"), ("batch", 0), ("batch", 2.5),
+     ("save_every", 0), ("steps", -1), ("patience", "x"), ("schedule", "up"), ("decay", -0.1)],
+)  # fmt: skip
+def test_settings_that_cannot_be(field: str, value: Any) -> None:
+    with pytest.raises(UserError, match=f"{field} cannot be"):
+        FitSettings(**{field: value})

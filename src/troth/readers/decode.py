@@ -114,14 +114,23 @@ class _Repeated(NamedTuple):
     path: tuple[str | int, ...]
 
 
+def holds_twice(data: bytes, value: object) -> bool:
+    """Whether an object in JSON holds a key twice; `value` is what it was decoded to."""
+    return keys(value) != data.count(KEY_END) and _first_repeated(data) is not None
+
+
+def _first_repeated(data: bytes) -> Any:
+    text = data.decode(errors="replace")
+    return _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
+
+
 def check_keys(document: Document, *, dialogues: bool = False) -> None:
     """Raises an error if any object in a JSON document holds a key twice. It reads every key: slow, but exact.
 
     `dialogues`: the keys at the top are dialogues, and the error names them as such.
     """
-    text = document.data.decode(errors="replace")
     try:
-        repeated = _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
+        repeated = _first_repeated(document.data)
     except RecursionError as error:
         raise place(document, error) from error
     if repeated is None:

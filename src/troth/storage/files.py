@@ -122,16 +122,24 @@ def claimed(folder: Path, record: str, text: bytes, what: str) -> bytes:
 
     `what` is the kind of folder that it must be, where there is one.
     """
-    file = folder / record
+    before = claim_of(folder, record, what)
+    if before is not None:
+        return before
     with writing(str(folder), ANOTHER):
-        if file.is_file():
-            return file.read_bytes()
-        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_part, os.listdir(folder)))):
-            raise UserError(f"exists and is not {what}", file=str(folder), hint="name a new folder")
         folder.mkdir(parents=True, exist_ok=True)
-    with replaced_file(str(file), lambda _: None) as out:
+    with replaced_file(str(folder / record), lambda _: None) as out:
         out.write(text)
     return text
+
+
+def claim_of(folder: Path, record: str, what: str) -> bytes | None:
+    """The record of such a folder; None where the folder is new, or empty."""
+    with writing(str(folder), ANOTHER):
+        if (folder / record).is_file():
+            return (folder / record).read_bytes()
+        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_part, os.listdir(folder)))):
+            raise UserError(f"exists and is not {what}", file=str(folder), hint="name a new folder")
+    return None
 
 
 def sha256(file: Path) -> str:

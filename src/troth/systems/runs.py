@@ -20,12 +20,22 @@ from troth.storage import files
 from troth.systems.training import LOG, FitSettings
 
 RECORD, CURVE = "training.json", "curve.json"
+KIND = "a training run of troth"
+
+
+def check_claim(folder: Folder, record: Mapping[str, Any]) -> None:
+    """Checked before any work is done: the folder is new, or one of a run with the same settings."""
+    _same(folder, files.claim_of(folder, RECORD, KIND), indented(record))
 
 
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """The folder is new, or one of a run with the same settings, which is gone on with."""
     text = indented(record)
-    if files.claimed(folder, RECORD, text, "a training run of troth") != text:
+    _same(folder, files.claimed(folder, RECORD, text, KIND), text)
+
+
+def _same(folder: Folder, before: bytes | None, text: bytes) -> None:
+    if before not in (None, text):
         raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
 
 

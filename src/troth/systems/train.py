@@ -27,7 +27,7 @@ from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import report_to
 from troth.systems.recipe import Recipe, TrackerModel, recipe_of
-from troth.systems.runs import claim, curve, fit_settings, write_curve
+from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import STATE, Fitting, Key, Metrics, fit
 
@@ -106,25 +106,29 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
         )
     seeds, place = list(settings.seeds), Folder(path_of(out))
     folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
+    own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
+    records = {seed: recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
     for seed, folder in folders.items():
-        own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-        claim(folder, recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own)
-    return [_train(path_of(data), folder, settings, recipe, seed) for seed, folder in folders.items()]
+        check_claim(folder, records[seed])
+    return [_train(path_of(data), folder, settings, recipe, (seed, records[seed])) for seed, folder in folders.items()]
 
 
-def _train(data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrainedTracker:
+def _train(
+    data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
+) -> TrainedTracker:
     import torch
 
+    seed, _ = run
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
     how = fit_settings(settings.fit, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).some(settings.shots, seed)
     corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
     recipe = recipe.fitted(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
-    model = _begin(folder, settings, recipe, seed)
     dev = None
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
+    model = _begin(folder, settings, recipe, run)
     evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _uncollected():
@@ -164,17 +168,24 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
     return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
 
 
-def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, seed: int) -> TrackerModel[Any]:
-    """The model to train: pretrained, a tracker to train further, or what came of the first phase."""
-    name, first = path_of(settings.model), folder / FIRST
+def _begin(
+    folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
+) -> TrackerModel[Any]:
+    """The model to train: pretrained, a tracker to train further, or what came of the first phase.
+
+    The folder is claimed when everything has been read, so that bad input leaves nothing behind.
+    """
+    (seed, record), name, first = run, path_of(settings.model), folder / FIRST
     if is_done(first / STATE):
         return recipe.open(str(first / BEST_LOSS), trained=True)
     model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
     if not settings.first:
+        claim(folder, record)
         return model
     how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
     examples, dev = recipe.first_examples(model, listed(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
+    claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
     return recipe.open(str(first / BEST_LOSS), trained=True)
 

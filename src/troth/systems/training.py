@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.options import one_of
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
@@ -34,6 +35,7 @@ STATE, LOG, LAST = "state", "log.jsonl", "last"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
 BETAS = (0.9, 0.999)
 
+Schedule = Literal["linear", "constant"]
 Metrics = dict[str, float]
 Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher, the better
 
@@ -48,13 +50,29 @@ class FitSettings:
     batch: int = 32  # examples per step
     rate: float = 1e-4
     warmup: float = 0.06  # share of the steps in which the rate rises
-    schedule: Literal["linear", "constant"] = "linear"  # what it does then: falls to 0, or stays
+    schedule: Schedule = "linear"  # what it does then: falls to 0, or stays
     decay: float = 0.01
     clip: float = 1.0  # of the gradient's norm
     bfloat16: bool = False  # matrix products in bfloat16: much faster on processors that have it, slower on others
     evaluate_every: int = 0  # steps; 0: at the end alone
     patience: int = 0  # evaluations without a better value of the first key before training stops; 0: never
     save_every: int = 500  # steps between checkpoints
+
+    def __post_init__(self) -> None:
+        one_of("schedule", self.schedule, get_args(Schedule))
+        for name, kind in (("batch", int), ("save_every", int), ("epochs", float), ("rate", float), ("clip", float)):
+            _check_number(name, getattr(self, name), kind, positive=True)
+        for name in ("steps", "evaluate_every", "patience"):
+            _check_number(name, getattr(self, name), int)
+        for name in ("warmup", "decay"):
+            _check_number(name, getattr(self, name), float)
+
+
+def _check_number(name: str, value: Any, kind: type, *, positive: bool = False) -> None:
+    fits = isinstance(value, int if kind is int else int | float) and math.isfinite(value)
+    if not fits or value < 0 or (positive and value == 0):
+        what = "a whole number" if kind is int else "a finite number"
+        raise UserError(f"{name} cannot be '{value}'", hint=f"{what}, {'above 0' if positive else '0 or more'}")
 
 
 @dataclass(frozen=True)

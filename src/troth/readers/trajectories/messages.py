@@ -14,7 +14,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
-from troth.readers.decode import BROKEN, where
+from troth.readers.decode import BROKEN, holds_twice, where
 from troth.readers.trajectories.blocks import blocks
 
 ROLES: dict[str, Role] = {
@@ -124,6 +124,8 @@ def call(name: object, arguments: object, id: object = None) -> Call:
         text = arguments
         try:
             arguments = msgspec.json.decode(text) if text.strip() else {}
+            if holds_twice(text.encode(), arguments):  # which of the two is meant?
+                arguments, broken = {}, text
         except BROKEN:
             arguments, broken = {}, text
     if arguments is None:
