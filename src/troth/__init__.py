@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from troth.perturb.users.run import perturb as perturb
     from troth.report.compare import compare as compare
     from troth.report.compare import gate as gate
+    from troth.report.compare import level_gate as level_gate
     from troth.report.write import report as report
     from troth.responses.score import nlg as nlg
     from troth.robustness.checkdst import checkdst as checkdst
@@ -69,6 +70,7 @@ _NAMES = {
     "dst": "troth.tracking.score",
     "explain": "troth.tracking.explain",
     "gate": "troth.report.compare",
+    "level_gate": "troth.report.compare",
     "ground": "troth.grounding.score",
     "load": "troth.integrations.evaluate",
     "merge": "troth.storage.merge",

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from troth.core.errors import UserError
 from troth.grounding import calibration
-from troth.grounding.calibration import Best, Calibration, DataFile, Fitted, best_f1, fit, isotonic
+from troth.grounding.calibration import (
+    Aim,
+    Best,
+    Calibration,
+    DataFile,
+    Fitted,
+    best_f1,
+    detections,
+    fit,
+    isotonic,
+)
 
 PAIRS = st.lists(st.tuples(st.integers(-4, 4).map(lambda n: n / 4), st.integers(0, 1)), min_size=1, max_size=20)
 
@@ -132,3 +142,91 @@ def test_only_the_same_recipe_is_judged() -> None:
         made.matching({"m": "M|x:2"})
     with pytest.raises(UserError, match="none of these metrics"):
         made.matching({"other": "OTHER"})
+
+
+# -- fitted for the unfaithful -----------------------------------------------------------------------------------------
+
+SCORES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
+LABELS = [0, 0, 1, 0, 1, 1, 1, 1, 1, 1]  # three faults, one of them above a supported response
+
+
+def test_detections_by_hand() -> None:
+    points = detections(np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.0, 0.0, 1.0, 1.0]))
+    assert [(one.recall, one.precision, one.false_alarms) for one in points] == [
+        (0.0, None, 0.0),
+        (0.5, 1.0, 0.0),
+        (1.0, 2 / 3, 0.5),
+        (1.0, 0.5, 1.0),
+    ]
+    assert points[-1].threshold > 1, "the last one flags the highest score, too"
+
+
+@pytest.mark.parametrize(
+    ("aim", "threshold", "recall", "precision"),
+    [
+        (Aim(recall=0.6), 0.2, 2 / 3, 1.0),  # 0.3 and 0.4 reach it, too, less precisely
+        (Aim(recall=1.0), 0.4, 1.0, 0.75),
+        (Aim(precision=0.9), 0.2, 2 / 3, 1.0),
+        (Aim(precision=0.7), 0.4, 1.0, 0.75),
+    ],
+)
+def test_a_threshold_for_the_unfaithful(aim: Aim, threshold: float, recall: float, precision: float) -> None:
+    found = fit("m", "M|x", SCORES, LABELS, aim)
+    assert isinstance(found, Fitted)
+    assert found.at is not None
+    assert (found.threshold, found.at.recall, found.at.precision) == pytest.approx((threshold, recall, precision))
+    assert found.aim == str(aim)
+    flagged = ~found.faithful(np.array(SCORES))
+    assert flagged.sum() == round(recall * 3 / precision)
+
+
+def test_a_precision_out_of_reach() -> None:
+    assert fit("m", "M|x", [0.0, 1.0, 2.0], [1, 0, 1], Aim(precision=0.9)) == (
+        "flagging reaches a precision of 0.500 at most"
+    )
+
+
+@given(PAIRS.filter(lambda pairs: len({y for _, y in pairs}) == 2 and len({x for x, _ in pairs}) > 1))
+def test_the_recall_asked_for_is_reached(pairs: list[tuple[float, int]]) -> None:
+    found = fit("m", "M|x", [x for x, _ in pairs], [y for _, y in pairs], Aim(recall=0.9))
+    assert isinstance(found, Fitted)
+    assert found.at is not None
+    assert found.at.recall >= 0.9
+    wrong = np.array([x for x, y in pairs if not y])
+    assert (~found.faithful(wrong)).mean() == pytest.approx(found.at.recall)
+
+
+def test_aims_that_are_refused() -> None:
+    for aim in (Aim(0.9, 0.9), Aim(recall=0.0), Aim(precision=1.5), Aim(recall=float("nan"))):
+        with pytest.raises(UserError):
+            aim.check()
+
+
+def test_warns_where_always_yes_does_as_well() -> None:
+    """97 supported responses, 3 faults that the score does not see: the best F1 lets all of them pass."""
+    scores = [n / 100 for n in range(100)]
+    labels = [0 if n in (40, 60, 80) else 1 for n in range(100)]
+    found = fit("m", "M|x", scores, labels)
+    assert isinstance(found, Fitted)
+    (warning,) = found.warnings()
+    assert "no better than calling every response faithful; 100% of the unfaithful pass" in warning
+    aimed = fit("m", "M|x", scores, labels, Aim(recall=0.9))
+    assert isinstance(aimed, Fitted)
+    assert aimed.at is not None
+    assert aimed.at.recall == 1.0, "what was asked for, whatever it costs"
+    useless = fit("m", "M|x", scores, [1 if n % 2 else 0 for n in range(100)], Aim(recall=1.0))
+    assert isinstance(useless, Fitted)
+    assert "no better than chance" in useless.warnings()[0]
+
+
+def test_few_faults_are_said() -> None:
+    found = fit("m", "M|x", SCORES, LABELS, Aim(recall=0.6))
+    assert isinstance(found, Fitted)
+    assert found.warnings() == ["m: the threshold rests on 3 unfaithful responses only"]
+
+
+def test_a_curve_is_thinned_and_keeps_its_ends() -> None:
+    found = fit("m", "M|x", [float(n) for n in range(1000)], [n % 3 > 0 for n in range(1000)])
+    assert isinstance(found, Fitted)
+    assert len(found.curve) == calibration.POINTS
+    assert (found.curve[0].recall, found.curve[-1].recall) == (0.0, 1.0)

@@ -30,7 +30,7 @@ COMMANDS = {
     "agent": "troth.cli.agent:agent",
     "meta": "troth.cli:meta",
     "compare": "troth.cli.runs:compare",
-    "gate": "troth.cli.runs:gate",
+    "gate": "troth.cli.gate:gate",
     "table": "troth.cli.runs:table",
     "merge": "troth.cli.merge:merge",
     "report": "troth.cli.report:report",
@@ -54,7 +54,7 @@ META = {
     "annotate": "troth.cli.agreement:annotate",
     "agree": "troth.cli.agreement:agree",
     "eval": "troth.cli.meta_eval:evaluate",
-    "fit": "troth.cli.meta_eval:fit",
+    "fit": "troth.cli.fit:fit",
 }
 
 

@@ -8,17 +8,32 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.core.errors import UserError
 
 METRICS = options.option(
-    "--metrics", "NAMES", "Metrics, comma-separated.", type=options.GROUNDING_METRICS, default="u_f1,bleu,rouge_l"
-)
+    "--metrics", "NAMES", "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.",
+    type=options.GROUNDING_METRICS, default="",
+)  # fmt: skip
 FORMAT = options.option(
     "--format", "NAME", "Format of the data. Default: detected.", type=options.Names("troth.readers.grounded:FORMATS")
 )
+MAP = options.option(
+    "--map",
+    "NAMES",
+    "Names that the file has for ours: document=contexts,response=answer,id=trace.",
+    "columns",
+    default="",
+)
+ON_ERROR = click.option(
+    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    help="At a row that cannot be read: stop, or skip it and count it.",
+)  # fmt: skip
 CONTEXT = options.option(
     "--context", "KINDS", "What answers in chat transcripts may rest on; everything seen before them counts.",
     default="tools+user+system",
+)  # fmt: skip
+TIMEOUT = click.option(
+    "--timeout", type=options.Real(min=0, min_open=True), metavar="SECONDS",
+    help="Longest time for one answer of a server (a language model or a checker).",
 )  # fmt: skip
 ROLES = {
     "encoder": "Encoder for BERTScore.",
@@ -46,12 +61,13 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
     """The options that name models and the cache of their answers, as one argument `models`."""
 
     @MODEL_NAMES
+    @TIMEOUT
     @options.CACHE
     @functools.wraps(command)
-    def called(*args: Any, models: dict[str, str], cache: str | None, **kwargs: Any) -> Any:
+    def called(*args: Any, models: dict[str, str], cache: str | None, timeout: float | None, **kwargs: Any) -> Any:
         from troth.grounding.metrics import Models
 
-        return command(*args, models=Models(**models, cache=cache), **kwargs)
+        return command(*args, models=Models(**models, cache=cache, timeout=timeout), **kwargs)
 
     return called  # type: ignore[return-value]
 
@@ -61,6 +77,8 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @METRICS
 @options.option("--calibration", "FILE", "Calibration file of `troth meta fit`; adds a verdict on each response.")
 @FORMAT
+@MAP
+@ON_ERROR
 @CONTEXT
 @MODELS
 @options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
@@ -96,17 +114,22 @@ def ground(
     if statistics:
         _statistics(data, settings["format"], json)
         return
-    if json and explain:
-        raise UserError("--json and --explain exclude each other", hint="--words FILE has every word for programs")
     for file in filter(None, (rows, words)):
         check_new(file)
     result = run(*data, models=models, out=out, **settings)
     if rows is not None:
         write_rows(result, rows)
         show.note(f"written: {rows}")
-    show.result(result, json_form=json, out=out)
-    explained = _explained(result, settings["metrics"], models, explain) if explain else False
-    if words is not None or (explain and not explained):
+    explained = _explained(result, settings["metrics"], models, explain) if explain else []
+    if json and explain:
+        show.json({"scores": result.scores, "explained": explained})
+    else:
+        show.result(result, json_form=json, out=out)
+        for one in explained:
+            show.text(f"{one['system']} {one['id']}: {one['metric']} {one['value']:.3f}: {one['response']}")
+            for line in one["lines"]:
+                show.text(f"  {line}")
+    if words is not None or (explain and not explained and not json):
         _word_by_word(result, models, words, 0 if explained else explain)
     for system, counts in result.counts.items():
         show.note(f"{system}: {counts['responses']} responses; intervals over {counts['documents']} documents")
@@ -132,28 +155,33 @@ def _statistics(data: tuple[str, ...], format: str | None, json: bool) -> None:
     show.table(Table(heads, tuple(rows)))
 
 
-def _explained(result: Any, names: str, models: Any, number: int) -> bool:
-    """Shows the lowest responses of each metric that can explain its numbers; False where none can."""
+def _explained(result: Any, names: str, models: Any, number: int) -> list[dict[str, Any]]:
+    """The lowest responses of each metric that can explain its numbers; of the first, where none was named."""
+    from troth.core.names import listed
     from troth.core.records import Grounded
-    from troth.grounding.metrics import Explainer, graders
+    from troth.grounding.metrics import METRICS, Explainer, graders
 
-    able = [one for one in graders(names, models) if isinstance(one, Explainer)]
-    for one in able:
+    scored = [metric.name for metric in result.metrics if metric.name in METRICS]
+    able = [one for one in graders(scored, models) if isinstance(one, Explainer)]
+    shown: list[dict[str, Any]] = []
+    for one in able if listed(names) else able[:1]:
         metric = one.metric.name
         views = [view for view in result.explorer().responses if metric in view.values]
         for view in sorted(views, key=lambda view: view.values[metric])[:number]:
-            show.text(f"{view.system} {view.id}: {metric} {view.values[metric]:.3f}: {view.text}")
-            for line in one.explain(Grounded(view.id, view.document, view.text, view.history)):
-                show.text(f"  {line}")
-    return bool(able)
+            lines = one.explain(Grounded(view.id, view.document, view.text, view.history))
+            facts = {"system": view.system, "id": view.id, "metric": metric, "value": view.values[metric]}
+            shown.append(facts | {"response": view.text, "claims": view.claims, "lines": list(lines)})
+    return shown
 
 
 def _word_by_word(result: Any, models: Any, file: str | None, number: int) -> None:
     """Writes all responses word by word, and shows those that their document makes least likely."""
     from troth.cli import words
-    from troth.grounding.words import least_supported, word_by_word, write
+    from troth.grounding.words import least_supported, word_by_word, words_by_rules, write
 
-    responses = word_by_word(result.explorer().responses, models.language_model)
+    views = result.explorer().responses
+    asked = any("lm" in metric.needs for metric in result.metrics)  # a language model only where a metric asks one
+    responses = word_by_word(views, models.language_model) if asked else words_by_rules(views)
     if file is not None:
         write(responses, file)
         show.note(f"written: {file}")

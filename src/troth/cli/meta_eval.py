@@ -1,4 +1,4 @@
-"""`troth meta eval` and `troth meta fit`: metrics of grounded responses against people's labels."""
+"""`troth meta eval`: metrics of grounded responses against people's labels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.ground import CONTEXT, FORMAT, METRICS, MODELS
+from troth.cli.ground import CONTEXT, FORMAT, MAP, METRICS, MODELS, ON_ERROR
 from troth.core.score import Score
 from troth.core.table import Table, figure, number, signed, tidy
 from troth.storage.result import Result, written
 
 Found = Mapping[tuple[str, str], Score]  # by metric and group
+
+
+RECALL = click.option(
+    "--recall", type=options.Real(min=0, max=1, min_open=True),
+    help="Share of the unfaithful that a threshold should flag. Default: the best F1 of the faithful.",
+)  # fmt: skip
+PRECISION = click.option(
+    "--precision", type=options.Real(min=0, max=1, min_open=True),
+    help="Share of what a threshold flags that should be unfaithful.",
+)  # fmt: skip
 
 
 @click.command("eval", no_args_is_help=True)
@@ -22,7 +32,11 @@ Found = Mapping[tuple[str, str], Score]  # by metric and group
     "--dev", multiple=True, metavar="DEV", help="Other labelled data, for the thresholds; may be given repeatedly."
 )
 @METRICS
+@RECALL
+@PRECISION
 @FORMAT
+@MAP
+@ON_ERROR
 @CONTEXT
 @MODELS
 @options.number("--resamples", 10_000, "Number of bootstrap resamples (over documents).", least=1)
@@ -59,36 +73,6 @@ def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **sett
         show.note(result[f"auroc:{name}"].recipe)
 
 
-@click.command(no_args_is_help=True)
-@click.argument("dev", nargs=-1, required=True, metavar="DEV...", type=options.FILE)
-@METRICS
-@click.option("--out", metavar="FILE", required=True, help="New file, for `troth ground --calibration`.")
-@FORMAT
-@MODELS
-@options.JSON
-def fit(dev: tuple[str, ...], out: str, json: bool, **settings: Any) -> None:
-    """Fits each metric's bounds, best-F1 threshold and probability on labelled responses, all files together."""
-    from troth.meta.evaluate import fit as run
-
-    found = run(*dev, out=out, **settings)
-    if json:
-        show.json(found)
-    else:
-        columns = {"min": "low", "max": "high", "threshold": "threshold", "F1 on it": "f1"}
-        rows = [
-            (one.metric, *(f"{getattr(one, name):.3f}" for name in columns.values()), str(one.n))
-            for one in found.metrics
-        ]
-        show.table(Table(("metric", *columns, "n"), tuple(rows)))
-    for line in found.notes():
-        show.note(line)
-    files = []
-    for one in found.data:
-        labels = "" if one.labelled in (None, one.rows) else f", {one.labelled} with a label"
-        files.append(f"{one.file} ({one.rows} rows{labels})")
-    show.note(f"written: {out}, from {', '.join(files)}")
-
-
 # -- tables, laid out as in the paper ----------------------------------------------------------------------------------
 
 
@@ -106,6 +90,8 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
     if fitted:
         measures = ("Precision", "Recall", "F1", "Accuracy")
         yield "With the threshold from dev (table 1)", _table(found, names, measures)
+        flagged = ("Unfaithful_recall", "Unfaithful_precision", "False_alarms")
+        yield "The same verdicts, for who looks for the unfaithful", _table(found, names, flagged)
         if several:
             yield "F1 by source (table 2)", _by_group(found, names, "f1", "source", groups["source"])
     yield "Without calibration (table 3)", _table(found, names, ("Spearman", "Pearson", "AUROC"))
@@ -137,7 +123,7 @@ def _groups(found: Found, kind: str) -> list[str]:
 def _table(found: Found, names: Sequence[str], measures: Sequence[str], group: str = "all") -> Table:
     """A row per metric, a column per measure."""
     rows = [(name, *(figure(found.get((f"{one.lower()}:{name}", group))) for one in measures)) for name in names]
-    return Table(("metric", *measures), tuple(rows))
+    return Table(("metric", *(one.replace("_", " ").lower() if "_" in one else one for one in measures)), tuple(rows))
 
 
 def _by_group(found: Found, names: Sequence[str], measure: str, kind: str, groups: Sequence[str]) -> Table:

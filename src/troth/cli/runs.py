@@ -1,4 +1,4 @@
-"""`troth compare`, `troth gate`, `troth table`: what is done with results."""
+"""`troth compare` and `troth table`: what is done with results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError, near
 from troth.core.groups import WHOLE
-from troth.core.metric import PERCENT
 from troth.core.names import distinct, listed, named
 from troth.core.version import __version__
 from troth.storage import result as results
@@ -89,14 +88,15 @@ def compare(
     _check_forms(to, json)
     if base is not None and pairs:
         raise UserError("--base and --pairs exclude each other", hint="give one of them")
-    opened = _runs(systems, listed(metrics), gold, profile, common=common)
+    opened = opened_runs(systems, listed(metrics), gold, profile, common=common)
     differences = comparison.compare(
         *opened, metrics=metrics, base=base, pairs=pairs, common=common, resamples=resamples, seed=seed
     )
     if json:
         show.json(differences)
         return
-    how = f"{differences[0].dialogues} dialogues, {resamples} resamples"
+    over = clusters(opened[0], differences[0].metric)
+    how = f"{differences[0].dialogues} {over}, {resamples} resamples"
     if to == "latex" and not pairs:
         laid_out = _by_system(differences, sort, how)
     else:
@@ -104,7 +104,7 @@ def compare(
     _write([_printed(laid_out, names)], to)
     show.note(how)
     for line in dict.fromkeys(f"{d.system}, {d.metric}: {d.note}" for d in differences if d.note):
-        show.note(line)
+        show.note(line.replace("dialogue", over.removesuffix("s")))
 
 
 def _difference_row(d: Difference) -> tuple[str, ...]:
@@ -136,61 +136,6 @@ def _by_system(differences: Sequence[Difference], sort: str | None, how: str) ->
     test = f"{DIFFERS} differs from {base}: p < {LEVEL}, paired randomisation, Holm over {len(differences)} tests"
     comments = (*(f"{kinds[m].signature}|v:{__version__}" for m in metrics), f"{test}; {how}")
     return tables.Table(("system", *metrics), rows, comments=comments)
-
-
-@click.command(no_args_is_help=True)
-@click.argument("base", metavar="BASE", type=options.FILE)
-@click.argument("new", metavar="NEW", type=options.FILE)
-@click.option(
-    "--metric", metavar="NAME", required=True, type=options.ALL_METRICS, help="Metric to test: jga, fga@0.5, …"
-)
-@click.option(
-    "--margin",
-    type=options.Real(min=0),
-    required=True,
-    help="Loss that is accepted: in points, or in the metric's own unit if it is not a share (runs of ground).",
-)
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Confidence of the verdict, from 0.5 to 1."
-)
-@options.GOLD_OPTION
-@options.PROFILE
-@options.JSON
-def gate(
-    base: str,
-    new: str,
-    metric: str,
-    margin: float,
-    confidence: float,
-    gold: str | None,
-    profile: str | None,
-    json: bool,
-) -> None:
-    """Exit with 1 if NEW is worse than BASE by more than the margin, with confidence; otherwise with 0.
-
-    BASE and NEW are run folders, or predictions with --gold. The gate also passes when it cannot decide, and then says
-    how many dialogues would be enough.
-    """
-    from troth.report import compare as comparison
-
-    old, other = _runs((base, new), [metric], gold, profile)
-    declared = (old if isinstance(old, results.Result) else results.open(old)).metric(metric)
-    fraction = margin / 100 if declared.scale in PERCENT else margin
-    if declared.scale == "share" and fraction >= comparison.WIDEST:
-        what = f"a margin of {margin:g} points would let almost anything pass"
-        raise UserError(what, hint="the margin is in points: 0.5 is half a point")
-    outcome = comparison.gate(old, other, metric=metric, margin=fraction, confidence=confidence)
-    if json:
-        show.json(outcome)
-    else:
-        difference, scale = tables.signed(outcome.difference, outcome.scale), outcome.scale
-        change = f"{metric} {difference} ({tables.bounds(outcome.low, outcome.high, scale)})"
-        show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} dialogues, margin {margin:g}")
-        if outcome.verdict == "undecided":
-            needed = f"about {outcome.needed} dialogues would decide" if outcome.needed else outcome.reason
-            show.text(f"too few dialogues to tell: {needed}")
-    if outcome.verdict == "worse":
-        click.get_current_context().exit(1)
 
 
 @click.command(no_args_is_help=True)
@@ -329,7 +274,13 @@ def _unbeaten(scores: Sequence[Score], called: Mapping[tuple[str, str], str]) ->
     return contests.unbeaten(scores, contests.pairwise(scores, DialogueSums.merged(sums)))
 
 
-def _runs(
+def clusters(run: Run, metric: str) -> str:
+    """What a metric's intervals are over: dialogues, or documents."""
+    declared = (run if isinstance(run, results.Result) else results.open(run)).metric(metric)
+    return "documents" if declared.against == "documents" else "dialogues"
+
+
+def opened_runs(
     paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None, *, common: bool = False
 ) -> list[Run]:
     """Run folders as they are, and predictions scored against gold, in the order given."""

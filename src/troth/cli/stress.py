@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.ground import CONTEXT, FORMAT, MODELS
+from troth.cli.ground import CONTEXT, FORMAT, MAP, MODELS, ON_ERROR
 from troth.core.table import Table, figure
 from troth.storage.result import Result
 
@@ -21,7 +21,7 @@ def stress() -> None:
 @click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
 @options.option(
     "--metrics", "NAMES", "Metrics, comma-separated; empty with --checker for the checker alone.",
-    type=options.GROUNDING_METRICS, default="coverage,nli",
+    type=options.GROUNDING_METRICS, default="faith,coverage,nli",
 )  # fmt: skip
 @options.option("--checker", "URL", "Address of your own checker, which gets document, response and history as JSON.")
 @options.option(
@@ -30,6 +30,8 @@ def stress() -> None:
 )  # fmt: skip
 @options.number("--each", 1, "Corruptions of each kind for each answer, at most.", least=1)
 @FORMAT
+@MAP
+@ON_ERROR
 @CONTEXT
 @MODELS
 @options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)

@@ -39,7 +39,7 @@ def draw(rows: Sequence[WordByWord]) -> None:
 def head(row: WordByWord, several: bool) -> str:
     value = "–" if row.value is None else f"{row.value:.3f}"
     name = f"{row.system} {row.id}" if several else row.id
-    return show.printable(f"{' '.join(name.split())}: pmi_faith {value}")
+    return show.printable(f"{' '.join(name.split())}: {row.by} {value}")
 
 
 def marked(words: Sequence[Word]) -> str:

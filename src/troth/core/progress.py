@@ -1,4 +1,4 @@
-"""Progress of long work: bars with the time left on a terminal, nothing elsewhere; notes on standard error.
+"""Progress of long work: bars with the time left on a terminal, a line every half minute elsewhere; notes.
 
 Whatever takes time opens a bar of its own with `bar`; bars that are open at the same time share one display. No
 function takes a callback for it.
@@ -7,6 +7,7 @@ function takes a callback for it.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ Progress = Callable[[int, int], None]  # how much is done, and how much there is
 Display = Callable[[str, int, int], None]  # the same, of something that has a name
 
 LONGEST = 4000  # characters of a note
+EVERY = 30.0  # seconds between two lines of progress, where there is no terminal
 
 _DISPLAY: ContextVar[Display | None] = ContextVar("display", default=None)
 
@@ -41,8 +43,13 @@ def within(display: Display) -> Iterator[None]:
 @contextmanager
 def _display() -> Iterator[Display]:
     active = _DISPLAY.get()
-    if active is not None or not sys.stderr.isatty():
-        yield active or (lambda _what, _done, _total: None)
+    if active is not None:
+        yield active
+        return
+    if not sys.stderr.isatty():
+        lines = _lines(time.monotonic)
+        with within(lines):
+            yield lines
         return
     from rich.console import Console
     from rich.markup import escape
@@ -65,6 +72,23 @@ def _display() -> Iterator[Display]:
             yield step
         finally:
             drawn.stop()
+
+
+def _lines(clock: Callable[[], float]) -> Display:
+    """A display that writes a line every half minute, for logs."""
+    last = clock()
+    began: dict[str, float] = {}
+
+    def step(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = clock()
+        start = began.setdefault(what, last)
+        if now - last >= EVERY and 0 < done < total:
+            last = now
+            minutes = (now - start) * (total - done) / done / 60
+            note(f"{what}: {100 * done // total}% done, about {max(1, round(minutes))} min left")
+
+    return step
 
 
 def note(line: str) -> None:

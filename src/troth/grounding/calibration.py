@@ -5,6 +5,10 @@ and a response is called faithful iff its normalised score is at or above the th
 equals the lowest). Scores beyond dev's bounds stay beyond 0 and 1. The probability is the isotonic regression of the
 labels on the scores (pool adjacent violators: Ayer et al., 1955), linear between its steps.
 
+F1 is that of the faithful, and where most responses are faithful, calling all of them so is hard to beat: the threshold
+then lets nearly every fault pass. `Aim` fits for the unfaithful instead: the recall, or the precision, that flagging
+responses below the threshold should have.
+
 A calibration is a small JSON file with its data and the recipe of each metric. It is only applied to scores of the same
 recipe.
 """
@@ -29,6 +33,9 @@ WRITTEN = "was it written by troth meta fit?"
 ONE_LABEL = "the labelled data has only one label"
 NO_SCORE = "no labelled response could be scored"
 ONE_SCORE = "the metric gives all the labelled data one score"
+POINTS = 200  # of a curve
+GAIN = 0.01  # verdicts that gain less over always-yes, or over chance, are worth nothing
+FEW = 20  # unfaithful responses: a threshold that rests on fewer says so
 
 
 class DataFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,6 +45,34 @@ class DataFile(msgspec.Struct, frozen=True, omit_defaults=True):
     rows: int
     sha256: str
     labelled: int | None = None  # how many of the rows have a label; None: not counted
+
+
+class Aim(NamedTuple):
+    """What a threshold is chosen for: recall or precision of the unfaithful; with neither, F1 of the faithful."""
+
+    recall: float | None = None
+    precision: float | None = None
+
+    def check(self) -> Aim:
+        if self.recall is not None and self.precision is not None:
+            raise UserError("recall and precision exclude each other", hint="aim at one of them")
+        for name, value in self._asdict().items():
+            if value is not None and not 0 < value <= 1:
+                raise UserError(f"{name} is {value:g}", hint="it is above 0, and at most 1")
+        return self
+
+    def __str__(self) -> str:
+        named = [f"{name}:{value:g}" for name, value in self._asdict().items() if value is not None]
+        return named[0] if named else "f1"
+
+
+class Detection(msgspec.Struct, frozen=True):
+    """What flagging all responses below a threshold does: a point of the ROC and of the precision-recall curve."""
+
+    threshold: float  # of the normalised score
+    recall: float  # share of the unfaithful that are flagged
+    precision: float | None  # share of the flagged that are unfaithful; None: nothing is flagged
+    false_alarms: float  # share of the faithful that are flagged
 
 
 class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,6 +88,23 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     f1: float
     steps: tuple[tuple[float, float], ...]
     unscored: dict[str, int] = {}  # labelled responses that have no score, by reason
+    aim: str = "f1"  # what the threshold was chosen for
+    curve: tuple[Detection, ...] = ()  # thresholds from the lowest to the highest, at most `POINTS`
+    at: Detection | None = None  # what the threshold does on the labelled data; None: written by an older troth
+
+    def warnings(self) -> list[str]:
+        """Why the verdicts are worth little, if they are."""
+        if self.at is None:
+            return []
+        share, missed = self.positive / self.n, 1 - self.at.recall
+        if self.aim == "f1" and self.f1 - 2 * share / (1 + share) < GAIN:
+            what = f"no better than calling every response faithful; {missed:.0%} of the unfaithful pass"
+            return [f"{self.metric}: {what}; fit for the unfaithful (recall 0.9), or take another metric"]
+        if self.aim != "f1" and (self.at.precision is None or self.at.precision - (1 - share) < GAIN):
+            what = f"no better than chance: of the flagged, {self.at.precision or 0:.0%} are unfaithful"
+            return [f"{self.metric}: {what}, of all responses {1 - share:.0%}; take another metric"]
+        few = self.n - self.positive
+        return [f"{self.metric}: the threshold rests on {few} unfaithful responses only"] if few < FEW else []
 
     def recipe(self, scored: Any) -> Any:
         """The recipe of verdicts: that of the scores, with bounds and threshold."""
@@ -79,11 +131,12 @@ class Calibration(msgspec.Struct, frozen=True):
     layout: int = LAYOUT
 
     def notes(self) -> list[str]:
-        """What of the data had no part in it."""
+        """What of the data had no part in it, and which verdicts are worth little."""
         unlabelled = sum(one.rows - one.labelled for one in self.data if one.labelled is not None)
         return [
             *without_label(unlabelled),
             *(note for one in self.metrics for note in not_scored(one.metric, one.unscored, one.n)),
+            *(warning for one in self.metrics for warning in one.warnings()),
         ]
 
     def matching(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
@@ -117,8 +170,11 @@ def not_scored(metric: str, unscored: Mapping[str, int], scored: int) -> list[st
 # -- fitting -----------------------------------------------------------------------------------------------------------
 
 
-def fit(metric: str, recipe: str, scores: Sequence[float], labels: Sequence[int]) -> Fitted | str:
+def fit(
+    metric: str, recipe: str, scores: Sequence[float], labels: Sequence[int], aim: Aim | None = None
+) -> Fitted | str:
     """Bounds, threshold and probability of a metric from its scores of labelled responses; or why there are none."""
+    aim = aim or Aim()
     values, truth = np.array(scores, dtype=np.float64), np.array(labels, dtype=np.float64)
     if not len(values):
         return NO_SCORE
@@ -127,9 +183,55 @@ def fit(metric: str, recipe: str, scores: Sequence[float], labels: Sequence[int]
     low, high = float(values.min()), float(values.max())
     if low == high:
         return ONE_SCORE
-    best = best_f1((values - low) / (high - low), truth)
+    normalised = (values - low) / (high - low)
+    points = detections(normalised, truth)
+    threshold = best_f1(normalised, truth).threshold if str(aim) == "f1" else _aimed(points, aim)
+    if threshold is None:
+        best = max(point.precision for point in points if point.precision is not None)
+        return f"flagging reaches a precision of {best:.3f} at most"
+    at = next(point for point in points if point.threshold == threshold)
+    f1 = _f1_at(normalised, truth, threshold)
     steps = tuple(isotonic(values, truth))
-    return Fitted(metric, recipe, len(values), int(truth.sum()), low, high, best.threshold, best.f1, steps)
+    return Fitted(
+        metric, recipe, len(values), int(truth.sum()), low, high, threshold, f1, steps, {}, str(aim),
+        tuple(_thinned(points)), at,
+    )  # fmt: skip
+
+
+def detections(scores: Floats, labels: Floats) -> list[Detection]:
+    """What flagging all responses below each distinct score does, the lowest first; and flagging all of them."""
+    values, place = np.unique(scores, return_inverse=True)
+    below = [np.cumsum(np.bincount(place, weights=side)).tolist() for side in (1 - labels, labels)]
+    wrong, right = ([0.0, *side] for side in below)
+    thresholds = [*values.tolist(), float(np.nextafter(values[-1], np.inf))]
+    return [
+        Detection(threshold, bad / wrong[-1], bad / (bad + good) if bad + good else None, good / right[-1])
+        for threshold, bad, good in zip(thresholds, wrong, right, strict=True)
+    ]
+
+
+def _aimed(points: Sequence[Detection], aim: Aim) -> float | None:
+    """The threshold with the best precision of those with the recall, or the reverse; of equals the lowest."""
+    able = [
+        (point, point.precision)
+        for point in points
+        if point.precision is not None and point.recall >= (aim.recall or 0) and point.precision >= (aim.precision or 0)
+    ]
+    if not able:
+        return None
+    best = max(able, key=lambda one: one[1] if aim.recall is not None else one[0].recall)
+    return best[0].threshold
+
+
+def _f1_at(scores: Floats, labels: Floats, threshold: float) -> float:
+    called = scores >= threshold
+    return float(2 * (called * labels).sum() / (called.sum() + labels.sum()))
+
+
+def _thinned(points: Sequence[Detection]) -> list[Detection]:
+    """The first and the last point, and others at equal distances, `POINTS` at most."""
+    places = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int))
+    return [points[place] for place in places.tolist()]
 
 
 class Best(NamedTuple):

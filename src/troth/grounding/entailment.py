@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from troth.core.metric import Metric
 from troth.core.progress import bar
@@ -24,6 +24,7 @@ from troth.grounding.evidence import chosen, passages
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.sentences import sentences, windows
 from troth.models import Nli, TextPair
+from troth.models.protocols import Entailment
 
 SIZES = (1, 3)
 EVIDENCE = (2, 1)  # windows of each size that are asked about
@@ -35,6 +36,32 @@ NLI = faithfulness(
     "nli", "Entailment", "entailment of the response by the document: its best window, the response's worst sentence",
     needs=("nli",), compute=lambda models: SentenceEntailment(models.entailment_model, evidence=EVIDENCE), top=1.0,
 )  # fmt: skip
+
+
+class SentenceSupport(NamedTuple):
+    """A sentence of a response, the passages of the document that were asked about it, and the model's answers."""
+
+    sentence: str
+    passages: tuple[str, ...]
+    answers: tuple[Entailment, ...]
+
+    @property
+    def best(self) -> int:
+        """The place of the passage that entails the sentence most; of equals the first."""
+        return max(range(len(self.answers)), key=lambda place: (self.answers[place].entailment, -place))
+
+    @property
+    def entailment(self) -> float:
+        return self.answers[self.best].entailment
+
+    @property
+    def passage(self) -> str:
+        return self.passages[self.best]
+
+    @property
+    def against(self) -> int:
+        """The place of the passage that contradicts the sentence most; of equals the first."""
+        return max(range(len(self.answers)), key=lambda place: (self.answers[place].contradiction, -place))
 
 
 @dataclass(frozen=True)
@@ -62,26 +89,23 @@ class SentenceEntailment:
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
+        return [self._value(found) for found in self.supports(items)]
+
+    def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
+        """For each response, each of its sentences with the passages that were asked about it."""
         said = [sentences(item.response) for item in items]
         sizes = [self._number(item.document) * len(mine) for item, mine in zip(items, said, strict=True)]
-        values: list[Value] = []
+        done = 0
         with bar(self.metric.name) as progress:
             for block in _blocks(sizes):
-                values += self._answers([[self._pairs(items[i].document, one) for one in said[i]] for i in block])
-                progress(sum(sizes[: len(values)]), sum(sizes))
-        return values
+                yield from self._answers([[self._pairs(items[i].document, one) for one in said[i]] for i in block])
+                done += sum(sizes[i] for i in block)
+                progress(done, sum(sizes))
 
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence of a response with its entailment and the passage of the document that supports it best."""
-        lines = []
-        for sentence in sentences(item.response):
-            pairs = self._pairs(item.document, sentence)
-            best, premise = max(
-                ((verdict.entailment, -place) for place, verdict in enumerate(self.nli.probabilities(pairs))),
-                default=(0.0, 0),
-            )
-            lines.append(f"{best:.2f} {sentence} ← {pairs[-premise][0]}")
-        return lines
+        (found,) = self.supports([item])
+        return [f"{one.entailment:.2f} {one.sentence} ← {one.passage}" for one in found]
 
     def _pairs(self, document: str, sentence: str) -> list[TextPair]:
         every = _windows(document, self.sizes)
@@ -95,14 +119,18 @@ class SentenceEntailment:
         every = len(_windows(document, self.sizes))
         return every if self.evidence is None or every <= FEW else sum(self.evidence)
 
-    def _answers(self, questions: Sequence[list[list[TextPair]]]) -> list[Value]:
+    def _answers(self, questions: Sequence[list[list[TextPair]]]) -> Iterator[list[SentenceSupport]]:
         pairs = [pair for question in questions for one in question for pair in one]
         verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
-        values: list[Value] = []
         for question in questions:
-            best = [max(next(verdicts).entailment for _ in one) for one in question]
-            values.append(min(best) if self.over == "min" else math.fsum(best) / len(best))
-        return values
+            yield [
+                SentenceSupport(one[0][1], tuple(premise for premise, _ in one), tuple(next(verdicts) for _ in one))
+                for one in question
+            ]
+
+    def _value(self, found: Sequence[SentenceSupport]) -> Value:
+        best = [one.entailment for one in found]
+        return min(best) if self.over == "min" else math.fsum(best) / len(best)
 
 
 @lru_cache(maxsize=KEPT)

@@ -41,6 +41,10 @@ class Passages:
             for word in own:
                 self._sentences_with.setdefault(word, []).append(place)
 
+    def __contains__(self, word: str) -> bool:
+        """Whether the document has a word, given without its ending."""
+        return word in self._sentences_with
+
     def windows(self, size: int) -> int:
         """How many windows of a size there are; one where the document is shorter."""
         return max(1, len(self.sentences) - size + 1)

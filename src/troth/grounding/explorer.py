@@ -39,6 +39,7 @@ def _views(system: GradedSystem) -> Iterator[ResponseView]:
                 for one in system.metrics
                 if isinstance(value := one.values[place], Unscored)
             },
+            next((tuple(one.claims[place]) for one in system.metrics if one.claims is not None), ()),
         )
 
 
@@ -54,5 +55,7 @@ def _row(view: ResponseView, result: Result) -> dict[str, Any]:
     scored = view.values.keys() | view.reasons.keys()
     row: dict[str, Any] = {"system": view.system, "id": view.id, "source": view.source, "label": view.label}
     row |= {metric.name: view.values.get(metric.name) for metric in result.metrics if metric.name in scored}
-    further = {"reasons": view.reasons, "faithful": view.faithful, "probability": view.probability}
+    further = {
+        "reasons": view.reasons, "faithful": view.faithful, "probability": view.probability, "claims": view.claims,
+    }  # fmt: skip
     return row | {name: values for name, values in further.items() if values}

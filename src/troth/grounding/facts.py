@@ -10,7 +10,7 @@ not. A response without facts has no value, with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -22,7 +22,7 @@ from troth.core.proper_names import name_words, names
 from troth.core.records import Grounded
 from troth.grounding.evidence import passages, stem
 from troth.grounding.metrics import Unscored, Value, faithfulness
-from troth.grounding.sentences import sentences
+from troth.grounding.sentences import placed
 
 WINDOW = 3  # sentences of the document in which a fact is looked up
 WINDOWS = 2  # of them, the best
@@ -67,7 +67,7 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
     """
     known = passages(document)
     found: list[CheckedFact] = []
-    for start, sentence in _placed(response):
+    for start, sentence in placed(response):
         for fact in _facts(sentence, document):
             rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
             windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
@@ -80,16 +80,6 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
                 )
             )  # fmt: skip
     return found
-
-
-def _placed(response: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a response with the character at which each begins."""
-    at = 0
-    for sentence in sentences(response):
-        place = response.find(sentence, at)
-        at = place if place >= 0 else at  # joined pieces differ by white space
-        yield at, response[at : at + len(sentence)]
-        at += len(sentence)
 
 
 def _facts(sentence: str, document: str) -> list[Fact]:

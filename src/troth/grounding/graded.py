@@ -16,9 +16,10 @@ from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.grounding.calibration import Fitted, not_scored
-from troth.grounding.metrics import FAITHFUL, Grader, Unscored, Value, grade
+from troth.grounding.metrics import FAITHFUL, ClaimJudge, Grader, Unscored, Value, grade
 from troth.stats import estimates
 from troth.stats.estimates import Cell, Resampling
+from troth.storage.explorer import ClaimSupport
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +48,7 @@ class MetricValues:
     recipe: Any
     values: Sequence[Value]
     fitted: Fitted | None = None
+    claims: Sequence[Sequence[ClaimSupport]] | None = None  # of each response; None: the metric judges no sentences
 
     @cached_property
     def numbers(self) -> list[float | None]:
@@ -135,8 +137,15 @@ def graded(
         judge = (fitted or {}).get(grader.metric.name)
         for name, own in systems.items():
             mine = [next(values) for _ in own]
-            metrics[name].append(MetricValues(grader.metric, grader.recipe, mine, judge))
+            claims = _claims(grader, own, mine) if isinstance(grader, ClaimJudge) else None
+            metrics[name].append(MetricValues(grader.metric, grader.recipe, mine, judge, claims))
     return [GradedSystem(name, own, metrics[name]) for name, own in systems.items()]
+
+
+def _claims(judge: ClaimJudge, items: Sequence[Grounded], values: Sequence[Value]) -> list[Sequence[ClaimSupport]]:
+    """The claims of each response that has a value."""
+    pairs = zip(items, values, strict=True)
+    return [() if isinstance(value, Unscored) else judge.claims(item) for item, value in pairs]
 
 
 def document_key(item: Grounded) -> str:

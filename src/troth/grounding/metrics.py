@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from troth import models as backends
@@ -22,11 +23,13 @@ from troth.models import Lm, Nli
 
 if TYPE_CHECKING:
     from troth.storage.cache import Store
+    from troth.storage.explorer import ClaimSupport
 
 METRICS = Registry(
     "metric of grounded responses",
     "troth.grounding_metrics",
     {
+        "faith": "troth.grounding.faith:FAITH",
         "u_f1": "troth.grounding.overlap:U_F1",
         "bleu": "troth.grounding.overlap:BLEU",
         "rouge_l": "troth.grounding.overlap:ROUGE_L",
@@ -38,14 +41,18 @@ METRICS = Registry(
         "pmi_faith_windows": "troth.grounding.pmi:PMI_FAITH_WINDOWS",
         "upmi_faith": "troth.grounding.pmi:UPMI_FAITH",
         "blend": "troth.grounding.blend:BLEND",
+        "judge": "troth.grounding.judge:JUDGE",
         "bertscore": "troth.grounding.bertscore:BERTSCORE",
         "faithcritic": "troth.grounding.critic:FAITHCRITIC",
         "faithcritic_soft": "troth.grounding.critic:FAITHCRITIC_SOFT",
         "q2": "troth.grounding.q2:Q2",
     },
 )
-DEFAULT = ("u_f1", "bleu", "rouge_l")
-FAITHFUL = Metric("faithful", "Faithful", "share of responses that a calibration calls faithful", unit="response")
+DEFAULT = {"faith": "nli", "coverage": "text", "facts": ""}  # each with the extra that it needs
+EXTRAS = {"nli": ("onnxruntime", "tokenizers"), "text": ("rouge_score", "nltk"), "": ()}  # what an extra installs
+FAITHFUL = Metric(
+    "faithful", "Faithful", "share of responses that a calibration calls faithful", unit="response", against="documents"
+)
 
 NO_DOCUMENT = "the document is empty"
 NO_RESPONSE = "the response is empty"
@@ -97,6 +104,13 @@ class Explainer(Protocol):
         ...
 
 
+@runtime_checkable
+class ClaimJudge(Protocol):
+    """A grader that also judges each sentence of a response: supported, contradicted, or absent."""
+
+    def claims(self, item: Grounded) -> Sequence[ClaimSupport]: ...
+
+
 @dataclass(frozen=True)
 class Models:
     """The models that metrics ask, by name. Each is opened once, when a metric first asks it.
@@ -112,6 +126,7 @@ class Models:
     questions: str = "hf:mrm8488/t5-base-finetuned-question-generation-ap"  # of Q², as in the paper
     answers: str = "hf:ktrapeznikov/albert-xlarge-v2-squad-v2"
     cache: Path | None = backends.USUAL
+    timeout: float | None = None  # seconds for one answer of a server
 
     @cached_property
     def entailment_model(self) -> Nli:
@@ -119,7 +134,17 @@ class Models:
 
     @cached_property
     def language_model(self) -> Lm:
-        return backends.lm(self.lm, cache=self.cache) if isinstance(self.lm, str) else self.lm
+        if not isinstance(self.lm, str):
+            return self.lm
+        return backends.lm(self.lm, cache=self.cache, timeout=self.timeout)
+
+    @cached_property
+    def chat_model(self) -> Lm:
+        """The language model, asked as a chat where it can be."""
+        if not isinstance(self.lm, str) or "chat" not in backends.of(self.lm).modifiers:
+            return self.language_model
+        name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
+        return backends.lm(name, cache=self.cache, timeout=self.timeout)
 
     @cached_property
     def store(self) -> Store:
@@ -130,8 +155,8 @@ class Models:
 
     def names(self) -> dict[str, str]:
         """What a run's record keeps: the names of `nli`, `lm`, and of the others where they are not the default."""
-        roles = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "cache"}
-        usual = {one.name: one.default for one in fields(self) if one.name not in ("nli", "lm")}
+        roles = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("cache", "timeout")}
+        usual = {one.name: one.default for one in fields(self) if one.name not in ("nli", "lm", "cache", "timeout")}
         return {role: getattr(model, "name", model) for role, model in roles.items() if model != usual.get(role)}
 
 
@@ -151,6 +176,11 @@ def faithfulness(
     return Metric(
         name, title, about, scale="number", unit="response", needs=needs, against="documents", top=top, compute=compute
     )
+
+
+def default_metrics() -> tuple[str, ...]:
+    """The metrics that are scored where none is named: those whose packages are installed."""
+    return tuple(name for name, extra in DEFAULT.items() if all(find_spec(one) is not None for one in EXTRAS[extra]))
 
 
 def graders(names: str | Iterable[str], models: Models) -> list[Grader]:

@@ -11,10 +11,10 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from troth.core.errors import UserError
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.records import Grounded
 from troth.core.signature import identity
@@ -22,13 +22,16 @@ from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import graded, rows
-from troth.grounding.metrics import DEFAULT, Grader, Models, graders
+from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.models import USUAL, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT
 from troth.readers.grounded.chat import chosen as chosen_context
+from troth.readers.grounded.mapped import parsed
 from troth.stats.estimates import Resampling
 from troth.storage.result import Result, check_out
+
+OnError = Literal["stop", "skip"]
 
 
 class ScoringOptions(TypedDict, total=False):
@@ -37,6 +40,8 @@ class ScoringOptions(TypedDict, total=False):
     metrics: str | Iterable[str]
     format: str | None
     context: str | Iterable[str]
+    columns: str | Mapping[str, str]
+    on_error: OnError
     nli: str | Nli
     lm: str | Lm
     cache: Path | None
@@ -46,14 +51,23 @@ class ScoringOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    metrics: str | Iterable[str] = DEFAULT  # names; `troth ls` lists them
+    metrics: str | Iterable[str] = ()  # names; `troth ls` lists them; none: `default_metrics`
     format: str | None = None  # of the data; None: detected
     context: str | Iterable[str] = CONTEXT  # of chat transcripts: what answers may rest on
+    columns: str | Mapping[str, str] = ""  # names that a file has for ours: document=contexts,response=answer
+    on_error: OnError = "stop"  # at a row that cannot be read: stop, or skip and count it
     nli: str | Nli | None = None  # entailment model
     lm: str | Lm | None = None  # language model
     cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
     models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
     out: Path | None = None  # where to save the result
+
+    def load(self, paths: Sequence[Path]) -> ResponseSet:
+        """All responses of some files or folders, read as the settings say."""
+        columns = parsed(self.columns) if isinstance(self.columns, str) else self.columns
+        if self.on_error not in ("stop", "skip"):
+            raise UserError(f"on_error is '{self.on_error}'", hint="stop or skip")
+        return load(paths, self.format, self.kinds, columns=columns, skip=self.on_error == "skip")
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -62,7 +76,7 @@ class ScoringSettings:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return graders(self.metrics, self.all_models)
+        return graders(listed(self.metrics) or default_metrics(), self.all_models)
 
     @cached_property
     def all_models(self) -> Models:
@@ -76,7 +90,8 @@ class ScoringSettings:
         """What a run's record keeps of the settings."""
         names = ",".join(grader.metric.name for grader in self.graders)
         further = {"format": self.format, "context": "+".join(self.kinds), "models": self.all_models.names()}
-        return {"metrics": names, **further}
+        read = {"columns": self.columns} if self.columns else {}
+        return {"metrics": names, **further, **read}
 
 
 class GroundOptions(ScoringOptions, total=False):
@@ -99,7 +114,9 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
 
     `data`: files, folders or `NAME=FILE`, in any format of grounded responses. `metrics`: names of metrics.
     `calibration`: what `meta.fit` made; it gives each response a verdict, and `faithful:METRIC` is the share of
-    faithful ones. `context`: what answers in chat transcripts may rest on: tools, user, system. `nli`, `lm`, `cache`,
+    faithful ones. `context`: what answers in chat transcripts may rest on: tools, user, system. `columns`:
+    the names that a file has for ours (`document=contexts,response=answer`); `on_error`: "skip" leaves out rows that
+    cannot be read, and counts them. `nli`, `lm`, `cache`,
     `models`: the models to ask. `resamples`, `seed`: of the intervals, which are over documents (conversations, where
     documents grow with them). `out`: a folder to save the run to.
 
@@ -113,10 +130,11 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
         raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     out = None if settings.out is None else check_out(settings.out)
     judges = fitted(settings.calibration, settings.graders)
-    files = {name: load([path], settings.format, settings.kinds).items for name, path in labelled(data, "file")}
-    systems = graded(files, settings.graders, judges)
+    files = {name: settings.load([path]) for name, path in labelled(data, "file")}
+    systems = graded({name: one.items for name, one in files.items()}, settings.graders, judges)
     how = Resampling(settings.resamples, settings.seed)
-    notes = [f"{system.name}: {note}" for system in systems for note in system.notes()]
+    notes = [f"{name}: {note}" for name, one in files.items() for note in one.notes()]
+    notes += [f"{system.name}: {note}" for system in systems for note in system.notes()]
     notes += remarks(settings.graders)
     unjudged = [one.metric.name for one in settings.graders if judges is not None and one.metric.name not in judges]
     notes += [f"no verdict: the calibration has no {', '.join(unjudged)}"] if unjudged else []
@@ -125,7 +143,7 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
         "ground",
         [score for system in systems for score in system.scores(how)],
         [column.metric for column in systems[0].columns],
-        {system.name: system.counts() for system in systems},
+        {system.name: system.counts() | files[system.name].counts() for system in systems},
         notes,
         arguments={"data": [path_of(one) for one in data], "calibration": calibration, **settings.arguments(),
                    "resamples": how.resamples, "seed": how.seed},
@@ -161,17 +179,36 @@ class ResponseSet(NamedTuple):
 
     items: list[Grounded]
     files: tuple[DataFile, ...]
+    skipped: tuple[str, ...] = ()  # errors of rows that were left out
+
+    def counts(self) -> dict[str, int]:
+        return {"skipped": len(self.skipped)} if self.skipped else {}
+
+    def notes(self) -> list[str]:
+        return [f"{len(self.skipped)} rows skipped; the first: {self.skipped[0]}"] if self.skipped else []
 
 
-def load(paths: Sequence[Path], format: str | None = None, context: Sequence[str] | None = None) -> ResponseSet:
-    """All responses of some files or folders, in their order; `context`: what answers in chats may rest on."""
+def load(
+    paths: Sequence[Path],
+    format: str | None = None,
+    context: Sequence[str] | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    skip: bool = False,
+) -> ResponseSet:
+    """All responses of some files or folders, in their order; `context`: what answers in chats may rest on.
+
+    `columns`: the names that files have for ours. `skip`: rows that cannot be read are left out, with their errors.
+    """
     items: list[Grounded] = []
     files: list[DataFile] = []
+    skipped: list[str] | None = [] if skip else None
     for path in map(path_of, paths):
-        for document, found in readers.batches(path, format, context):
+        for document, found in readers.batches(path, format, context, columns=columns, skipped=skipped):
             name, digest = pathlib.Path(document.name).name, hashlib.sha256(document.data).hexdigest()
             files.append(DataFile(name, len(found), digest, sum(item.label is not None for item in found)))
             items += found
     if not items:
-        raise UserError("no response in it", file=path_of(paths[0]), hint="see docs/formats.md for the layouts")
-    return ResponseSet(items, tuple(files))
+        first = f"; the first row: {skipped[0]}" if skipped else ""
+        raise UserError(f"no response in it{first}", file=path_of(paths[0]), hint="see docs/formats.md for the layouts")
+    return ResponseSet(items, tuple(files), tuple(skipped or ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 # After a mark and the quotes or brackets that close with it, before white space. Line breaks end a sentence by
 # themselves only where they stand for a paragraph or an item of a list.
@@ -31,6 +31,16 @@ def sentences(text: str) -> list[str]:
         start = end.end()
     _add(made, text[start:])
     return made
+
+
+def placed(response: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a response with the character at which each begins."""
+    at = 0
+    for sentence in sentences(response):
+        place = response.find(sentence, at)
+        at = place if place >= 0 else at  # joined pieces differ by white space
+        yield at, response[at : at + len(sentence)]
+        at += len(sentence)
 
 
 def _add(made: list[str], piece: str) -> None:

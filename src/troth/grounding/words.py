@@ -1,4 +1,7 @@
-"""Responses word by word: what the document supports and what it does not, by PMI-Faith's language model."""
+"""Responses word by word: what the document supports and what it does not.
+
+By PMI-Faith's language model (`word_by_word`), or by the words of the document alone (`words_by_rules`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from troth.core.records import Grounded
+from troth.grounding.doubts import DoubtedWord, doubted_words
 from troth.grounding.pmi import RESPONSE, Faith, Token, measure
 from troth.models import Lm
 from troth.storage.explorer import ResponseView
@@ -18,6 +22,10 @@ from troth.storage.files import new_file
 BEFORE = RESPONSE.index("{}")  # characters of the scored text before the response
 LIKELIER = math.log(2)  # a word is supported where the document makes it at least twice as likely
 UNLIKELY = math.log(0.1)  # unsupported: the document does not, and the word is at most this likely even with it
+
+CERTAIN = 0.2  # by rules: a word with less doubt is supported
+RULES = "words"
+NEITHER = "no document, or no response"
 
 Support = Literal["supported", "unsupported", "free"]
 
@@ -29,16 +37,36 @@ class Word(msgspec.Struct, frozen=True):
     given: float | None
     ratio: float | None
     support: Support
+    doubt: float | None = None  # by rules: from 0, supported, to 1; see `doubts.py`
 
 
 class WordByWord(msgspec.Struct, frozen=True):
-    """A response with its words; `value` is its PMI-Faith, None with a reason."""
+    """A response with its words; `value` is its PMI-Faith, or 1 less the mean doubt; None with a reason."""
 
     system: str
     id: str
     value: float | None
     words: tuple[Word, ...]
     reason: str | None = None
+    by: str = "pmi_faith"  # or "words": by rules
+
+
+def words_by_rules(responses: Iterable[ResponseView]) -> list[WordByWord]:
+    """The words of each response, in their order, by rules: no model is asked."""
+    rows = []
+    for view in responses:
+        if not _has_both(view):
+            rows.append(WordByWord(view.system, view.id, None, (), NEITHER, RULES))
+            continue
+        doubted = doubted_words(view.document, view.text)
+        own = tuple(Word(one.text, None, None, _support(one), one.doubt) for one in doubted)
+        value = 1 - math.fsum(one.doubt for one in doubted) / len(doubted)
+        rows.append(WordByWord(view.system, view.id, value, own, None, RULES))
+    return rows
+
+
+def _support(word: DoubtedWord) -> Support:
+    return "unsupported" if word.unsupported else "supported" if word.doubt < CERTAIN else "free"
 
 
 def word_by_word(responses: Iterable[ResponseView], lm: Lm) -> list[WordByWord]:
@@ -57,7 +85,7 @@ def word_by_word(responses: Iterable[ResponseView], lm: Lm) -> list[WordByWord]:
             faith = next(faiths)
             rows.append(WordByWord(view.system, view.id, faith.value, tuple(words(view.text, faith)), faith.reason))
         else:
-            rows.append(WordByWord(view.system, view.id, None, (), "no document, or no response"))
+            rows.append(WordByWord(view.system, view.id, None, (), NEITHER))
     return rows
 
 

@@ -35,6 +35,7 @@ from troth.grounding.graded import document_key
 from troth.grounding.metrics import Models, Unscored, grade, graders
 from troth.integrations.states import Columns, dialogues_of
 from troth.readers import plain
+from troth.readers.grounded.mapped import passages
 from troth.responses import bleu, ser
 from troth.stats.estimates import Cell, Resampling, scores
 from troth.tracking.cells import Grouping, TrackedSystem, cells
@@ -268,7 +269,7 @@ def _documents(metrics: Sequence[Metric], columns: Columns, settings: LoadSettin
     _refuse(columns, "dialogue_ids", "turn_ids")
     histories = columns.histories or [()] * len(columns.predictions)
     items = [
-        Grounded(str(place), plain.text(document, "a document"), _response(text), _history(history))
+        Grounded(str(place), passages(document, "a document"), _response(text), _history(history))
         for place, (document, text, history) in enumerate(
             zip(columns.references, columns.predictions, histories, strict=True)
         )

@@ -37,9 +37,9 @@ from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.core.signature import identity
 from troth.grounding import calibration
-from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Calibration, Fitted, without_label
+from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, without_label
 from troth.grounding.graded import GradedSystem, MetricValues, graded, rows
-from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, load, remarks
+from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, remarks
 from troth.meta.labelled import AUROC
 from troth.meta.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling
@@ -53,10 +53,25 @@ NO_LABELS = "no response has a label"
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
+class FittingOptions(ScoringOptions, total=False):
+    """Keywords of `fit`; see `FittingSettings`."""
+
+    recall: float | None
+    precision: float | None
+
+
+@dataclass(frozen=True)
+class FittingSettings(ScoringSettings):
+    recall: float | None = None  # of the unfaithful, that thresholds should have; see `Aim`
+    precision: float | None = None  # likewise
+
+
 class EvaluateOptions(ScoringOptions, total=False):
     """Keywords of `evaluate`; see `EvaluateSettings`."""
 
     dev: Path | Iterable[Path]
+    recall: float | None
+    precision: float | None
     resamples: int
     seed: int
 
@@ -64,6 +79,8 @@ class EvaluateOptions(ScoringOptions, total=False):
 @dataclass(frozen=True)
 class EvaluateSettings(ScoringSettings):
     dev: Path | Iterable[Path] = ()  # labelled files, for the thresholds
+    recall: float | None = None  # of the unfaithful, that thresholds should have; see `Aim`
+    precision: float | None = None  # likewise
     resamples: int = 10_000  # of the bootstrap, over documents
     seed: int = 0  # of the bootstrap
 
@@ -71,7 +88,8 @@ class EvaluateSettings(ScoringSettings):
 def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     """Measures how well metrics of grounded responses agree with people's labels.
 
-    `data`: labelled files, taken together. `dev`: other labelled files, that thresholds are fitted on. `metrics`,
+    `data`: labelled files, taken together. `dev`: other labelled files, that thresholds are fitted on; `recall` or
+    `precision`: of the unfaithful, that thresholds should have on them. `metrics`,
     `format`, `nli`, `lm`, `cache`, `models`, `resamples`, `seed`, `out`: as in `ground`. The result has the measures of
     each metric (`auroc:u_f1`, `f1:u_f1`), and in its details the comparison of each metric with the first one.
 
@@ -113,23 +131,26 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     return result
 
 
-def fit(*dev: Path, **options: Unpack[ScoringOptions]) -> Calibration:
+def fit(*dev: Path, **options: Unpack[FittingOptions]) -> Calibration:
     """Fits bounds, threshold and probability of each metric on labelled files, all of them together.
 
-    `metrics`, `format`, `nli`, `lm`, `cache`, `models`: as in `ground`. `out`: a new file to write the calibration to.
+    `recall`, or `precision`: of the unfaithful, that flagging responses below the threshold should have; with neither,
+    the threshold has the best F1 of the faithful. `metrics`, `format`, `nli`, `lm`, `cache`, `models`: as in `ground`.
+    `out`: a new file to write the calibration to.
 
         >>> from troth.demo import path
         >>> fit(path("documents/judged.jsonl"), metrics="u_f1").metrics[0].metric
         'u_f1'
     """
-    settings = resolve(ScoringSettings, options)
+    settings = resolve(FittingSettings, options)
+    aim = Aim(settings.recall, settings.precision).check()
     if settings.out is not None:
         check_new(path_of(settings.out))
     data = _labelled(dev, settings, "begin_dev_wow.tsv")
     (system,) = graded({"": data.items}, settings.graders)
     metrics: list[Fitted] = []
     for values in system.metrics:
-        one = _fit(values, data.items)
+        one = _fit(values, data.items, aim)
         if isinstance(one, str):
             what = f"'{values.metric.name}' cannot be fitted: {one}"
             raise UserError(what, file=path_of(dev[0]), hint="give other data")
@@ -147,12 +168,12 @@ def _labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) ->
     """The responses that have a label."""
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
-    data = load(paths, settings.format, settings.kinds)
+    data = settings.load(paths)
     items = [item for item in data.items if item.label is not None]
     if not items:
         hint = "a label is 1 where the document supports the response, else 0"
         raise UserError(NO_LABELS, file=path_of(paths[0]), hint=hint)
-    return ResponseSet(items, data.files)
+    return ResponseSet(items, data.files, data.skipped)
 
 
 def _unlabelled(data: ResponseSet) -> int:
@@ -173,7 +194,8 @@ def _fitted(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings) 
     shared = _shared(data, test, path_of(dev[0]))
     (system,) = graded({"": data.items}, settings.graders)
     notes = [*without_label(_unlabelled(data)), *system.notes(), *shared]
-    fitted = {one.metric.name: _fit(one, data.items) for one in system.metrics}
+    aim = Aim(settings.recall, settings.precision).check()
+    fitted = {one.metric.name: _fit(one, data.items, aim) for one in system.metrics}
     return _DevFit(fitted, [f"dev: {note}" for note in notes])
 
 
@@ -194,11 +216,11 @@ def _shared(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
     return [f"{both} responses are in the test data, too: the figures with a threshold flatter"] if both else []
 
 
-def _fit(values: MetricValues, items: Sequence[Grounded]) -> Fitted | str:
+def _fit(values: MetricValues, items: Sequence[Grounded], aim: Aim) -> Fitted | str:
     able = [(number, item.label) for number, item in zip(values.numbers, items, strict=True) if number is not None]
     recipe = identity(values.metric, values.recipe)
     numbers, labels = [number for number, _ in able], [int(label or 0) for _, label in able]
-    found = calibration.fit(values.metric.name, recipe, numbers, labels)
+    found = calibration.fit(values.metric.name, recipe, numbers, labels, aim)
     if isinstance(found, Fitted):
         return msgspec.structs.replace(found, unscored=values.unscored)
     if found == NO_SCORE:

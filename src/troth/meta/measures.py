@@ -39,7 +39,20 @@ PRECISION = _measure(
 RECALL = _measure("recall", "Recall", "share of supported responses called faithful", lambda c, y: (c * y, y))
 F1 = _measure("f1", "F1", "harmonic mean of precision and recall", lambda c, y: (2 * c * y, c + y))
 ACCURACY = _measure("accuracy", "Accuracy", "share of right verdicts", lambda c, y: (1.0 * (c == y), 1.0 + 0 * y))
-JUDGED = (PRECISION, RECALL, F1, ACCURACY)  # in the order of the paper's table 1
+UNFAITHFUL_RECALL = _measure(
+    "unfaithful_recall", "Unfaithful, recall", "share of unsupported responses called unfaithful",
+    lambda c, y: ((1 - c) * (1 - y), 1 - y),
+)  # fmt: skip
+UNFAITHFUL_PRECISION = _measure(
+    "unfaithful_precision", "Unfaithful, precision", "share of responses called unfaithful that are unsupported",
+    lambda c, y: ((1 - c) * (1 - y), 1 - c),
+)  # fmt: skip
+FALSE_ALARMS = Metric(
+    "false_alarms", "False alarms", "share of supported responses called unfaithful", better="lower", scale="number",
+    unit="response", needs=("dev",), compute=lambda c, y: ((1 - c) * y, y), top=1.0,
+)  # fmt: skip
+# In the order of the paper's table 1; then the same verdicts, for who looks for the unfaithful.
+JUDGED = (PRECISION, RECALL, F1, ACCURACY, UNFAITHFUL_RECALL, UNFAITHFUL_PRECISION, FALSE_ALARMS)
 FROM_DEV = {
     "low": _measure("min", "Minimum", "lowest score of dev"),
     "high": _measure("max", "Maximum", "highest score of dev"),

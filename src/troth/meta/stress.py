@@ -32,7 +32,7 @@ from troth.grounding import explorer
 from troth.grounding.checker import HttpChecker
 from troth.grounding.graded import GradedSystem, MetricValues, document_key, graded, rows
 from troth.grounding.metrics import Grader
-from troth.grounding.score import ScoringOptions, ScoringSettings, load, remarks
+from troth.grounding.score import ScoringOptions, ScoringSettings, remarks
 from troth.meta.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
@@ -40,7 +40,7 @@ from troth.stats.estimates import Cell, Resampling
 from troth.storage.files import check_new, new_file
 from troth.storage.result import Result, check_out
 
-DEFAULT = ("coverage", "nli")
+DEFAULT = ("faith", "coverage", "nli")
 SUPPORTED = "supported"  # the source of the answers themselves, beside the kinds
 SHOWN = 200  # missed pairs that a result keeps
 
@@ -123,7 +123,7 @@ def stress_ground(*data: Path, **options: Unpack[StressOptions]) -> Result:
         check_new(path_of(settings.corrupted))
     graders = _graders(settings)
     name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
-    made = stress_set(load(data, settings.format, settings.kinds).items, settings)
+    made = stress_set(settings.load(data).items, settings)
     if not made.pairs:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
     if settings.corrupted is not None:
@@ -151,8 +151,13 @@ def stress_ground(*data: Path, **options: Unpack[StressOptions]) -> Result:
 
 
 def _graders(settings: StressSettings) -> list[Grader]:
-    own: list[Grader] = [] if settings.checker is None else [HttpChecker(settings.checker)]
+    own: list[Grader] = [] if settings.checker is None else [_checker(settings)]
     return [*(settings.graders if listed(settings.metrics) or not own else []), *own]
+
+
+def _checker(settings: StressSettings) -> HttpChecker:
+    timeout = settings.all_models.timeout
+    return HttpChecker(settings.checker or "") if timeout is None else HttpChecker(settings.checker or "", timeout)
 
 
 def stress_set(items: Iterable[Grounded], settings: StressSettings) -> StressSet:

@@ -38,8 +38,9 @@ class Backend:
     modifiers: Mapping[str, str] = field(default_factory=dict)  # of language models, each with a line about it
     files: Callable[[str], ModelFiles] | None = None  # where transformers finds the model
     cached: bool = True  # whether answers are worth keeping
+    timed: bool = False  # whether `lm` takes a timeout, in seconds for one answer
 
-    def open(self, protocol: str, name: str, **options: bool) -> Any:
+    def open(self, protocol: str, name: str, **options: bool | float) -> Any:
         """The model of this name, for a protocol that the backend serves: "nli", "lm" or "files"."""
         opens: Callable[..., Any] | None = getattr(self, protocol)
         if opens is None:
@@ -76,15 +77,15 @@ def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
     return CachedNli(model, Store.at(cache)) if of(path_of(name)).cached else model
 
 
-def lm(name: Path = "embedded", *, cache: Path | None = USUAL) -> Lm:
-    """Opens the language model of this name; `cache` as in `nli`.
+def lm(name: Path = "embedded", *, cache: Path | None = USUAL, timeout: float | None = None) -> Lm:
+    """Opens the language model of this name; `cache` as in `nli`; `timeout`: seconds for an answer of a server.
 
     With `+int8` after the name of a Llama, log-probabilities are computed in eight bits: faster, and a little off.
 
     >>> lm("fake").logprobs([("The capital of France is", " Paris.")])[0].tokens
     (' Paris.',)
     """
-    model = uncached_lm(name)
+    model = uncached_lm(name, timeout=timeout)
     return CachedLm(model, Store.at(cache)) if of(_parted(name)[0]).cached else model
 
 
@@ -95,10 +96,11 @@ def uncached_nli(name: Path) -> Nli:
     return model
 
 
-def uncached_lm(name: Path) -> Lm:
+def uncached_lm(name: Path, *, timeout: float | None = None) -> Lm:
     """The language model of this name, which keeps no answers."""
     stem, modifier = _parted(name)
-    model: Lm = of(stem).open("lm", stem, **({modifier: True} if modifier else {}))
+    timed = {"timeout": timeout} if timeout is not None and of(stem).timed else {}
+    model: Lm = of(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)
     return model
 
 

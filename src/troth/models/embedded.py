@@ -8,7 +8,7 @@ the files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,6 +159,12 @@ def card(folder: Path = FOLDER) -> ModelCard:
         raise UserError(what, file=str(file), hint=AGAIN) from error
 
 
+@cache
+def _nli() -> EmbeddedNli:
+    """One for the process: whoever scores again and again loads it once."""
+    return EmbeddedNli()
+
+
 def _lm(_: str, *, int8: bool = False) -> Lm:
     from troth.models import hub
     from troth.models.hf import HfLm
@@ -169,7 +175,7 @@ def _lm(_: str, *, int8: bool = False) -> Lm:
 BACKEND = Backend(
     "embedded",
     "the default: troth-nli for entailment, smollm2-135m-instruct as language model; works offline",
-    nli=lambda _: EmbeddedNli(),
+    nli=lambda _: _nli(),
     lm=_lm,
     modifiers=INT8,
 )

@@ -63,6 +63,21 @@ class GateOutcome(msgspec.Struct, frozen=True):
     better: Better
 
 
+class LevelOutcome(msgspec.Struct, frozen=True):
+    """What an absolute gate decides on a metric, in the terms of `Score.value`."""
+
+    metric: str
+    system: str
+    verdict: stats.Level
+    value: float
+    low: float  # one-sided bounds
+    high: float
+    at_least: float
+    dialogues: int
+    signature: str
+    scale: Scale
+
+
 def compare(
     *runs: Run,
     metrics: str | Iterable[str] | None = None,
@@ -171,6 +186,35 @@ def gate(
         low, high = (None if bound is None else -bound for bound in (found.high, found.low))
         found = replace(found, difference=-found.difference, low=low, high=high)
     return GateOutcome(base=old.name, new=other.name, **facts, **asdict(found))
+
+
+def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.95) -> LevelOutcome:
+    """Decides whether a metric is `at_least` so high: "reached", "missed" or "undecided", by one-sided bounds.
+
+    The run is a `Result` with one system, or the folder that one was saved to. `at_least` is in the terms of
+    `Score.value`: 0.95 of a share is 95%.
+
+    >>> import troth
+    >>> from troth import demo
+    >>> result = troth.dst(demo.path("gold"), demo.path("hasty"), metrics="jga")
+    >>> troth.level_gate(result, metric="jga", at_least=0.95).verdict
+    'missed'
+    """
+    systems = _systems((run,))
+    if len(systems) != 1:
+        raise UserError(f"a gate takes one system, and this run holds {len(systems)}", hint="one system per run")
+    (one,) = systems
+    num, den = one.sums(metric)
+    score, declared = one.score(metric), one.metric(metric)
+    if declared.better == "lower":
+        raise UserError(f"of {metric} less is better", hint="name a base run and a margin")
+    if declared.scale == "share" and not 0 < at_least <= 1:
+        raise UserError(f"{metric} is a share and cannot be {at_least:g}", hint="a share is a fraction: 0.95 is 95%")
+    found = stats.level_gate(num, den, at_least=at_least, top=declared.bound, confidence=confidence)
+    return LevelOutcome(
+        metric=metric, system=one.name, signature=score.recipe if score else "",
+        scale=score.scale if score else declared.scale, **asdict(found),
+    )  # fmt: skip
 
 
 def paired(

@@ -8,11 +8,12 @@ from functools import cached_property
 
 import msgspec
 
+from troth.core.names import listed
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
 from troth.grounding.graded import GradedSystem, graded
-from troth.grounding.metrics import Grader, Unscored, graders
+from troth.grounding.metrics import Grader, Unscored, default_metrics, graders
 from troth.grounding.score import fitted
 from troth.grounding.words import Word, word_by_word
 from troth.serve.settings import ServeSettings
@@ -59,7 +60,7 @@ class GroundTask:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return graders(self.settings.metrics, self.settings.open_models)
+        return graders(listed(self.settings.metrics) or default_metrics(), self.settings.open_models)
 
     @cached_property
     def judges(self) -> Mapping[str, Fitted] | None:

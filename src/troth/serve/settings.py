@@ -11,7 +11,7 @@ from troth import models as backends
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Schema
-from troth.grounding.metrics import DEFAULT, Models
+from troth.grounding.metrics import Models
 from troth.models.batches import Cutting
 from troth.readers import schema as read_schema
 
@@ -20,7 +20,7 @@ KEY = "TROTH_SERVE_KEY"  # environment variable: clients must send it as a beare
 
 @dataclass(frozen=True)
 class ServeSettings:
-    metrics: str | Iterable[str] = DEFAULT  # of grounded responses, by name
+    metrics: str | Iterable[str] = ()  # of grounded responses, by name; none: as `troth ground`
     models: Models = field(default_factory=Models)  # by name; `cache` only counts where `cached` is set
     cached: bool = False  # whether models' answers are kept in the cache file, texts of responses among them
     calibration: Path | None = None  # of `meta.fit`: says which responses are faithful

@@ -147,6 +147,18 @@ class DialogueView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     services: tuple[str, ...] = ()
 
 
+class ClaimSupport(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A sentence of a response, what its document says of it, and the passage that says so."""
+
+    sentence: str
+    verdict: str  # supported, contradicted, absent
+    supported: float  # probabilities
+    contradicted: float
+    absent: float
+    passage: str
+    odds: float = 0.0  # log odds of support
+
+
 class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A response that should follow from a document, with its scores."""
 
@@ -161,6 +173,7 @@ class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     faithful: dict[str, bool] = {}  # what a calibration says, by metric
     probability: dict[str, float] = {}
     reasons: dict[str, str] = {}  # why there is no value, by metric
+    claims: tuple[ClaimSupport, ...] = ()  # its sentences, where a metric judged them one by one
 
 
 class Header(msgspec.Struct, frozen=True):

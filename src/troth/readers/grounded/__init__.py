@@ -6,7 +6,7 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, where
 from troth.readers.format import recognise
+from troth.readers.grounded import mapped
 from troth.readers.places import place
 from troth.readers.source import Document
 
@@ -56,24 +57,44 @@ def read(path: str, format: str | None = None) -> Iterator[Grounded]:
         yield from batch.items
 
 
-def batches(path: str, format: str | None = None, context: Sequence[str] | None = None) -> Iterator[GroundedDocument]:
+def batches(
+    path: str,
+    format: str | None = None,
+    context: Sequence[str] | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    skipped: list[str] | None = None,
+) -> Iterator[GroundedDocument]:
     """The responses of one document after the other. A text that several responses are grounded in is stored once.
 
     `context`: of chat transcripts, the kinds of messages that answers may rest on; other formats have documents.
+    `columns`: the names that a file has for ours, see `mapped`. `skipped`: gets the errors of rows that are left out;
+    None: the first one stops everything.
     """
     reader = None if format is None else FORMATS.load(format)
     texts: dict[str, str] = {}
     for document in _documents(path):
         if not document.data.strip():
             raise source.empty(document)
-        if reader is None:
+        if reader is None and not columns:
             reader = FORMATS.load(detect(document))
         with where(file=document.name, hint=LAYOUT):
-            items = list(_sharing(_read(reader, document, context), texts))
+            records = (
+                _read(reader, document, context, skipped) if not columns else mapped.read(document, columns, skipped)
+            )
+            items = list(_sharing(records, texts))
         yield GroundedDocument(document, items)
 
 
-def _read(reader: Any, document: Document, context: Sequence[str] | None) -> Iterator[Grounded]:
+def _read(
+    reader: Any, document: Document, context: Sequence[str] | None, skipped: list[str] | None
+) -> Iterator[Grounded]:
+    if skipped is not None:
+        if not hasattr(reader, "read_sound"):
+            what = f"rows of the format {reader.FORMAT.name} cannot be skipped"
+            raise UserError(what, hint="only those of JSON Lines, and of files that are read with a map of names")
+        sound: Iterator[Grounded] = reader.read_sound(document, skipped)
+        return sound
     chooses = context is not None and hasattr(reader, "CONTEXT")
     records: Iterator[Grounded] = reader.read(document, context) if chooses else reader.read(document)
     return records

@@ -2,7 +2,8 @@
 
     {"id": "a1", "document": "Crayons …", "history": ["Who makes crayons?"], "response": "Crayola does.", "label": 1}
 
-`document` is a text, or a list of passages. Any other key than these, `source` and `meta` is an error.
+`document` is a text, or a list of passages; `id` a text or a number. Any other key than these, `source` and `meta` is
+an error; files with other names are read with a map (`mapped`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from troth.core.records import Grounded
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
+from troth.readers.grounded.mapped import identifier, passages
 from troth.readers.grounded.opening import opening
 from troth.readers.plain import field, known_keys, sequence, text
 from troth.readers.source import Document
@@ -39,14 +41,29 @@ def read(document: Document) -> Iterator[Grounded]:
         yield item
 
 
+def read_sound(document: Document, skipped: list[str]) -> Iterator[Grounded]:
+    """As `read`; lines with an error are left out, and the errors go to `skipped`."""
+    seen: set[str] = set()
+    for number, line in enumerate(document.data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            with where(line=number, file=document.name):
+                (item,) = read(Document(document.name, line))
+                if item.id in seen:
+                    raise UserError(f"duplicate id '{item.id}'", hint="ids must be unique")
+        except UserError as error:
+            skipped.append(str(error))
+            continue
+        seen.add(item.id)
+        yield item
+
+
 def _record(row: dict[str, Any]) -> Grounded:
     known_keys(row, KEYS)
-    passages = field(row, "document")
-    if isinstance(passages, list):
-        passages = "\n\n".join(text(part, "a part of 'document'") for part in passages)
     return Grounded(
-        id=text(field(row, "id"), "'id'"),
-        document=text(passages, "'document'"),
+        id=identifier(field(row, "id")),
+        document=passages(field(row, "document"), "'document'"),
         response=text(field(row, "response"), "'response'"),
         history=tuple(text(turn, "a turn of 'history'") for turn in sequence(row.get("history", []), "'history'")),
         label=labels.any_of(row.get("label")),

@@ -1,0 +1,111 @@
+"""`troth gate`: a test for CI, against a base run or against a value that a metric must reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from troth.cli import options, show
+from troth.cli.runs import clusters, opened_runs
+from troth.core import table as tables
+from troth.core.errors import UserError
+from troth.core.metric import PERCENT
+from troth.storage import result as results
+
+if TYPE_CHECKING:
+    from troth.report.sources import Run
+
+
+@click.command(no_args_is_help=True)
+@click.argument("base", metavar="BASE", type=options.FILE)
+@click.argument("new", metavar="[NEW]", type=options.FILE, required=False)
+@click.option(
+    "--metric", metavar="NAME", required=True, type=options.ALL_METRICS, help="Metric to test: jga, faithful:nli, …"
+)
+@click.option(
+    "--margin",
+    type=options.Real(min=0),
+    help="Loss against BASE that is accepted: in points, or in the metric's own unit if it is not a share.",
+)
+@click.option(
+    "--at-least",
+    type=options.Real(),
+    help="Value that the metric of a single run must reach: in percent, or in the metric's own unit.",
+)
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Confidence of the verdict, from 0.5 to 1."
+)
+@click.option("--strict", is_flag=True, help="Also exit with 1 when the gate cannot decide.")
+@options.GOLD_OPTION
+@options.PROFILE
+@options.JSON
+def gate(
+    base: str,
+    new: str | None,
+    metric: str,
+    margin: float | None,
+    at_least: float | None,
+    confidence: float,
+    strict: bool,
+    gold: str | None,
+    profile: str | None,
+    json: bool,
+) -> None:
+    """Exit with 1 if NEW is worse than BASE by more than --margin, or if a single run misses --at-least; otherwise 0.
+
+    BASE and NEW are run folders, or predictions with --gold. A gate fails only with confidence: the whole
+    interval has to lie beyond the limit. When it cannot decide it passes and says so; with --strict it fails then.
+    """
+    runs = opened_runs([path for path in (base, new) if path is not None], [metric], gold, profile)
+    if (at_least is None) == (margin is None) or (new is None) != (margin is None):
+        raise UserError(
+            "a gate needs two runs and --margin, or one run and --at-least",
+            hint="troth gate old/ new/ --metric jga --margin 0.5, or troth gate run/ --metric jga --at-least 60",
+        )
+    declared = (runs[0] if isinstance(runs[0], results.Result) else results.open(runs[0])).metric(metric)
+    by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0], metric)
+    if margin is not None:
+        verdict = _relative(runs, metric, margin, by, confidence=confidence, over=over, json=json)
+    else:
+        verdict = _absolute(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
+    if verdict in ("worse", "missed") or (strict and verdict == "undecided"):
+        click.get_current_context().exit(1)
+
+
+def _relative(
+    runs: Sequence[Run], metric: str, margin: float, by: int, *, confidence: float, over: str, json: bool
+) -> str:
+    """NEW against BASE; `by`: how many of the printed unit are one of the metric's values."""
+    from troth.report import compare as comparison
+
+    if by == 100 and margin / by >= comparison.WIDEST:
+        what = f"a margin of {margin:g} points would let almost anything pass"
+        raise UserError(what, hint="the margin is in points: 0.5 is half a point")
+    outcome = comparison.gate(*runs, metric=metric, margin=margin / by, confidence=confidence)
+    if json:
+        show.json(outcome)
+        return outcome.verdict
+    difference, scale = tables.signed(outcome.difference, outcome.scale), outcome.scale
+    change = f"{metric} {difference} ({tables.bounds(outcome.low, outcome.high, scale)})"
+    show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} {over}, margin {margin:g}")
+    if outcome.verdict == "undecided":
+        needed = f"about {outcome.needed} {over} would decide" if outcome.needed else outcome.reason
+        show.text(f"too few {over} to tell: {needed}")
+    return outcome.verdict
+
+
+def _absolute(run: Run, metric: str, at_least: float, by: int, *, confidence: float, over: str, json: bool) -> str:
+    """One run against the value that it must reach."""
+    from troth.report import compare as comparison
+
+    outcome = comparison.level_gate(run, metric=metric, at_least=at_least / by, confidence=confidence)
+    if json:
+        show.json(outcome)
+        return outcome.verdict
+    value, bounds = tables.number(outcome.value, outcome.scale), tables.bounds(outcome.low, outcome.high, outcome.scale)
+    show.text(f"{outcome.verdict}: {metric} {value} ({bounds}) over {outcome.dialogues} {over}, at least {at_least:g}")
+    if outcome.verdict == "undecided":
+        show.text(f"too few {over} to tell")
+    return outcome.verdict

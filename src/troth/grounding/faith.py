@@ -1,0 +1,139 @@
+"""`faith`: the probability that the document supports the response, by entailment, words and facts together.
+
+From no paper. Each sentence of the response gets log odds of being supported: a weighted sum of
+
+- the log odds of entailment by its best passage (`entailment.py`),
+- the log odds of contradiction by the same passage, which count against it,
+- the share of its words that the document has,
+- the share of its facts (names, numbers, dates, times) that the document has where it speaks of the same (`facts.py`).
+
+The response has the mean of its sentences' log odds, mixed with the lowest, so that every sentence moves the value and
+one wrong sentence is not hidden by many right ones. The value is the probability of these log odds. Form and weights
+were chosen on labelled sets of different kinds by the worst of them (`experiments/faith.py`), for the embedded
+entailment model; with another one the value ranks, but is no probability.
+
+A sentence that is not supported is either contradicted or merely absent: what the model says of it, also calibrated.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from troth.core.metric import Metric
+from troth.core.records import Grounded
+from troth.grounding.claims import claim, claim_line
+from troth.grounding.doubts import doubted_words
+from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
+from troth.grounding.evidence import passages, stem
+from troth.grounding.facts import checked_facts
+from troth.grounding.metrics import Value, faithfulness
+from troth.storage.explorer import ClaimSupport
+
+FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
+_WORD = re.compile(r"\w+")
+
+FAITH: Metric = faithfulness(
+    "faith", "Faith", "probability that the document supports the response, by entailment, words and facts",
+    needs=("nli",), top=1.0,
+    compute=lambda models: FaithScore(SentenceEntailment(models.entailment_model, evidence=EVIDENCE, metric=FAITH)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FaithWeights:
+    """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
+
+    bias: float = 0.803
+    entailment: float = 0.292
+    contradiction: float = 0.073
+    words: float = 1.167
+    facts: float = 0.584
+    worst: float = 0.25
+    # of the odds that a sentence that is not supported is contradicted, and not absent
+    contradicted_bias: float = -0.06
+    contradicted: float = 0.264
+
+
+WEIGHTS = FaithWeights()
+
+
+@dataclass(frozen=True)
+class FaithScore:
+    """The metric, and what it rests on, sentence by sentence."""
+
+    entailment: SentenceEntailment
+    weights: FaithWeights = WEIGHTS
+    metric: Metric = FAITH
+    seen: dict[tuple[str, str], tuple[ClaimSupport, ...]] = field(default_factory=dict, compare=False)
+
+    @property
+    def recipe(self) -> Any:
+        weights = {name: f"{value:g}" for name, value in asdict(self.weights).items() if "contradicted" not in name}
+        asked = self.entailment.recipe
+        return {name: asked[name] for name in ("nli", "windows", "evidence")} | weights
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        return self.entailment.remarks
+
+    def score(self, items: Sequence[Grounded]) -> list[Value]:
+        self.seen.clear()  # a service scores for months
+        values: list[Value] = []
+        for item, supports in zip(items, self.entailment.supports(items), strict=True):
+            claims = tuple(self._claim(item.document, one) for one in supports)
+            self.seen[item.document, item.response] = claims
+            values.append(combined([one.odds for one in claims], self.weights.worst))
+        return values
+
+    def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
+        """The sentences of a response with their verdicts; of one that was scored they are at hand."""
+        known = self.seen.get((item.document, item.response))
+        if known is None:
+            (supports,) = self.entailment.supports([item])
+            known = tuple(self._claim(item.document, one) for one in supports)
+        return known
+
+    def explain(self, item: Grounded) -> list[str]:
+        """Each sentence with its verdict and passage, then its words that the document does not support."""
+        lines = [claim_line(one) for one in self.claims(item)]
+        doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
+        return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
+
+    def _claim(self, document: str, support: SentenceSupport) -> ClaimSupport:
+        values, weights = features(document, support), self.weights
+        odds = weights.bias + sum(getattr(weights, name) * value for name, value in values.items())
+        against = support.answers[support.against]
+        apart = log_odds(against.contradiction) - log_odds(against.neutral)
+        opposed = sigmoid(weights.contradicted_bias + weights.contradicted * apart)
+        return claim(support, odds, sigmoid(odds), opposed)
+
+
+def features(document: str, support: SentenceSupport) -> dict[str, float]:
+    """What a sentence's log odds are made of, by the names of the weights."""
+    words = [stem(word) for word in _WORD.findall(support.sentence.lower())]
+    known = passages(document)
+    found = checked_facts(document, support.sentence)
+    return {
+        "entailment": log_odds(support.entailment),
+        "contradiction": -log_odds(support.answers[support.best].contradiction),
+        "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
+        "facts": sum(fact.credit for fact in found) / len(found) - 1 if found else 0.0,
+    }
+
+
+def combined(odds: Sequence[float], worst: float) -> float:
+    """The probability of a response from the log odds of its sentences."""
+    return sigmoid(worst * min(odds) + (1 - worst) * math.fsum(odds) / len(odds))
+
+
+def log_odds(probability: float) -> float:
+    bounded = min(max(probability, FLOOR), 1 - FLOOR)
+    return math.log(bounded / (1 - bounded))
+
+
+def sigmoid(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))

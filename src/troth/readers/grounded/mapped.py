@@ -1,0 +1,132 @@
+"""Responses from files whose keys have other names: JSON Lines, a JSON list, or CSV, by a map of names.
+
+    {"question": "Who makes crayons?", "contexts": ["Crayola …", "Chalk …"], "answer": "Crayola does.", "trace": 17}
+
+read with `document=contexts,response=answer,history=question,id=trace`. A name with dots goes into objects
+(`document=inputs.contexts`). A document is a text, a list of passages, or a list of objects that have a text. Keys that
+the map does not name are not read; a response without an id has the number of its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from troth.core.errors import UserError, near
+from troth.core.records import Grounded
+from troth.readers.cells import rows
+from troth.readers.decode import lines, unique, where
+from troth.readers.grounded import labels
+from troth.readers.source import Document
+
+OURS = ("id", "document", "response", "history", "label", "source")
+TEXTS = ("text", "content", "page_content", "passage", "document", "body")  # keys of a passage that hold its text
+
+
+def parsed(text: str) -> dict[str, str]:
+    """`document=contexts,response=answer` as a map from our names to those of the file."""
+    columns: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if not equals or not theirs:
+            raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
+        if name not in OURS:
+            raise UserError(f"--map: there is no '{name}'", hint=near(name, OURS) or "one of: " + ", ".join(OURS))
+        columns[name] = theirs
+    return columns
+
+
+def read(document: Document, columns: Mapping[str, str], skipped: list[str] | None = None) -> Iterator[Grounded]:
+    """The responses of a document by a map of names; errors of single rows go to `skipped`, if there is such a list."""
+    names = {"document": "document", "response": "response"} | dict(columns)
+    seen: dict[str, int] = {}
+    for line, row in _rows(document):
+        try:
+            with where(line=line):
+                item = _record(row, names, line)
+                if item.id in seen:
+                    what = f"duplicate id '{item.id}', already on line {seen[item.id]}"
+                    raise UserError(what, hint="ids must be unique")
+        except UserError as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error.at(file=document.name)))
+            continue
+        seen[item.id] = line
+        yield item
+
+
+def _rows(document: Document) -> Iterator[tuple[int, Any]]:
+    if document.starts(b"["):
+        yield from enumerate(unique(document, list[Any]), 1)
+    elif document.starts(b"{"):
+        yield from lines(document)
+    else:
+        table = rows(document)
+        header = [name.strip() for name in next(table)[1]]
+        yield from (
+            (line, dict(zip(header, cells, strict=False))) for line, cells in table if any(map(str.strip, cells))
+        )
+
+
+def _record(row: Any, names: Mapping[str, str], line: int) -> Grounded:
+    if not isinstance(row, dict):
+        raise UserError("is not an object {…}")
+    found = {ours: _value(row, theirs, ours in ("document", "response")) for ours, theirs in names.items()}
+    id = found.get("id")
+    return Grounded(
+        id=str(line) if id in (None, "") else identifier(id),
+        document=passages(found["document"], f"'{names['document']}'"),
+        response=_text(found["response"], f"'{names['response']}'"),
+        history=tuple(_turns(found.get("history"), names.get("history", ""))),
+        label=labels.any_of(found.get("label")),
+        source=_text(found.get("source") or "", f"'{names.get('source')}'"),
+    )
+
+
+def _value(row: dict[str, Any], path: str, needed: bool) -> Any:
+    value: Any = row
+    for key in [path] if path in row else path.split("."):
+        if not isinstance(value, dict) or key not in value:
+            if needed:
+                hint = near(path, list(row)) or "it has: " + ", ".join(list(row)[:10])
+                raise UserError(f"has no '{path}'", hint=hint)
+            return None
+        value = value[key]
+    return value
+
+
+def identifier(value: object) -> str:
+    """An id as text: many programs write numbers."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return _text(value, "'id'")
+
+
+def passages(value: object, what: str) -> str:
+    """A document from a text, a list of passages, or a list of objects with a text each."""
+    if not isinstance(value, list):
+        return _text(value, what)
+    return "\n\n".join(_passage(part, f"a part of {what}") for part in value)
+
+
+def _passage(part: object, what: str) -> str:
+    if isinstance(part, dict):
+        text = next((part[key] for key in TEXTS if isinstance(part.get(key), str)), None)
+        if text is None:
+            raise UserError(f"{what} is an object without a text", hint="a text stands under: " + ", ".join(TEXTS))
+        return str(text)
+    return _text(part, what)
+
+
+def _turns(value: object, name: str) -> Iterator[str]:
+    if isinstance(value, list):
+        yield from (_passage(turn, f"a turn of '{name}'") for turn in value)
+    elif value not in (None, ""):
+        yield _text(value, f"'{name}'")
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"{what} is not text")
+    return value

@@ -1,0 +1,57 @@
+"""The absolute gate: does a metric reach a value that one asks for, beyond what chance explains?
+
+Both bounds are one-sided, over dialogues: Wilson's for shares and other means between 0 and a known bound, as in
+`intervals`; for any other number the linearised ratio with the t distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from troth.core.errors import UserError
+from troth.stats import intervals, quantiles
+from troth.stats.resampling import TIE, ratio
+
+Level = Literal["reached", "missed", "undecided"]
+
+
+@dataclass(frozen=True)
+class LevelGate:
+    """A verdict, and the bounds that decide: "missed" is high < level, "reached" is low >= level."""
+
+    verdict: Level
+    value: float
+    low: float  # one-sided bounds, each at the gate's confidence
+    high: float
+    at_least: float
+    dialogues: int
+
+
+def level_gate(
+    num: ArrayLike, den: ArrayLike, *, at_least: float, top: float | None = 1.0, confidence: float = 0.95
+) -> LevelGate:
+    """Whether a ratio of sums per dialogue is `at_least` so high. `top`: its highest possible value; None: any."""
+    if not 0.5 < confidence < 1:
+        raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}", hint="0.95 is usual")
+    n, d = (np.asarray(side, dtype=np.float64) for side in (num, den))
+    if not (np.isfinite(n).all() and np.isfinite(d).all()):
+        raise UserError("the gate's metric has a sum that is not a number", hint="look for NaN in the results")
+    n, d = n[d > 0], d[d > 0]
+    if len(n) < 2:
+        raise UserError(f"a gate needs two or more scored dialogues, not {len(n)}", hint="is the file complete?")
+    value = float(ratio(n, d)[0])
+    if top is None or not intervals.is_share(n / top, d):
+        pulls = (n - value * d) / d.sum()
+        error = math.sqrt(len(n) / (len(n) - 1) * float((pulls**2).sum()))
+        reach = quantiles.t(confidence, len(n) - 1) * error
+        low, high = value - reach, value + reach
+    else:
+        (bounds,) = intervals.share(n, d, top=top, confidence=2 * confidence - 1)
+        low, high = (value if bound is None else bound for bound in bounds[:2])
+    verdict: Level = "missed" if high < at_least - TIE else "reached" if low >= at_least - TIE else "undecided"
+    return LevelGate(verdict, value, low, high, at_least, len(n))

@@ -1,0 +1,112 @@
+"""`troth meta fit` for the unfaithful, its curves, and what its thresholds do on other data; the absolute gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Troth
+
+WORDS = ["red", "blue", "green", "small", "large", "round", "square", "heavy", "light", "old"]
+
+
+def labelled(path: Path, shift: int = 0) -> str:
+    """Twelve responses; the share of words in the document falls, and the last four are unsupported."""
+    rows = []
+    for number in range(12):
+        kept = max(0, 10 - number - shift)
+        said = [*WORDS[:kept], *(f"other{n}" for n in range(10 - kept))]
+        document = f"{' '.join(WORDS)} document{number}"
+        rows.append({"id": str(number), "document": document, "response": " ".join(said), "label": int(number < 8)})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_fit_for_the_unfaithful(fine: Troth, tmp_path: Path) -> None:
+    data, other = labelled(tmp_path / "dev.jsonl"), labelled(tmp_path / "other.jsonl", 2)
+    curves = tmp_path / "curves.csv"
+    made = fine(
+        "meta", "fit", data, "--metrics", "coverage", "--recall", "0.9", "--transfer", other, "--curves", str(curves),
+        "--out", str(tmp_path / "c.json"),
+    )  # fmt: skip
+    fitted, _, moved = (block.splitlines() for block in made.out.split("\n\n"))
+    assert fitted[1].split() == ["coverage", "0.000", "1.000", "0.300", "1.000", "1.000", "1.000", "0.000", "12"]
+    assert " ".join(moved[0].split()) == f"on {other} AUROC unfaithful recall unfaithful precision false alarms"
+    assert [cell for cell in moved[1].split() if "(" not in cell and ")" not in cell and cell != "…"][1:] == [
+        "1.000", "1.000", "0.667", "0.250",
+    ]  # fmt: skip
+    assert "the threshold rests on 4 unfaithful responses only" in made.err
+    lines = curves.read_text().splitlines()
+    assert lines[0] == "metric,threshold,recall,precision,false_alarms"
+    assert lines[1].split(",")[2:] == ["0.0", "", "0.0"]
+    assert lines[-1].split(",")[2:4] == ["1.0", repr(4 / 12)]
+
+
+def test_as_json_with_transfer(fine: Troth, tmp_path: Path) -> None:
+    data, other = labelled(tmp_path / "dev.jsonl"), labelled(tmp_path / "other.jsonl", 2)
+    made = fine("meta", "fit", data, "--metrics", "coverage", "--precision", "1", "--transfer", other, "--json",
+                "--out", str(tmp_path / "c.json")).json()  # fmt: skip
+    assert made["calibration"]["metrics"][0]["aim"] == "precision:1"
+    assert {score["metric"] for score in made["transfer"]} == {
+        "auroc:coverage", "unfaithful_recall:coverage", "unfaithful_precision:coverage", "false_alarms:coverage",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--recall", "0.9", "--precision", "0.9"], "recall and precision exclude each other"),
+        (["--recall", "0"], "0.0 is not in the range 0<x<=1"),
+        (["--recall", "nan"], "nan"),
+        (["--curves", "curves.doc"], "curves cannot be written under this name"),
+        (["--transfer", "{data}"], "dev has the same content as the test file"),
+    ],
+)
+def test_refused(troth: Troth, tmp_path: Path, options: list[str], said: str) -> None:
+    data = labelled(tmp_path / "dev.jsonl")
+    out = tmp_path / "c.json"
+    result = troth(
+        "meta", "fit", data, "--metrics", "coverage", "--out", str(out), *(o.format(data=data) for o in options)
+    )
+    assert result.code == 2
+    assert said in result.err
+    assert not (tmp_path / "curves.doc").exists()
+
+
+def test_an_absolute_gate(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    """Eight of twelve are faithful: above 20% for sure, below 99% for sure, and around 70% nobody knows."""
+    data, calibration, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "c.json"), str(tmp_path / "run")
+    fine("meta", "fit", data, "--metrics", "coverage", "--out", calibration)
+    fine("ground", data, "--metrics", "coverage", "--calibration", calibration, "--out", run)
+    gate = ("gate", run, "--metric", "faithful:coverage", "--at-least")
+    assert fine(*gate, "20").out.startswith("reached: faithful:coverage 66.67 (")
+    missed = troth(*gate, "99")
+    assert (missed.code, missed.out.startswith("missed: faithful:coverage 66.67 (")) == (1, True)
+    assert "over 12 documents, at least 99" in missed.out
+    undecided = fine(*gate, "70")
+    assert undecided.out.endswith("too few documents to tell\n")
+    assert troth(*gate, "70", "--strict").code == 1
+    assert fine(*gate, "20", "--json").json()["verdict"] == "reached"
+    number = fine("gate", run, "--metric", "coverage", "--at-least", "0.1")
+    assert number.out.startswith("reached: coverage 0.")
+
+
+@pytest.mark.parametrize(
+    "options", [["--margin", "1"], [], ["--at-least", "5", "--margin", "1"], ["{run}", "--at-least", "5"], ["{run}"]]
+)
+def test_a_gate_takes_one_run_or_two(fine: Troth, troth: Troth, tmp_path: Path, options: list[str]) -> None:
+    data, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "run")
+    fine("ground", data, "--metrics", "coverage", "--out", run)
+    result = troth("gate", run, *(one.format(run=run) for one in options), "--metric", "coverage")
+    assert result.code == 2
+    assert "a gate needs two runs and --margin, or one run and --at-least" in result.err
+
+
+def test_a_share_is_given_in_percent(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    data, calibration, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "c.json"), str(tmp_path / "run")
+    fine("meta", "fit", data, "--metrics", "coverage", "--out", calibration)
+    fine("ground", data, "--metrics", "coverage", "--calibration", calibration, "--out", run)
+    result = troth("gate", run, "--metric", "faithful:coverage", "--at-least", "195")
+    assert (result.code, "is a share and cannot be" in result.err) == (2, True)
