@@ -55,7 +55,7 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
 
     gc.enable()  # a process that runs for months must collect cycles
     own = ServeSettings(
-        models=Models(**models, cache=cache),
+        models=Models(**models, cache=cache, timeout=None),
         cached=cache is not None,
         body=size(body),
         key=key_of_environment(),
