@@ -35,15 +35,15 @@ def sgd(shared: Path, work: Path) -> Path:
     return train
 
 
-def cell(score: Score | None, *, percent: bool = True) -> str:
+def cell(score: Score | None, *, percent: bool = True, digits: int = 1) -> str:
     """A score with its interval, in points where it is a share."""
     if score is None or score.value is None:
         return "–"
     by = 100 if percent else 1
-    text = f"{score.value * by:.1f}"
+    text = f"{score.value * by:.{digits}f}"
     if score.low is None or score.high is None:
         return text
-    return f"{text} ({score.low * by:.1f} … {score.high * by:.1f})"
+    return f"{text} ({score.low * by:.{digits}f} … {score.high * by:.{digits}f})"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,0 +1,129 @@
+"""PMI-Decode, tables 4 and 5: what weighting faithfulness in decoding gains, and what it costs in relevance.
+
+    python -m experiments.pmi_decode
+
+Table 4: greedy, beam search, sampling and beam sampling, each plain and with PMI-Decode at the α and p that the paper's
+rule picks (the highest sum of ROUGE-L to the human response and normalised PMI-Faith). Table 5: the grid of α and p.
+Settings are picked on the first contexts, table 4 is made on others. The data is Topical-Chat's, whose responses are
+human; the model is SmolLM2-135M, trained on its valid split first (`--untrained`: as it is), or any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import troth
+from experiments.common import arguments, cell, publish, table
+from troth.core.randomness import generator
+from troth.core.score import Score
+from troth.grounding.generate import GenerateSettings, contexts, respond
+from troth.grounding.overlap import rouge_l
+from troth.grounding.settings import MODES, Setting
+from troth.grounding.sweep import SweepSettings, sweep
+from troth.readers import grounded
+
+ALPHAS, PS = (0.0, 0.25, 0.5, 1.0), (0.6, 0.75, 0.9, 1.0)
+METRICS = ("pmi_faith", "nli", "relevance")
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--contexts", type=int, default=100, help="of table 4; the grid has as many others")
+    parser.add_argument("--steps", type=int, default=300, help="of training")
+    parser.add_argument("--untrained", action="store_true", help="use the model as it is")
+    parser.add_argument("--model", default="embedded")
+    parser.add_argument("--max-tokens", type=int, default=48)
+    options = parser.parse_args()
+    data, work = options.shared / "data/topical_chat", options.work / "pmi_decode"
+    work.mkdir(parents=True, exist_ok=True)
+    model = options.model if options.untrained else trained(data, work, options)
+    dev, test = halves(data, work, options.contexts)
+    how = GenerateSettings(model=model, setting=Setting(max_tokens=options.max_tokens))
+    alpha, top_p, grid = table_5(dev, how)
+    text = f"{grid}\npicked: α {alpha:g}, p {top_p:g}\n"
+    publish(options.work, "pmi_decode", text)
+    text += "\n" + table_4(test, how, work, (alpha, top_p))
+    publish(options.work, "pmi_decode", text)
+
+
+def trained(data: Path, work: Path, options: Any) -> str:
+    """The model after training on the valid split; nothing of test is learned or picked on."""
+    folder = work / f"model-{options.steps}"
+    file = data / "conversations_valid_freq.json"
+    troth.train_grounded(file, folder, model=options.model, limit=4000, length=384,
+                         fit={"steps": options.steps, "save_every": 50})  # fmt: skip
+    return str(folder / "last")
+
+
+def halves(data: Path, work: Path, count: int) -> tuple[Path, Path]:
+    """Contexts to pick the setting on (valid, rare topics), and others to report on (test, rare topics)."""
+    paths = []
+    for part in ("valid", "test"):
+        path = work / f"{part}-{count}.jsonl"
+        paths.append(path)
+        if path.exists():
+            continue
+        items = [one for one in grounded.read(str(data / f"conversations_{part}_rare.json")) if one.document.strip()]
+        some = sorted(items, key=lambda one: generator(0, "contexts", one.id).random())[:count]
+        lines = [{"id": one.id, "document": one.document, "history": one.history, "response": one.response}
+                 for one in some]  # fmt: skip
+        path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
+    return paths[0], paths[1]
+
+
+def table_5(dev: Path, how: GenerateSettings) -> tuple[float, float, str]:
+    """The grid, and the setting that the paper's rule picks."""
+    settings = SweepSettings(
+        model=how.model, setting=replace(how.setting, alpha=0.0, top_p=1.0), alphas=ALPHAS, ps=PS,
+        metrics=("pmi_faith", "nli"),
+    )  # fmt: skip
+    found = sweep(dev, settings)
+    rows = [
+        [f"{alpha:g}", f"{p:g}", *(_value(found.score(metric, system=f"α {alpha:g}, p {p:g}")) for metric in METRICS)]
+        for alpha in ALPHAS
+        for p in PS
+    ]
+    picked = found.details[0] if found.details else None
+    best = (picked.alpha, picked.top_p) if picked is not None else (0.25, 0.6)
+    return *best, table(["α", "p", "PMI-Faith", "entailment", "ROUGE-L to gold"], rows)
+
+
+def table_4(test: Path, how: GenerateSettings, work: Path, picked: tuple[float, float]) -> str:
+    """Every way to decode, plain and with PMI-Decode."""
+    gold = [item.response for item in contexts(test, how)[0]]
+    rows = []
+    for mode in MODES:
+        for name, (alpha, top_p) in (("plain", (0.0, 1.0)), ("PMI-Decode", picked)):
+            setting = replace(how.setting, mode=mode, alpha=alpha, top_p=top_p)
+            out = work / f"{mode}-{name}.jsonl"
+            out.unlink(missing_ok=True)
+            respond(test, out, replace(how, setting=setting))  # responses are kept: the same ones are not made again
+            scores = {
+                one.metric: one for one in troth.ground(out, metrics="pmi_faith,nli").scores if one.group == "all"
+            }
+            said = [item.response for item in grounded.read(str(out))]
+            length = sum(len(text.split()) for text in said) / len(said)
+            rows.append([mode, name, _value(scores["pmi_faith"]), _value(scores["nli"]), *relevance(said, gold),
+                         f"{length:.1f}"])  # fmt: skip
+    head = ["decoding", "", "PMI-Faith", "entailment", "BLEU to gold", "ROUGE-L to gold", "words"]
+    return table(head, rows)
+
+
+def relevance(said: list[str], gold: list[str]) -> list[str]:
+    """BLEU and ROUGE-L to the human responses."""
+    import sacrebleu
+
+    each = [rouge_l(one, other) for one, other in zip(said, gold, strict=True)]
+    return [f"{sacrebleu.corpus_bleu(said, [gold]).score:.1f}", f"{sum(each) / len(each):.3f}"]
+
+
+def _value(score: Score) -> str:
+    return cell(score, percent=False, digits=3)
+
+
+if __name__ == "__main__":
+    main()
