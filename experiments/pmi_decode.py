@@ -4,8 +4,8 @@
 
 Table 4: greedy, beam search, sampling and beam sampling, each plain and with PMI-Decode at the α and p that the paper's
 rule picks (the highest sum of ROUGE-L to the human response and normalised PMI-Faith). Table 5: the grid of α and p.
-Settings are picked on the first contexts, table 4 is made on others. The data is Topical-Chat's, whose responses are
-human; the model is SmolLM2-135M, trained on its valid split first (`--untrained`: as it is), or any other.
+The setting is picked on gold responses of CMU-DoG and Topical-Chat, table 4 is made on those of WoW (`faithdial_audit`,
+whose responses are human). The model is SmolLM2-135M as it is; `--train FILE` trains it first, say on FaithDial.
 """
 
 from __future__ import annotations
@@ -26,80 +26,76 @@ from troth.grounding.settings import MODES, Setting
 from troth.grounding.sweep import SweepSettings, sweep
 from troth.readers import grounded
 
-ALPHAS, PS = (0.0, 0.25, 0.5, 1.0), (0.6, 0.75, 0.9, 1.0)
 METRICS = ("pmi_faith", "nli", "relevance")
 
 
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--contexts", type=int, default=100, help="of table 4; the grid has as many others")
-    parser.add_argument("--steps", type=int, default=300, help="of training")
-    parser.add_argument("--untrained", action="store_true", help="use the model as it is")
+    parser.add_argument("--train", type=Path, help="responses with documents to train the model on first")
+    parser.add_argument("--steps", type=int, default=300, help="of that training")
     parser.add_argument("--model", default="embedded")
+    parser.add_argument("--alphas", default="0,0.25,0.5,1")
+    parser.add_argument("--ps", default="0.6,0.75,0.9,1")
+    parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--max-tokens", type=int, default=48)
     options = parser.parse_args()
-    data, work = options.shared / "data/topical_chat", options.work / "pmi_decode"
+    data, work = options.shared / "data/faithdial_audit", options.work / "pmi_decode"
     work.mkdir(parents=True, exist_ok=True)
-    model = options.model if options.untrained else trained(data, work, options)
-    dev, test = halves(data, work, options.contexts)
+    model = options.model if options.train is None else trained(work, options)
+    dev = drawn_contexts([data / "gold_cmu.csv", data / "gold_topical.csv"], work / "dev", options.contexts)
+    test = drawn_contexts([data / "gold_wow.csv"], work / "test", options.contexts)
     how = GenerateSettings(model=model, setting=Setting(max_tokens=options.max_tokens))
-    alpha, top_p, grid = table_5(dev, how)
+    grid_of = [[float(one) for one in text.split(",")] for text in (options.alphas, options.ps)]
+    alpha, top_p, grid = table_5(dev, how, *grid_of)
     text = f"{grid}\npicked: α {alpha:g}, p {top_p:g}\n"
     publish(options.work, "pmi_decode", text)
-    text += "\n" + table_4(test, how, work, (alpha, top_p))
+    text += "\n" + table_4(test, how, options, (alpha, top_p))
     publish(options.work, "pmi_decode", text)
 
 
-def trained(data: Path, work: Path, options: Any) -> str:
-    """The model after training on the valid split; nothing of test is learned or picked on."""
+def trained(work: Path, options: Any) -> str:
     folder = work / f"model-{options.steps}"
-    file = data / "conversations_valid_freq.json"
-    troth.train_grounded(file, folder, model=options.model, limit=4000, length=384,
-                         fit={"steps": options.steps, "save_every": 50})  # fmt: skip
+    troth.train_grounded(options.train, folder, model=options.model, fit={"steps": options.steps, "save_every": 50})
     return str(folder / "last")
 
 
-def halves(data: Path, work: Path, count: int) -> tuple[Path, Path]:
-    """Contexts to pick the setting on (valid, rare topics), and others to report on (test, rare topics)."""
-    paths = []
-    for part in ("valid", "test"):
-        path = work / f"{part}-{count}.jsonl"
-        paths.append(path)
-        if path.exists():
-            continue
-        items = [one for one in grounded.read(str(data / f"conversations_{part}_rare.json")) if one.document.strip()]
-        some = sorted(items, key=lambda one: generator(0, "contexts", one.id).random())[:count]
-        lines = [{"id": one.id, "document": one.document, "history": one.history, "response": one.response}
-                 for one in some]  # fmt: skip
-        path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
-    return paths[0], paths[1]
+def drawn_contexts(paths: list[Path], out: Path, count: int) -> Path:
+    """So many contexts with a document and a human response, drawn, in our own layout."""
+    items = [one for path in paths for one in grounded.read(str(path)) if one.document.strip() and one.response.strip()]
+    some = sorted(items, key=lambda one: generator(0, "contexts", one.id + one.document).random())[:count]
+    lines = [{"id": str(number), "document": one.document, "history": one.history, "response": one.response}
+             for number, one in enumerate(some)]  # fmt: skip
+    file = out.with_name(f"{out.name}-{count}.jsonl")
+    file.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
+    return file
 
 
-def table_5(dev: Path, how: GenerateSettings) -> tuple[float, float, str]:
+def table_5(dev: Path, how: GenerateSettings, alphas: list[float], ps: list[float]) -> tuple[float, float, str]:
     """The grid, and the setting that the paper's rule picks."""
     settings = SweepSettings(
-        model=how.model, setting=replace(how.setting, alpha=0.0, top_p=1.0), alphas=ALPHAS, ps=PS,
+        model=how.model, setting=replace(how.setting, alpha=0.0, top_p=1.0), alphas=alphas, ps=ps,
         metrics=("pmi_faith", "nli"),
     )  # fmt: skip
     found = sweep(dev, settings)
     rows = [
         [f"{alpha:g}", f"{p:g}", *(_value(found.score(metric, system=f"α {alpha:g}, p {p:g}")) for metric in METRICS)]
-        for alpha in ALPHAS
-        for p in PS
+        for alpha in alphas
+        for p in ps
     ]
     picked = found.details[0] if found.details else None
     best = (picked.alpha, picked.top_p) if picked is not None else (0.25, 0.6)
     return *best, table(["α", "p", "PMI-Faith", "entailment", "ROUGE-L to gold"], rows)
 
 
-def table_4(test: Path, how: GenerateSettings, work: Path, picked: tuple[float, float]) -> str:
+def table_4(test: Path, how: GenerateSettings, options: Any, picked: tuple[float, float]) -> str:
     """Every way to decode, plain and with PMI-Decode."""
     gold = [item.response for item in contexts(test, how)[0]]
     rows = []
-    for mode in MODES:
+    for mode in options.modes.split(","):
         for name, (alpha, top_p) in (("plain", (0.0, 1.0)), ("PMI-Decode", picked)):
             setting = replace(how.setting, mode=mode, alpha=alpha, top_p=top_p)
-            out = work / f"{mode}-{name}.jsonl"
+            out = options.work / "pmi_decode" / f"{mode}-{name}.jsonl"
             out.unlink(missing_ok=True)
             respond(test, out, replace(how, setting=setting))  # responses are kept: the same ones are not made again
             scores = {

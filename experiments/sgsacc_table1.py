@@ -37,6 +37,7 @@ def main() -> None:
         "--rate-pt", type=float, default=1e-3, help="of prefixes; the paper's 1e-4 is for long training"
     )
     parser.add_argument("--beams", type=int, default=4)
+    parser.add_argument("--model", default="embedded", help="to begin with")
     options = parser.parse_args()
     data, t2g2 = options.shared / "data/sgd", options.shared / "data/t2g2"
     train, work = sgd(options.shared, options.work), options.work / "sgsacc_table1"
@@ -44,7 +45,7 @@ def main() -> None:
     rows: list[list[str]] = []
     for shots in options.shots.split(","):
         folder = work / f"{shots}-shot"
-        how: dict[str, Any] = {"templates": t2g2 / "utterance_templates", "dev": data / "dev",
+        how: dict[str, Any] = {"model": options.model, "templates": t2g2 / "utterance_templates", "dev": data / "dev",
                                "shots": str(t2g2 / f"fewshot_splits/{shots}_shot.txt")}  # fmt: skip
         fit: dict[str, Any] = {"epochs": options.epochs, "steps": options.steps, "save_every": 50}
         for method, rate in METHODS.items():
