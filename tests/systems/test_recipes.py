@@ -97,7 +97,7 @@ def test_end_to_end(
     assert troth.dst(done.gold, done.predictions, metrics="jga", resamples=10)["jga"].n > 0
 
 
-@pytest.mark.parametrize("recipe", [name for name in RECIPES.own if name != "span"])
+@pytest.mark.parametrize("recipe", list(RECIPES.own))
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "t5", "bart"])
 def test_a_model_that_does_not_fit_is_one_line(recipe: str, family: str, tiny: Callable[[str], Path]) -> None:
     made = recipe_of(recipe)
@@ -151,6 +151,9 @@ def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable
     assert {file.name for file in before if before[file] != after[file]} == {"schema.json"}
     with pytest.raises(UserError, match="holds predictions of another model, or for other data"):
         track(tmp_path / "model", data, tmp_path / "out", limit=1)
+    paraphrases = demo.path("wordings/paraphrases.json")  # has three wordings
+    done = track(tmp_path / "model", data, tmp_path / "worded", sets="v2..v3", schemas=paraphrases)
+    assert [one.name for one in done] == ["v2", "v3"]
     with pytest.raises(UserError, match=r"there is no set 'NDE' \(did you mean 'NED'\?\)"):
         track(tmp_path / "model", data, tmp_path / "other", sets="NDE")
     with pytest.raises(UserError, match="nothing says how the schema is worded in v1"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,11 +17,13 @@ from training.tracker.export import export
 from troth import demo
 from troth.systems.data import TrackerCorpus, turns_of
 from troth.systems.span import SpanModel, SpanRecipe
+from troth.systems.span.batches import Floats, Ints
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
 from troth.systems.span.examples import IGNORED, Status, TurnFeatures, annotated
 from troth.systems.span.exported import packed, unpacked
 from troth.systems.span.memory import Memory, ServiceMemory, spoken
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
+from troth.systems.train import train_tracker
 
 
 @pytest.fixture
@@ -79,6 +83,37 @@ def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
                 assert set(states[name].requested_slots or ()) == set(gold.requested_slots or ())
     assert asked > 100
     assert right / asked > 0.9  # the rest is annotation that stands nowhere in the dialogue
+
+
+def test_a_turn_is_read_once_and_anew_when_something_was_learned(model: SpanModel) -> None:
+    corpus = TrackerCorpus.read(demo.path("gold")).first(3)
+    turns = [list(turns_of(dialogue, corpus.schema, complete=False)) for dialogue in corpus.dialogues]
+    read, counts = model.read, list[int]()
+
+    def counted(ids: Ints, segments: Ints) -> Floats:
+        counts.append(len(ids))
+        return read(ids, segments)
+
+    model.read = counted  # type: ignore[method-assign]
+    first = model.track(turns)
+    assert sum(counts) == sum(map(len, turns))
+    assert model.track(turns) == first
+    assert sum(counts) == sum(map(len, turns))
+    model.loss(model.collate(list(model.examples(turns[0]))[:2], Random(0)))
+    assert model.track(turns) == first
+    assert sum(counts) == 2 * sum(map(len, turns))
+
+
+def test_learns_in_bfloat16(tiny: Callable[[str], Path], tmp_path: Path) -> None:
+    """Nearly as in float32, and not the same."""
+    curves = []
+    for bfloat16 in (False, True):
+        fit = {"steps": 3, "batch": 4, "rate": 1e-3, "bfloat16": bfloat16}
+        train_tracker(demo.path("live"), tmp_path / str(bfloat16), model=tiny("bert"), fit=fit)
+        log = (tmp_path / str(bfloat16) / "log.jsonl").read_text().splitlines()
+        curves.append([json.loads(line)["loss"] for line in log if "rate" in line])
+    assert curves[0] != curves[1]
+    assert curves[0] == pytest.approx(curves[1], rel=0.05)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of the exporter
