@@ -20,6 +20,8 @@ import troth
 from troth import demo
 from troth.core.errors import UserError
 from troth.engine import mapped, parts, using
+from troth.grounding import spread
+from troth.grounding.metrics import Models
 from troth.tracking import feed
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -101,6 +103,16 @@ def test_perturbations_are_the_same(cluster: None, tmp_path: Path) -> None:
     assert names == sorted(file.name for file in (tmp_path / "ray").iterdir())
     for name in names:
         assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
+
+
+def test_models_are_opened_by_the_actors(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "BLOCK", 4)
+    file, models = demo.path("documents/careful.jsonl"), Models(nli="fake", lm="fake", cache=None)
+    shared = troth.ground(file, metrics="nli,coverage", models=models, resamples=20, workers=2)
+    with using("processes"):
+        alone = troth.ground(file, metrics="nli,coverage", models=models, resamples=20, workers=1)
+    assert list(shared.scores) == list(alone.scores)
+    assert shared.rows().equals(alone.rows())
 
 
 def test_an_engine_that_is_not_known() -> None:

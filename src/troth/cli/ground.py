@@ -83,6 +83,7 @@ def MODELS(command: options.F) -> options.F:  # noqa: N802
 @MODELS
 @options.number("--resamples", 1000, "Number of bootstrap resamples (over documents).", least=1)
 @options.SEED
+@options.MODEL_WORKERS
 @options.option("--rows", "FILE", "Write every response with its scores to this new JSONL file.")
 @options.option("--words", "FILE", "Write every word of every response, with its support, to this new JSONL file.")
 @options.number(

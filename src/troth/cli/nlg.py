@@ -57,6 +57,7 @@ _GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
 )
 @options.resamples(1000, 1)
 @options.number("--seed", 0, "Random seed of the bootstrap and of the tampered values.")
+@options.MODEL_WORKERS
 @options.number("--explain", 0, "Number of unfaithful responses to show per system.")
 @options.option("--acts", "FILE", "Write every act's verdict to this new JSONL file.", type=options.FILE)
 @options.OUT

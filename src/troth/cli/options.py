@@ -133,11 +133,13 @@ def OUT(command: F) -> F:  # noqa: N802
     return called  # type: ignore[return-value]
 
 
-def workers(*flags: str) -> Callable[[F], F]:
+def workers(*flags: str, default: int = 0) -> Callable[[F], F]:
     """`--workers`, `--address` and an option with these flags: the command runs while its engine is chosen."""
 
     def decorated(command: F) -> F:
-        @number("--workers", 0, "Worker processes, or actors of Ray (0 = one per core). Results do not depend on it.")
+        @number(
+            "--workers", default, "Worker processes, or Ray actors (0 = one per core). Results do not depend on it."
+        )
         @click.option(
             *flags, "works_on", type=click.Choice(["processes", "ray"]), default="processes", show_default=True,
             help="Where to work: on this machine, or on Ray. Results do not depend on it.",
@@ -158,6 +160,7 @@ def workers(*flags: str) -> Callable[[F], F]:
 
 
 WORKERS = workers("--engine", "--on")
+MODEL_WORKERS = workers("--engine", "--on", default=1)  # each opens the model, which uses all cores by itself
 WORKERS_ON = workers("--on")  # where `--engine` is one of paraphrases or translations
 
 

@@ -21,6 +21,7 @@ from troth.cli import options, show
 @options.number("--seed", 0, "Random seed of the perturbations and of what is drawn.")
 @options.SCHEMA
 @options.FORMAT
+@options.MODEL_WORKERS
 @options.JSON
 def track(model: str, data: str, out: str, limit: int, json: bool, **settings: Any) -> None:
     """Run a tracker over dialogues, perturbed twins of them, and other wordings of their schema.

@@ -46,8 +46,8 @@ def size(text: str) -> int:
 
 
 def recorded(settings: Any, **more: Any) -> dict[str, Any]:
-    """Options as `run.json` keeps them: text, numbers and lists; a model by its name; without the cache and `out`."""
-    names = [field.name for field in fields(settings) if field.name not in ("cache", "out")]
+    """Options as `run.json` keeps them: text, numbers, lists; models by name; without cache, workers and `out`."""
+    names = [field.name for field in fields(settings) if field.name not in ("cache", "out", "workers")]
     return {name: _plain(value) for name, value in (more | {name: getattr(settings, name) for name in names}).items()}
 
 

@@ -15,12 +15,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cached_property
+from typing import Generic, TypeVar
 
 from troth.core.options import one_of
 from troth.engine import processes
 
 Item = TypeVar("Item")
+Model = TypeVar("Model")
 Out = TypeVar("Out")
 
 ENGINES = {"processes": "worker processes on this machine", "ray": "actors of a Ray cluster, or of Ray on this machine"}
@@ -56,6 +58,26 @@ def parts(workers: int) -> int:
 
         return SHARES * cluster.usable(workers, engine.address)
     return processes.usable(workers)
+
+
+def alone(workers: int) -> bool:
+    """Whether all work is done in this process: then models that are open already can be used."""
+    return (_ENGINE.get() or Engine()).name == "processes" and processes.usable(workers) == 1
+
+
+@dataclass(frozen=True)
+class WithModel(Generic[Item, Model, Out]):
+    """A function of an item and a model (or whatever takes long to open), for `mapped`: each worker opens it once."""
+
+    function: Callable[[Item, Model], Out]
+    open: Callable[[], Model]
+
+    @cached_property
+    def model(self) -> Model:
+        return self.open()
+
+    def __call__(self, item: Item) -> Out:
+        return self.function(item, self.model)
 
 
 def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:

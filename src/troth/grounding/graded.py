@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,13 +127,20 @@ class GradedSystem:
 
 
 def graded(
-    systems: Mapping[str, Sequence[Grounded]], graders: Iterable[Grader], fitted: Mapping[str, Fitted] | None = None
+    systems: Mapping[str, Sequence[Grounded]],
+    graders: Iterable[Grader],
+    fitted: Mapping[str, Fitted] | None = None,
+    *,
+    by: Callable[[Grader, Sequence[Grounded]], list[Value]] = grade,
 ) -> list[GradedSystem]:
-    """The responses of each system with the values of each grader, which gets all systems at once."""
+    """The responses of each system with the values of each grader, which gets all systems at once.
+
+    `by`: what gives a grader's values; workers may have computed them.
+    """
     items = [item for own in systems.values() for item in own]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}
     for grader in graders:
-        values = iter(grade(grader, items))
+        values = iter(by(grader, items))
         judge = (fitted or {}).get(grader.metric.name)
         for name, own in systems.items():
             mine = [next(values) for _ in own]

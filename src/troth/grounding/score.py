@@ -18,11 +18,13 @@ from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.records import Grounded
 from troth.core.signature import identity
+from troth.engine import alone
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import graded, rows
-from troth.grounding.metrics import Grader, Models, default_metrics, graders
+from troth.grounding.metrics import Grader, Models, default_metrics, grade, graders
+from troth.grounding.spread import spread
 from troth.models import USUAL, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT
@@ -100,6 +102,7 @@ class GroundOptions(ScoringOptions, total=False):
     calibration: Path | Calibration | None
     resamples: int
     seed: int
+    workers: int
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class GroundSettings(ScoringSettings):
     calibration: Path | Calibration | None = None  # of `meta.fit`: gives each response a verdict
     resamples: int = 1000  # of the bootstrap, over documents
     seed: int = 0  # of the bootstrap
+    workers: int = 1  # each with models of its own; 0: one per core
 
 
 def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
@@ -131,11 +135,15 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
     out = None if settings.out is None else check_out(settings.out)
     judges = fitted(settings.calibration, settings.graders)
     files = {name: settings.load([path]) for name, path in labelled(data, "file")}
-    systems = graded({name: one.items for name, one in files.items()}, settings.graders, judges)
+    items = {name: one.items for name, one in files.items()}
+    names = [grader.metric.name for grader in settings.graders]
+    every, workers = [item for own in items.values() for item in own], settings.workers
+    shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
+    systems = graded(items, settings.graders, judges, by=grade if shared is None else shared.of)
     how = Resampling(settings.resamples, settings.seed)
     notes = [f"{name}: {note}" for name, one in files.items() for note in one.notes()]
     notes += [f"{system.name}: {note}" for system in systems for note in system.notes()]
-    notes += remarks(settings.graders)
+    notes += remarks(settings.graders) if shared is None else shared.remarks
     unjudged = [one.metric.name for one in settings.graders if judges is not None and one.metric.name not in judges]
     notes += [f"no verdict: the calibration has no {', '.join(unjudged)}"] if unjudged else []
     calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)

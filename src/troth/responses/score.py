@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict, Unpack, get_args
+from functools import partial
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from troth import models
 from troth.core import groups
@@ -15,7 +16,9 @@ from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
-from troth.models import Nli
+from troth.engine import WithModel, alone, mapped
+from troth.models import Nli, TextPair
+from troth.models.batches import Cutting
 from troth.readers import responses as response_files
 from troth.readers.responses import Key
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
@@ -53,6 +56,7 @@ class ResponseOptions(TypedDict, total=False):
     pred_format: str | None
     resamples: int
     seed: int
+    workers: int
     out: Path | None
 
 
@@ -76,6 +80,7 @@ class ResponseSettings:
     pred_format: str | None = None  # of the responses: jsonl, csv or lines
     resamples: int = 1000
     seed: int = 0  # of the resampling and of the negatives
+    workers: int = 1  # that ask the model, each with its own; 0: one per core. Results do not depend on it
     out: Path | None = None  # save the run to this folder
 
 
@@ -188,13 +193,27 @@ class _Run:
         prepared: dict[Key, tuple[ActReference, ...]] = {}
         if self.model is not None:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
-            chosen = sgsacc.prepare(
-                list(distinct.values()), self.model, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
+            prepare = partial(
+                sgsacc.prepare, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
                 refs=settings.refs,
             )  # fmt: skip
-            prepared = dict(zip(distinct, chosen, strict=True))
+            prepared = dict(zip(distinct, self._asked(prepare, list(distinct.values())), strict=True))
         return [self._system(name, turns, prepared) for name, turns in scored.items()]
+
+    def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
+        """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
+        model, settings = self.model, self.settings
+        if model is None or alone(settings.workers):
+            return [] if model is None else ask(items, model)
+        work = WithModel(partial(_with_cuts, ask), partial(corpus.model, settings.nli, settings.cache))
+        chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
+        answers: list[Any] = []
+        for some, cut in mapped(work, chunks, settings.workers):
+            answers += some
+            if isinstance(model, Cutting):
+                model.shortened |= cut
+        return answers
 
     def _scored(self) -> dict[str, list[SystemTurn]]:
         """The turns that count, by system. Except under `skip`, all systems have the same turns."""
@@ -213,7 +232,8 @@ class _Run:
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
             refs = [prepared[turn.key] for turn in turns]
-            verdicts = sgsacc.verdicts(turns, refs, texts, self.model, augment=self.settings.augment)
+            judge = partial(sgsacc.judged, augment=self.settings.augment)
+            verdicts = self._asked(judge, list(zip(turns, refs, texts, strict=True)))
         judged = [
             judged_response(
                 turn, text, mine, slots, kinds=self.kinds,
@@ -225,6 +245,13 @@ class _Run:
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
         return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(said)), recipe)
+
+
+def _with_cuts(
+    ask: Callable[[Sequence[Any], Nli], list[Any]], items: Sequence[Any], model: Nli
+) -> tuple[list[Any], set[TextPair]]:
+    """The answers, and the pairs that were longer than the model reads."""
+    return ask(items, model), set(model.shortened)
 
 
 def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:

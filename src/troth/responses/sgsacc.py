@@ -280,8 +280,15 @@ def verdicts(
     augment: Augment = "retry",
 ) -> list[tuple[ActVerdict, ...]]:
     """A verdict on every act of each turn. A response that is None or empty is true to nothing."""
+    return judged(list(zip(turns, prepared, responses, strict=True)), nli, augment=augment)
+
+
+def judged(
+    items: Sequence[tuple[SystemTurn, Sequence[ActReference], str | None]], nli: Nli, *, augment: Augment = "retry"
+) -> list[tuple[ActVerdict, ...]]:
+    """As `verdicts`, of turns that come with their references and response."""
     judged: list[tuple[ActVerdict, ...]] = []
-    for rows in batches(list(zip(turns, prepared, responses, strict=True)), "responses"):
+    for rows in batches(items, "responses"):
         flat = [(turn, one, response or "") for turn, mine, response in rows for one in mine]
         asked = [question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat]
         answers = ask(nli, asked, augment=augment)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path as Folder
 from typing import Any, TypedDict, Unpack
 
@@ -22,7 +23,8 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.progress import bar
-from troth.core.records import Dialogue
+from troth.core.records import Dialogue, Schema
+from troth.engine import WithModel, alone, mapped
 from troth.readers import source
 from troth.readers.plain import indented
 from troth.storage import files
@@ -43,6 +45,7 @@ class TrackOptions(TypedDict, total=False):
     format: str | None
     limit: int | None
     seed: int
+    workers: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class TrackSettings:
     format: str | None = None  # of the dialogues; None: detected
     limit: int | None = None  # track so many dialogues, drawn by the seed; None: all
     seed: int = 0  # of the perturbations, and of what is drawn
+    workers: int = 1  # each with a tracker of its own; 0: one per core. Results do not depend on it
 
 
 class TrackedSet(msgspec.Struct, frozen=True):
@@ -93,7 +97,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
                    "limit": settings.limit, "seed": settings.seed})  # fmt: skip
     paths = sets.make(corpus, plan, place / "data", schemas=schemas, seed=settings.seed)
     return [
-        _tracked(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete)
+        _tracked(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
         for name, path in paths.items()
     ]
 
@@ -106,7 +110,9 @@ def _claim(place: Folder, record: dict[str, Any]) -> None:
         raise UserError(what, file=str(place), hint="name a new folder")
 
 
-def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool) -> TrackedSet:
+def _tracked(
+    tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool, workers: int
+) -> TrackedSet:
     name, kind = set
     target, part = out / name, out / f"{name}.part"
     corpus = TrackerCorpus.read(gold)
@@ -115,20 +121,26 @@ def _tracked(tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Fo
     if not target.exists():
         with files.writing(str(part)):
             part.mkdir(exist_ok=True)
-        shares = range(0, len(corpus.dialogues), SHARE)
+        every = range(0, len(corpus.dialogues), SHARE)
+        shares = {part / f"dialogues_{number:03d}.json": start for number, start in enumerate(every, 1)}
+        shares = {file: start for file, start in shares.items() if not file.exists()}
+        cut = [corpus.dialogues[start : start + SHARE] for start in shares.values()]
+        predict = partial(_predicted, corpus.schema, complete)
+        open_model = (lambda: tracker) if alone(workers) else partial(open_tracker, tracker.name)
         with bar(f"tracking {name}") as step:
-            for number, start in enumerate(shares, 1):
-                file = part / f"dialogues_{number:03d}.json"
-                if not file.exists():
-                    _write(tracker.states(corpus.dialogues[start : start + SHARE], corpus.schema, complete=complete),
-                           file)  # fmt: skip
-                step(min(start + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
+            for file, states in zip(shares, mapped(WithModel(predict, open_model), cut, workers), strict=True):
+                _write(states, file)
+                step(min(shares[file] + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
         document = source.beside(gold, source.SCHEMA)
         with files.writing(str(target)):
             (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
             part.rename(target)
     seconds = round(time.monotonic() - began, 3)
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
+
+
+def _predicted(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
+    return tracker.states(dialogues, schema, complete=complete)
 
 
 def _write(dialogues: Sequence[Dialogue], file: Folder) -> None:

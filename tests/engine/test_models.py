@@ -1,0 +1,68 @@
+"""Workers that open models of their own: responses, grounded responses and trackers have the same rows as alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import troth
+from troth import demo
+from troth.engine import WithModel, mapped
+from troth.grounding import spread
+from troth.grounding.metrics import Models
+from troth.responses import sgsacc
+from troth.systems import track
+
+FAKES = Models(nli="fake", lm="fake", cache=None)
+
+
+def same(one: troth.Result, other: troth.Result) -> None:
+    assert list(one.scores) == list(other.scores)
+    assert one.rows().equals(other.rows())
+    assert one.counts == other.counts
+    assert one.arguments == other.arguments
+
+
+def test_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sgsacc, "CHUNK", 7)
+    files = [demo.path(f"responses/{name}.jsonl") for name in ("terse", "careful")]
+    files = [file for file in files if Path(file).exists()]
+    results = [
+        troth.nlg(
+            demo.path("gold"), *files, metrics="ser,sgsacc", nli="fake", cache=None, resamples=20, workers=workers
+        )
+        for workers in (1, 2)
+    ]
+    same(*results)
+
+
+def test_grounded_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "BLOCK", 3)
+    file = demo.path("documents/careful.jsonl")
+    results = [
+        troth.ground(file, metrics="nli,coverage,pmi_faith", models=FAKES, resamples=20, workers=workers)
+        for workers in (1, 2, 3)
+    ]
+    same(results[0], results[1])
+    same(results[1], results[2])
+
+
+def test_trackers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(track, "SHARE", 2)
+    for workers in (1, 2):
+        troth.track("prompted:fake", demo.path("gold"), tmp_path / str(workers), limit=5, workers=workers)
+    files = sorted(file.name for file in (tmp_path / "1" / "orig").iterdir())
+    assert len(files) == 4  # three shares and the schema
+    for name in files:
+        assert (tmp_path / "1" / "orig" / name).read_bytes() == (tmp_path / "2" / "orig" / name).read_bytes()
+
+
+def test_a_model_is_opened_once_per_worker(tmp_path: Path) -> None:
+    def opened() -> Path:
+        with (tmp_path / "opened").open("a") as file:
+            file.write("x")
+        return tmp_path
+
+    list(mapped(WithModel(lambda item, _: item, opened), range(30), 2))
+    assert len((tmp_path / "opened").read_text()) <= 3  # this process and two more
