@@ -64,5 +64,6 @@ def test_a_model_is_opened_once_per_worker(tmp_path: Path) -> None:
             file.write("x")
         return tmp_path
 
-    list(mapped(WithModel(lambda item, _: item, opened), range(30), 2))
+    work: WithModel[int, Path, int] = WithModel(lambda item, _: item, opened)
+    assert list(mapped(work, range(30), 2)) == list(range(30))
     assert len((tmp_path / "opened").read_text()) <= 3  # this process and two more

@@ -12,6 +12,7 @@ from troth.core.names import listed
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
+from troth.grounding.doubts import doubted_words
 from troth.grounding.graded import GradedSystem, graded
 from troth.grounding.metrics import Grader, Unscored, default_metrics, graders
 from troth.grounding.score import fitted
@@ -43,13 +44,16 @@ class ResponseScore(msgspec.Struct, frozen=True):
 
 
 class GroundAnswer(msgspec.Struct, frozen=True):
-    """`faithful` is None with a reason. `words` and `unsupported` are None where they were not asked for."""
+    """`faithful` is None with a reason. `unsupported`: words that the document does not have where it should.
+
+    `words`: every word, with what the document does for its probability; None where it was not asked for.
+    """
 
     faithful: bool | None
     reason: str | None
     scores: tuple[ResponseScore, ...]
+    unsupported: tuple[str, ...]
     words: tuple[Word, ...] | None = None
-    unsupported: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,10 @@ class GroundTask:
             line = signature(one.metric, one.recipe, n=1)
             scores.append(ResponseScore(one.metric.name, number, line, reason, *(verdict or (None, None))))
         faithful, reason = self._verdict(scores)
-        wrong = None if words is None else tuple(word.text for word in words if word.support == "unsupported")
-        return GroundAnswer(faithful, reason, tuple(scores), words, wrong)
+        item = system.items[place]
+        doubted = doubted_words(item.document, item.response)
+        unsupported = tuple(word.text for word in doubted if word.unsupported)
+        return GroundAnswer(faithful, reason, tuple(scores), unsupported, words)
 
     def _verdict(self, scores: Sequence[ResponseScore]) -> tuple[bool | None, str | None]:
         """By the first metric that the calibration knows, or the first metric and the threshold."""
