@@ -8,12 +8,17 @@ import os
 import threading
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from troth import demo, readers
+from troth.cli import declared
 from troth.core.errors import UserError
+from troth.grounding import calibration
+from troth.meta import sheets
+from troth.perturb.schemas import calls
 from troth.readers import source
 from troth.tracking import feed
 from troth.tracking.score import dst
@@ -74,6 +79,16 @@ def test_devices_without_an_end() -> None:
         pytest.skip("needs /dev/zero")
     with pytest.raises(UserError, match="/dev/zero: holds more than 4 MB"):
         readers.detect("/dev/zero")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+@pytest.mark.parametrize("read", [calibration.load, sheets.study_of, calls.load, declared._lines])
+def test_a_device_in_place_of_a_file_that_an_option_names(
+    read: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROTH_INPUT_LIMIT", "4MB")
+    with pytest.raises(UserError, match="/dev/zero: holds more than 4 MB"):
+        read("/dev/zero")
 
 
 class Pipes:

@@ -6,6 +6,7 @@ import gzip
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.report.make import GOLD, HASTY, answered, perturbed, tracked, varied
@@ -150,3 +151,14 @@ def test_a_broken_file_is_told(tmp_path: Path, content: bytes, told: str) -> Non
     (tmp_path / explorer.NAME).write_bytes(content)
     with pytest.raises(UserError, match=told):
         explorer.read(tmp_path / explorer.NAME)
+
+
+def test_a_record_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte can unpack to a gigabyte."""
+    monkeypatch.setattr(explorer, "LONGEST", 10_000)
+    file = tmp_path / "dialogues.jsonl.gz"
+    head = msgspec.json.encode(explorer.Header()) + b"\n"
+    for content in (b"x" * 10**6, head + b'{"id": "' + b"x" * 10**6):
+        file.write_bytes(gzip.compress(content))
+        with pytest.raises(UserError, match="cannot be read: "):
+            explorer.read(file)

@@ -138,6 +138,9 @@ def attack(folder: Path, seed: int) -> Iterator[list[Fault]]:
         ("dst", gold, "{}"),
         ("dst", "{}", gold),
         ("check", "{}"),
+        ("agent", "score", "{}"),
+        ("ground", str(DATA / "documents" / "careful.jsonl"), "--metrics", "u_f1", "--calibration", "{}"),
+        ("agent", "score", str(DATA / "agents" / "hasty.jsonl"), "--tools", "{}"),
         ("convert", "{}", "new", "--to", "jsonl"),
     ]
     cases = [(name, command) for command in commands for name in CASES]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -71,8 +70,10 @@ def settings(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, A
 
 def _lines(file: str) -> Sequence[str]:
     """The lines of a file, each once, without empty ones."""
+    from troth.readers import source
+
     try:
-        lines = [line.strip() for line in Path(file).read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in source.content(file).decode().splitlines()]
     except UnicodeDecodeError as error:
         raise UserError("not valid UTF-8", file=file, hint="save it as UTF-8") from error
     except OSError as error:

@@ -16,7 +16,6 @@ recipe.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +24,7 @@ import numpy as np
 from troth.core.errors import UserError, near
 from troth.core.parts import Floats, Mask
 from troth.core.version import __version__
+from troth.readers import source
 from troth.storage import files
 
 LAYOUT = 1  # raised when a reader of the old one would go wrong
@@ -277,7 +277,7 @@ def save(calibration: Calibration, out: str) -> None:
 def load(path: str) -> Calibration:
     """Reads a calibration that `save` wrote."""
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=Calibration)
+        found = msgspec.json.decode(source.content(path), type=Calibration)
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=path, hint="make one: troth meta fit") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

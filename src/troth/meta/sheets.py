@@ -11,13 +11,13 @@ import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.table import harmless
+from troth.readers import source
 from troth.storage.files import check_new, new_file
 
 YES_NO = {"yes": ("yes", "y", "1", "true"), "no": ("no", "n", "0", "false")}
@@ -143,7 +143,7 @@ def answers(sheet: str, study: Study) -> dict[str, Answers]:
 def _table(sheet: str) -> tuple[list[str], list[list[str]]]:
     """The headings, in lower case, and the rows."""
     try:
-        text = Path(sheet).read_bytes().decode("utf-8-sig")
+        text = source.content(sheet).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError("not valid UTF-8", file=sheet, hint="save it as CSV in UTF-8") from error
     except OSError as error:

@@ -117,6 +117,12 @@ def first(path: str) -> Document:
     return next(documents(path))
 
 
+def content(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of one file as it is, up to the limit of a document: a device may have no end."""
+    with open(path, "rb") as file:
+        return _bytes(os.fspath(path), file, _most())
+
+
 def beside(path: str, name: str) -> Document | None:
     """The file called `name` in the same folder or archive, or None.
 

@@ -18,6 +18,7 @@ import msgspec
 from troth.core import names
 from troth.core.errors import UserError, near
 from troth.core.records import Act, Frame, Turn
+from troth.readers import source
 from troth.responses import corpus
 from troth.storage.files import new_file
 
@@ -110,7 +111,7 @@ def read(folder: str) -> Templates:
 
 def _file(file: Path) -> dict[str, str]:
     try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
+        lines = source.content(file).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise UserError("not valid UTF-8", file=str(file), hint="save it as UTF-8") from error
     texts = {}

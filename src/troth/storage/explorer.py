@@ -23,6 +23,7 @@ from troth.storage.trajectory_views import TrajectoryView
 
 NAME = "dialogues.jsonl.gz"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
+LONGEST = 10**8  # bytes of one record: what is packed may unpack to anything
 
 T = TypeVar("T")
 States = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
@@ -209,7 +210,7 @@ def read(path: Path) -> Archive:
 def stream(path: Path) -> Archive:
     """The file one record at a time: dialogues and responses are read anew whenever they are iterated over."""
     with _reading(path), gzip.open(path, "rb") as file:
-        header = msgspec.json.decode(next(file, b""), type=Header)
+        header = msgspec.json.decode(file.readline(LONGEST), type=Header)
     if header.layout > LAYOUT:
         raise UserError("written by a newer troth", file=str(path), hint="update troth to read it")
     if header.holds == "responses":
@@ -228,8 +229,8 @@ class _Records(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         decoder = msgspec.json.Decoder(self.kind)
         with _reading(self.path), gzip.open(self.path, "rb") as file:
-            next(file, None)
-            for line in file:
+            file.readline(LONGEST)
+            while line := file.readline(LONGEST):  # a longer one is cut, and cannot be decoded
                 yield decoder.decode(line)
 
 

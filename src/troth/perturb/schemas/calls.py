@@ -9,6 +9,7 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
+from troth.readers import source
 
 NAMES = "names.json"
 
@@ -31,8 +32,7 @@ class NamedCall(NamedTuple):
 def load(file: Path) -> dict[str, FunctionNames]:
     """The names of a variant, by new function name, from its names.json."""
     try:
-        with open(path_of(file), "rb") as data:
-            return msgspec.json.decode(data.read(), type=dict[str, FunctionNames])
+        return msgspec.json.decode(source.content(path_of(file)), type=dict[str, FunctionNames])
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=path_of(file), hint="check the path") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

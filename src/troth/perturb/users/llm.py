@@ -18,6 +18,7 @@ from troth.core.errors import UserError
 from troth.models.client import Client, Refused, Silent
 from troth.perturb.users.engines import Failed, Rewrite
 from troth.perturb.users.paraphrase import Paraphrase
+from troth.readers import source
 
 PATH = "/chat/completions"
 MOST = 1_000_000  # bytes of an answer
@@ -108,7 +109,7 @@ class _Answers:
         if path is None or not Path(path).exists():
             return
         try:
-            lines = Path(path).read_bytes().splitlines()
+            lines = source.content(path).splitlines()
         except OSError as error:
             raise UserError(f"cannot be read: {error.strerror}", file=path) from error
         for line in lines:
