@@ -44,6 +44,13 @@ def test_runs_without_torch(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "orig" / "dialogues_001.json").is_file()
 
 
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_without_the_small_extra_one_line_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=rf"the embedded trackers need {package} \(pip install 'troth\[nli\]'\)"):
+        open_tracker("troth-track")
+
+
 def test_small_and_as_released() -> None:
     folder = catalog.TRACKERS.folder
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) <= 35_000_000

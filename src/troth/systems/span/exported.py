@@ -32,6 +32,7 @@ class ExportedSpan(Tracking, TrackerModel[Any]):
 
     def __init__(self, folder: Path) -> None:
         shared = folder.parent
+        _check_installed()
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
         self._words = unpacked(np.load(shared / WORDS), np.load(shared / SCALES))
         files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
@@ -89,11 +90,17 @@ def unpacked(table: Any, scales: Any) -> Floats:
     return np.ascontiguousarray(blocks.reshape(len(table), -1))
 
 
-def _session(file: Path) -> Any:
+def _check_installed() -> None:
     try:
-        import onnxruntime
+        import onnxruntime  # noqa: F401
+        import tokenizers  # noqa: F401
     except ImportError as error:
         raise UserError(f"the embedded trackers need {error.name}", hint="pip install 'troth[nli]'") from error
+
+
+def _session(file: Path) -> Any:
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # sessions take turns
