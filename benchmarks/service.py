@@ -20,7 +20,7 @@ from benchmarks import timing
 from troth import demo
 
 SECONDS, CLIENTS = 10.0, 64
-OPTIONS = ("--metrics", "nli", "--threshold", "0.5")
+OPTIONS = ("--metrics", "nli", "--threshold", "0.5", "--timeout", "300")
 DOCUMENTS = [json.loads(line) for line in Path(demo.path("documents/careful.jsonl")).read_text().splitlines()]
 
 
@@ -40,7 +40,7 @@ async def load(url: str, seconds: float, most: int | None = None) -> list[float]
             answer.raise_for_status()
 
     limits = httpx.Limits(max_connections=CLIENTS)
-    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as http:
+    async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as http:
         await asyncio.gather(*(client(http, number) for number in range(CLIENTS)))
     return took
 
