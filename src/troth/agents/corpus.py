@@ -6,6 +6,7 @@ whose calls are the right ones. Gold decides what is scored: a task that a syste
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ import msgspec
 
 from troth.agents.tools import Toolbox
 from troth.core.errors import UserError
+from troth.core.names import Path, path_of
 from troth.core.trajectories import Expected, Message, Tool, Trajectory
 from troth.readers import source, trajectories
 from troth.readers import tools as tool_readers
@@ -87,6 +89,14 @@ class ReadTrials(NamedTuple):
     trials: Sequence[Trajectory]
     format: str
     file: str
+
+
+def gold_files(gold: Path | Sequence[Path] | None) -> list[str]:
+    """The paths of the files with gold calls, of which users name none, one or several."""
+    if gold is None:
+        return []
+    several = [gold] if isinstance(gold, str | os.PathLike) else gold
+    return [path_of(one) for one in several]
 
 
 def load(

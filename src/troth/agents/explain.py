@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from troth.agents.corpus import AgentCorpus, load
+from troth.agents.corpus import AgentCorpus, gold_files, load
 from troth.agents.matching import match
 from troth.agents.rules import ABOUT, ORDER, MatchingRule
 from troth.agents.rules import rule as find_rule
@@ -49,7 +49,7 @@ def explain_rules(
     *,
     start: str | MatchingRule | None = None,
     end: str | MatchingRule = "exact",
-    gold: Sequence[Path] = (),
+    gold: Path | Sequence[Path] | None = None,
     tools: Path | None = None,
     format: str | None = None,
 ) -> list[ChoiceStep]:
@@ -63,7 +63,7 @@ def explain_rules(
     [('values', 0), ('order', 0), ('failed', 0), ('calls', 1), ('outputs', 0)]
     """
     files = labelled([transcripts], "file")
-    corpus = load(files, [path_of(one) for one in gold], None if tools is None else path_of(tools), format)
+    corpus = load(files, gold_files(gold), None if tools is None else path_of(tools), format)
     if not corpus.has_gold:
         raise UserError("no gold calls are known", file=files[0][1], hint="give gold")
     declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile

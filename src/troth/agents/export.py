@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from troth import readers
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
-from troth.agents.corpus import load
+from troth.agents.corpus import gold_files, load
 from troth.agents.rules import MatchingRule
 from troth.agents.rules import rule as find_rule
 from troth.core.errors import UserError
@@ -19,7 +19,7 @@ def write_states(
     transcripts: Path,
     out: Path,
     *,
-    gold: Sequence[Path] = (),
+    gold: Path | Sequence[Path] | None = None,
     tools: Path | None = None,
     rule: str | MatchingRule | None = None,
     format: str | None = None,
@@ -38,7 +38,7 @@ def write_states(
     14
     """
     (name, path) = labelled([transcripts], "file")[0]
-    corpus = load([(name, path)], [path_of(one) for one in gold], None if tools is None else path_of(tools), format)
+    corpus = load([(name, path)], gold_files(gold), None if tools is None else path_of(tools), format)
     if not corpus.has_gold:
         raise UserError("no gold calls are known", file=path, hint="give gold")
     declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile

@@ -71,13 +71,6 @@ class RunAgentSettings:
     seed: int = 0  # of rewordings and tests; a trial's number is added where it is sent to the server
     out: Path = "agent-run"  # the folder of the run; where one was begun, it goes on
 
-    @property
-    def gold_files(self) -> list[str]:
-        """Files with the expected calls."""
-        if self.gold is None:
-            return []
-        return [path_of(one) for one in self.gold] if isinstance(self.gold, list | tuple) else [path_of(self.gold)]  # type: ignore[arg-type]
-
 
 class WordingSet(NamedTuple):
     """One wording of tools and users, in which every task is replayed."""
@@ -111,7 +104,7 @@ class RunPlan(NamedTuple):
 def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     """Reads tasks, tools and rewordings; everything that can be wrong with them is found here."""
     tools = None if settings.tools is None else path_of(settings.tools)
-    corpus = corpora.load([("tasks", tasks)], settings.gold_files, tools, settings.format)
+    corpus = corpora.load([("tasks", tasks)], corpora.gold_files(settings.gold), tools, settings.format)
     trials = [msgspec.structs.replace(one, expected=corpus.gold(one)) for one in corpus.systems[0].trials]
     replayable = [one for one in recordings(trials) if one.users][: settings.limit]
     if not replayable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import msgspec
 
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
-from troth.agents.corpus import AgentCorpus, load
+from troth.agents.corpus import AgentCorpus, gold_files, load
 from troth.agents.metrics import BY_TOOL, chosen
 from troth.agents.rules import MatchingRule
 from troth.agents.rules import rule as find_rule
@@ -72,13 +71,6 @@ class AgentSettings:
     seed: int = 0
     out: Path | None = None  # save the run to this folder
 
-    @property
-    def gold_files(self) -> list[str]:
-        if self.gold is None:
-            return []
-        several = [self.gold] if isinstance(self.gold, str | os.PathLike) else self.gold
-        return [path_of(one) for one in several]
-
 
 def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
     """Scores assistants by their transcripts; each file is one system, each conversation a trial of a task.
@@ -99,7 +91,7 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
     files = labelled(transcripts, "file")
     tools = None if settings.tools is None else path_of(settings.tools)
     writing = None if settings.writing is None else listed(settings.writing)
-    corpus = load(files, settings.gold_files, tools, settings.format, writing)
+    corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
     result = scored(corpus, settings, [path_of(one) for one in transcripts])
     if out is not None:
         result.save(out)
@@ -294,7 +286,7 @@ def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: Analy
     writing = None if settings.writing is None else listed(settings.writing)
     tools = None if settings.tools is None else path_of(settings.tools)
     return {
-        "transcripts": list(transcripts), "gold": settings.gold_files, "tools": tools,
+        "transcripts": list(transcripts), "gold": gold_files(settings.gold), "tools": tools,
         "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
         "by": listed(settings.by),
         "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,
