@@ -8,11 +8,13 @@ import sys
 import threading
 import uuid
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra 'serve'")
+from tests.examples import blocks
 from tests.serve.running import Running
 from tests.serve.test_service import DOCUMENT
 
@@ -96,3 +98,22 @@ def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, options: list[st
     assert last.startswith("troth: ")
     assert line in last
     assert "Traceback" not in done.stderr
+
+
+def test_the_client_and_the_guardrail_of_the_docs(tmp_path: Path) -> None:
+    client, guardrail = [block.text for block in blocks("serve.md", "python")[:2]]
+    names: dict[str, Any] = {}
+    exec(client, names)  # noqa: S102 (our own page)
+    with Running(tmp_path / "log", *FAKES) as service:
+        made = names["Troth"](service.url)
+        names["Troth"] = lambda: made
+        exec(guardrail, names)  # noqa: S102
+        asked: list[float] = []
+
+        def generate(_history: list[str], document: str, alpha: float) -> str:
+            asked.append(alpha)
+            return document if alpha else "Pets swim for free."
+
+        assert names["guarded"](["Is there breakfast?"], DOCUMENT, generate) == DOCUMENT
+        assert asked == [0.0, 0.25]
+        made.http.close()
