@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test lint bench simulate docs nli tracker experiments clean
+.PHONY: models demo picture browser test torture lint bench simulate docs nli tracker experiments clean
 
 # The embedded models, into the cache folder: once; after that they are only verified.
 models: $(READY)

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, and limits what children may use")
-@pytest.mark.parametrize(("attack", "cases"), [("servers", 20), ("archives", 12), ("kills", 4), ("mutants", 50)])
+@pytest.mark.parametrize(
+    ("attack", "cases"), [("servers", 16), ("archives", 10), ("rooms", 3), ("kills", 4), ("mutants", 50)]
+)
 def test_no_promise_is_broken(attack: str, cases: int) -> None:
     command = [sys.executable, "-m", "tests.torture", "--only", attack, "--cases", str(cases), "--minutes", "5"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
