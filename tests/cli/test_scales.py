@@ -98,7 +98,7 @@ def test_gate(fine: Troth, troth: Troth, runs: tuple[str, str]) -> None:
     """A margin is in the unit in which the difference is printed."""
     told = fine("gate", *runs, "--metric", "u_f1", "--margin", "1").out
     assert told.startswith("not worse: u_f1 -0.250 (")
-    assert told.endswith(" over 4 dialogues, margin 1\n")
+    assert told.endswith(" over 4 documents, margin 1\n")
     assert fine("gate", *runs, "--metric", "u_f1", "--margin", "0.25").out.startswith("undecided: u_f1 -0.250")
     assert fine("gate", *runs, "--metric", "u_f1", "--margin", "0.6", "--json").json()["margin"] == 0.6
     share = fine("gate", *runs, "--metric", "faithful:u_f1", "--margin", "20").out

@@ -104,8 +104,9 @@ def _absolute(run: Run, metric: str, at_least: float, by: int, *, confidence: fl
     if json:
         show.json(outcome)
         return outcome.verdict
-    value, bounds = tables.number(outcome.value, outcome.scale), tables.bounds(outcome.low, outcome.high, outcome.scale)
-    show.text(f"{outcome.verdict}: {metric} {value} ({bounds}) over {outcome.dialogues} {over}, at least {at_least:g}")
+    value, low, high = (tables.number(one, outcome.scale) for one in (outcome.value, outcome.low, outcome.high))
+    found = f"{metric} {value} ({low} … {high})"
+    show.text(f"{outcome.verdict}: {found} over {outcome.dialogues} {over}, at least {at_least:g}")
     if outcome.verdict == "undecided":
         show.text(f"too few {over} to tell")
     return outcome.verdict

@@ -9,7 +9,9 @@ SUPPORTED, CONTRADICTED, ABSENT = "supported", "contradicted", "absent"
 
 
 def claim(support: SentenceSupport, odds: float, supported: float, opposed: float) -> ClaimSupport:
-    """A sentence with the likeliest of the three, and the passage that says so.
+    """A sentence with its verdict, and the passage that says so.
+
+    It is supported where that is at least as probable as not; else the more probable of the other two is the verdict.
 
     `odds`, `supported`: log odds and probability of support; `opposed`: how probably a sentence that is not supported
     is contradicted. The passage is the one that contradicts it most where that is the verdict, else the one that
@@ -20,10 +22,10 @@ def claim(support: SentenceSupport, odds: float, supported: float, opposed: floa
         CONTRADICTED: (1 - supported) * opposed,
         ABSENT: (1 - supported) * (1 - opposed),
     }
-    likeliest = max(chances, key=lambda name: chances[name])
-    passage = support.passages[support.against if likeliest == CONTRADICTED else support.best]
+    verdict = SUPPORTED if supported >= 0.5 else CONTRADICTED if opposed > 0.5 else ABSENT
+    passage = support.passages[support.against if verdict == CONTRADICTED else support.best]
     return ClaimSupport(
-        support.sentence, likeliest, chances[SUPPORTED], chances[CONTRADICTED], chances[ABSENT], passage, odds
+        support.sentence, verdict, chances[SUPPORTED], chances[CONTRADICTED], chances[ABSENT], passage, odds
     )
 
 
