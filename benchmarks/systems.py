@@ -104,9 +104,9 @@ def main() -> None:
     plain = [value for line in peer.out.splitlines() for value in json.loads(line)]
     if max(abs(a - b) for a, b in zip(scores, plain, strict=True)) > 1e-9:
         raise SystemExit("troth and the plain procedure disagree")
-    size = sum(len(one.turns) for one in readers.gold(str(GOLD)))
+    size = sum(1 for one in readers.gold(str(GOLD)) for _ in one.user_turns())
     timing.show(
-        f"ten systems on MultiWOZ test ({size:,} turns each): profile mwzeval, processor time",
+        f"ten systems on MultiWOZ test ({size:,} user turns each): profile mwzeval, processor time",
         [
             ("troth dst, JGA, slot precision and recall", f"{ours.cpu:.2f} s, peak {ours.peak_mb:.0f} MB"),
             ("troth dst, all metrics with intervals", f"{every.cpu:.2f} s, peak {every.peak_mb:.0f} MB"),

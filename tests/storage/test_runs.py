@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from troth import demo
 from troth.core.errors import UserError
 from troth.core.metric import Metric
+from troth.core.parts import Parts, lazy_rows
 from troth.core.score import Score
 from troth.storage import files
 from troth.storage import runs as store
@@ -140,3 +142,20 @@ def test_rows_sum_to_the_scores() -> None:
     assert len(values) == len(result.scores) == 2 * len(result.metrics)
     for score in result.scores:
         assert values[score.system, score.metric] == pytest.approx(score.value, abs=1e-12)
+
+
+def test_rows_are_written_while_they_are_made(tmp_path: Path) -> None:
+    """One metric at a time, so that a large corpus need not fit into memory; an error on the way leaves the old run."""
+    ones = [Parts.of([(1, 2)], [("d", 0, "Hotels_1")]).frame("s", name) for name in ("jga", "aga")]
+    whole = Result("dst", [SCORE], [], make_rows=lambda: lazy_rows(lambda: iter(ones)))
+    whole.save(tmp_path / "run")
+    assert store.rows(str(tmp_path / "run")).equals(pl.concat(ones))
+    assert whole.rows().equals(pl.concat(ones))
+
+    def crash() -> Iterator[pl.DataFrame]:
+        yield ones[0]
+        raise UserError("lost")
+
+    with pytest.raises(UserError, match="lost"):
+        Result("dst", [SCORE], [], make_rows=lambda: lazy_rows(crash)).save(tmp_path / "run")
+    assert store.rows(str(tmp_path / "run")).equals(pl.concat(ones))

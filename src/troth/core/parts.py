@@ -6,7 +6,7 @@ are all sums of parts. Two sets of parts are joined by key (`join`), never by po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,6 +114,17 @@ class Parts:
                 "den": self.den[applies],
             }
         )
+
+
+def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
+    """Frames of `Parts.frame` as one, which are made while it is written: memory holds few of them, not all."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    texts = dict.fromkeys(("system", "metric", "dialogue"), pl.String)
+    schema = {**texts, "turn": pl.Int64, "service": pl.String, "num": pl.Float64, "den": pl.Float64}
+    # Not `is_pure`, and without columns, conditions and limits to push down: it is written or read whole.
+    return register_io_source(lambda *_: frames(), schema=schema)
 
 
 class Joined(NamedTuple):

@@ -50,7 +50,7 @@ class Result:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=runs.versions)
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # per system: digests of gold and schema
-    make_rows: Callable[[], pl.DataFrame] | None = None
+    make_rows: Callable[[], pl.DataFrame | pl.LazyFrame] | None = None
     make_explorer: Callable[[], Archive] | None = None
 
     @property
@@ -103,7 +103,7 @@ class Result:
         """One row per unit and metric: each score is the sum of `num` over the sum of `den`."""
         import polars as pl
 
-        return pl.DataFrame() if self.make_rows is None else self.make_rows()
+        return pl.DataFrame() if self.make_rows is None else self.make_rows().lazy().collect()
 
     def explorer(self) -> Archive:
         """Every dialogue, or every response, with what each system made of it."""
@@ -113,6 +113,8 @@ class Result:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes a run folder, whole or not at all; an older run in its place is replaced."""
+        import polars as pl
+
         out = path_of(folder)
         run = runs.Run(
             self.task,
@@ -126,7 +128,9 @@ class Result:
             inputs={system: dict(digests) for system, digests in self.inputs.items()},
         )
         with files.replaced_folder(out, runs.foreign) as fresh:
-            self.rows().write_parquet(fresh / runs.ROWS)
+            rows = self.rows() if self.make_rows is None else self.make_rows()
+            write = rows.write_parquet if isinstance(rows, pl.DataFrame) else rows.sink_parquet
+            write(fresh / runs.ROWS)
             run = msgspec.structs.replace(run, sha256={runs.ROWS: files.sha256(fresh / runs.ROWS)})
             (fresh / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
             if self.make_explorer is not None:

@@ -13,6 +13,7 @@ from troth.core.groups import chosen as chosen_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, named, path_of, stem
 from troth.core.options import one_of, resolve
+from troth.core.parts import lazy_rows
 from troth.core.records import Schema
 from troth.readers.source import first
 from troth.stats.estimates import Resampling, scores
@@ -216,9 +217,9 @@ def _maker(
 
 
 def _rows(systems: Sequence[TrackedSystem], metrics: Sequence[Metric]) -> Any:
-    import polars as pl
-
-    return pl.concat(system.parts(metric).frame(system.name, metric.name) for system in systems for metric in metrics)
+    return lazy_rows(
+        lambda: (system.parts(metric).frame(system.name, metric.name) for system in systems for metric in metrics)
+    )
 
 
 def _archive(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], grouping: Grouping) -> Archive:
