@@ -3,7 +3,7 @@
 A word's doubt is 0 where the windows of the document that share most with its sentence have it, one half where only
 another part of the document has it, and 1 where no part has it; words are compared in lower case and without endings.
 Common words ("the", "with") say nothing themselves, and take the mean of the words around them; all others are mixed
-with it a little, since unsupported words come in spans. Numbers were chosen on WiCE's labelled words (train).
+with it a little, since unsupported words come in spans. Settings were tried on WiCE's labelled words, train and dev.
 """
 
 from __future__ import annotations
