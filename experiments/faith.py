@@ -8,9 +8,9 @@ form is tried in seconds; with another model everything is asked again, which ta
 
 Weights are taken from a grid: those whose worst set has the highest AUROC; of those that are near it (0.02, half a
 standard error) the one with the highest mean. The lowest sentence has a share of a quarter at least: in a long response
-one wrong sentence must not be lost in the mean. Each set is also scored by weights that were chosen without it; the form
-and these rules were settled after a look at all sets, so that this is not of untouched data. Then
-bias and scale are fitted on all sets together, each with the same weight, so that the value is a probability.
+one wrong sentence must not be lost in the mean. Each set is also scored by weights that were chosen without it; form
+and rules were settled after a look at all sets, so that this is not of untouched data. Then bias and scale are fitted
+on all sets together, each with the same weight, so that the value is a probability.
 """
 
 from __future__ import annotations
