@@ -41,6 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     data, t2g2 = options.shared / "data/sgd", options.shared / "data/t2g2"
     train, work = sgd(options.shared, options.work), options.work / "sgsacc_table1"
+    work.mkdir(parents=True, exist_ok=True)
     test = test_set(data, work, options.dialogues)
     rows: list[list[str]] = []
     for shots in options.shots.split(","):
