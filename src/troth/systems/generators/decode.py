@@ -51,7 +51,7 @@ def nbest(
     """The `beams` likeliest answers to each source, the likeliest first.
 
     `flags` says which sources are read with the prefixes; None: all, if there are any. `changed`: the others are read
-    by the fine-tuned model that the network holds as a `Difference`.
+    by the fine-tuned model that the network holds as a `WeightDifference`.
     """
     marks = list(flags) if flags is not None else [prefix is not None] * len(sources)
     answers: list[list[ScoredText]] = [[]] * len(sources)

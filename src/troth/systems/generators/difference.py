@@ -20,6 +20,8 @@ from transformers.pytorch_utils import Conv1D
 
 from troth.models.llama import Rounded
 
+ROWS = 4096  # rows that are rounded at a time
+
 _ROWS: ContextVar[Any] = ContextVar("tuned rows", default=None)
 
 
@@ -33,7 +35,7 @@ def tuned(rows: Any) -> Iterator[None]:
         _ROWS.reset(token)
 
 
-class Difference:
+class WeightDifference:
     """Hooks on the modules of a base model that add what training changed, in the rows that ask for it."""
 
     def __init__(self, base: Any, folder: Path) -> None:
@@ -41,6 +43,8 @@ class Difference:
                   if own is not None}  # fmt: skip
         names = dict(base.named_parameters(remove_duplicate=False))
         self.numbers = 0  # bytes that the difference takes
+        # All of it in one piece: small ones between what is used for a moment only would keep that memory from others.
+        room = torch.empty(sum(one.numel() for one in base.parameters() if one.dim() == 2), dtype=torch.int8)
         matrices: dict[int, _Matrix] = {}
         vectors: dict[int, dict[str, Any]] = {}
         for name, value in _tensors(folder):
@@ -48,8 +52,9 @@ class Difference:
             module, short = owners[id(own)]
             if own.dim() == 2:
                 turned = isinstance(module, Conv1D)
-                change = value - own.data
-                matrices[id(own)] = _Matrix(change.t() if turned else change)
+                change = value.sub_(own.data)
+                mine, room = room[: own.numel()], room[own.numel() :]
+                matrices[id(own)] = _Matrix(change.t() if turned else change, mine)
                 self.numbers += change.numel()
             else:
                 vectors.setdefault(id(module), {})[short] = value
@@ -74,7 +79,16 @@ class Difference:
 
 
 class _Matrix(Rounded):
-    """A difference in eight bits, to multiply by and to look rows up in."""
+    """A difference in eight bits, to multiply by and to look rows up in; it is written to `room`."""
+
+    def __init__(self, change: Any, room: Any) -> None:
+        self.width = len(change)
+        self.scale = change.abs().amax(dim=1).div_(127).clamp_(min=torch.finfo(change.dtype).tiny)
+        whole = room.view(change.shape)
+        for start in range(0, len(change), ROWS):
+            some = slice(start, start + ROWS)
+            whole[some] = (change[some] / self.scale[some, None]).round_().to(torch.int8)
+        self.turned = whole.t()
 
     def rows(self, ids: Any) -> Any:
         return self.turned.t()[ids].float() * self.scale[ids][..., None]

@@ -23,7 +23,7 @@ from troth.readers.plain import indented
 from troth.responses.templates import Templates
 from troth.systems.generators import prefix
 from troth.systems.generators.decode import Prefixed, ScoredText, nbest
-from troth.systems.generators.difference import Difference
+from troth.systems.generators.difference import WeightDifference
 from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded
 from troth.systems.text import TextExample, TextLearner, TextNetwork
 
@@ -112,7 +112,7 @@ class ResponseGenerator:
     weights: str  # fingerprint of the network's weights
     prefixes: Prefixed | None = None
     templates: Templates = field(default_factory=dict)
-    difference: Difference | None = None  # what training changed, where the network is the base
+    difference: WeightDifference | None = None  # what training changed, where the network is the base
 
     def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
         """What the network reads for each turn."""
@@ -167,11 +167,11 @@ def open_generator(
         templates = msgspec.json.decode(known.read_bytes(), type=Templates) if known.is_file() else {}
     if card.method == "ft":
         base_of = next(
-            (one for one in beside if one.weights == card.base and Difference.fits(one.network.module)), None
+            (one for one in beside if one.weights == card.base and WeightDifference.fits(one.network.module)), None
         )
         if base_of is not None and not any(one.network is base_of.network and one.difference for one in beside):
             with hub.loading(str(folder)):
-                difference = Difference(base_of.network.module, folder)
+                difference = WeightDifference(base_of.network.module, folder)
             return ResponseGenerator(
                 text, card, base_of.network, base_of.weights, templates=templates, difference=difference
             )
