@@ -1,8 +1,9 @@
 """SGD-X, tables 2 to 4: how a tracker takes other wordings of the schema, and what training on variants mends.
 
-    python -m experiments.sgdx --start .tracker/troth-track/best-jga
+    python -m experiments.sgdx
 
-Each condition trains a tracker further that has learned SGD's own schemas (`make tracker`), for the same few steps.
+Each condition trains a tracker further that has learned SGD's own schemas, for the same few steps. That tracker is
+trained first, unless one is named: `--start .tracker/troth-track/best-jga`, after `make tracker`.
 
 Claims of the paper: JGA falls from v1 to v5, and more so for unseen services; training on variants that people wrote
 (oracle) helps more than back-translation, which helps more than nothing; random corruption does not help.
@@ -25,14 +26,18 @@ FIT = {"batch": 32, "rate": 2.5e-4, "bfloat16": True, "save_every": 50}
 
 def main() -> None:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--steps", type=int, default=60, help="of each training")
-    parser.add_argument("--start", type=Path, default=Path(".tracker/troth-track/best-jga"), help="what is trained")
-    parser.add_argument("--shots", default="10%", help="of the training dialogues")
+    parser.add_argument("--steps", type=int, default=300, help="of each training")
+    parser.add_argument("--start", type=Path, help="a tracker that is trained further; default: one is trained first")
+    parser.add_argument("--shots", default="25%", help="of the training dialogues")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1])
     parser.add_argument("--dialogues", type=int, default=500, help="of the test set")
     options = parser.parse_args()
     data, work = options.shared / "data/sgd", options.work / "sgdx"
     train = sgd(options.shared, options.work)
+    start = options.start or work / "start"
+    if options.start is None:
+        troth.train_tracker(train, start, recipe="span", fit={**FIT, "rate": 5e-4, "steps": 2000})
+        start = start / "last"
     rows, details = [], []
     wordings = data / "sgd_x/data"
     for name, augment in AUGMENT.items():
@@ -40,7 +45,7 @@ def main() -> None:
             folder = work / f"{name}-{seed}"
             troth.train_tracker(
                 train, folder, recipe="span", augment=augment, schemas=wordings if augment == "oracle" else None,
-                model=options.start, shots=options.shots, seeds=[seed], fit={**FIT, "steps": options.steps},
+                model=start, shots=options.shots, seeds=[seed], fit={**FIT, "steps": options.steps},
             )  # fmt: skip
             scores = scored(folder, data, options.dialogues)
             rows.append([name, str(seed), *main_cells(scores)])
