@@ -12,7 +12,7 @@ from tests.cli.conftest import GOLD, HASTY, Troth
 from troth import cli
 from troth.storage.cache import Store
 
-WITHOUT = {"completion"}  # prints a script
+WITHOUT = {"completion", "serve"}  # print a script, and run until they are stopped
 
 
 def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -21,7 +21,8 @@ FILES = {
     "PRED_LOUD": demo.path("twins/hasty-SDI.jsonl"),
     "ANSWERS": demo.path("documents/chatty.jsonl"),
     "LABELLED": demo.path("documents/judged.jsonl"),
-    "TRANSCRIPTS": demo.path("agents/hasty.jsonl"),
+    "LOGS": demo.path("agents/hasty.jsonl"),
+    "TOOLS": demo.path("agents/tools.json"),
     "RESPONSES": demo.path("responses/terse.jsonl"),
     **{f"P{number}": f"reworded/v{number}" for number in (1, 2, 3)},  # gold under each variant: all right
 }
@@ -29,13 +30,14 @@ FILES = {
 
 def commands() -> list[str]:
     lines = re.findall(r"^    troth (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    return [line for line in lines if not line.startswith("demo")]  # tests/cli/test_demo.py
+    elsewhere = ("demo", "agent run")  # tests/cli/test_demo.py, tests/cli/test_agent_run.py
+    return [line for line in lines if not line.startswith(elsewhere)]
 
 
 def test_all_commands(troth: Troth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for run, tracker in (("old", "PRED2"), ("new", "PRED1")):
-        assert troth("dst", GOLD, FILES[tracker], "--metrics", "jga", "--out", run).code == 0
+    for run, assistant in (("old", "sturdy"), ("new", "hasty")):
+        assert troth("agent", "score", demo.path(f"agents/{assistant}.jsonl"), "--out", run).code == 0
     nbest = {"dialogue": "demo_01", "turn": 1, "candidates": [{"text": "Two."}, {"text": "Alder Court has 4 stars."}]}
     (tmp_path / "nbest.jsonl").write_text(json.dumps(nbest), encoding="utf-8")
     (tmp_path / "tools.json").write_text((Path(GOLD) / "schema.json").read_text(encoding="utf-8"), encoding="utf-8")
