@@ -15,14 +15,18 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from training.nli.data import LABELS
+from training.nli.documents import UNSUPPORTED
+from training.nli.network import first_only
 
-MAX_TOKENS = 160  # in training; longer premises lose their beginning
+MAX_TOKENS = 192  # in training; longer premises lose their beginning
+SMOOTHING = 0.05
 Row = dict[str, str]
 
 
@@ -70,7 +74,20 @@ def model_of(folder: Path) -> tuple[Any, Any]:
         attention_probs_dropout_prob=0.0,
     )
     model.bert.embeddings.word_embeddings.weight.requires_grad_(False)
+    model.forward = MethodType(first_only, model)
     return tokenizer, model.train()
+
+
+def loss_of(logits: Any, labels: Sequence[str]) -> Any:
+    """Cross entropy with smoothed labels; of `unsupported`, that it is one of the two others is all that is learned."""
+    log = logits.log_softmax(-1)
+    two = log[:, 1:].logsumexp(-1)
+    losses = [
+        -two[i] if label == UNSUPPORTED
+        else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean()
+        for i, label in enumerate(labels)
+    ]  # fmt: skip
+    return torch.stack(losses).mean()
 
 
 class Training:
@@ -94,16 +111,15 @@ class Training:
             self.step = saved["step"]
 
     def learn(self, rows: Sequence[Row]) -> float:
-        labels = torch.tensor([LABELS.index(row["label"]) for row in rows])
-        logits = self.model(**encode(self.tokenizer, rows)).logits
-        loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=0.05)
+        logits = self.model(**encode(self.tokenizer, rows))
+        loss = loss_of(logits, [row["label"] for row in rows])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
         self.optimizer.step()
         self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
-        return float(loss)
+        return loss.item()
 
     def save(self) -> None:
         states = {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "schedule")}
@@ -120,7 +136,7 @@ def train(options: argparse.Namespace) -> None:
     repeats = {name: int(times) for name, times in (part.split("=") for part in options.repeat)}
     rows = list(rows_of(options.pairs, repeats))
     lengths = [len(row["premise"]) + len(row["hypothesis"]) for row in rows]
-    plan = batches(lengths, options.batch, random.Random(options.seed))
+    plan = batches(lengths, options.batch, random.Random(options.seed))[: options.steps]
     training = Training(options, len(plan))
     print(f"{len(rows)} pairs, {len(plan)} steps, from step {training.step}", flush=True)
     lost, seen, began = 0.0, 0, time.monotonic()
@@ -129,12 +145,12 @@ def train(options: argparse.Namespace) -> None:
         if math.isnan(loss):
             raise SystemExit("the loss is not a number")
         lost, seen = lost + loss, seen + len(chosen)
-        if training.step % 50 == 0:
+        if training.step % 20 == 0:
             rate = seen / (time.monotonic() - began)
             left = (len(plan) - training.step) * options.batch / rate / 60
-            print(f"step {training.step} loss {lost / 50:.4f} {rate:.1f}/s {left:.0f} min left", flush=True)
+            print(f"step {training.step} loss {lost / 20:.4f} {rate:.1f}/s {left:.0f} min left", flush=True)
             lost = 0.0
-        if training.step % 500 == 0:
+        if training.step % 60 == 0:
             training.save()
     training.save()
     print("done", flush=True)
@@ -146,6 +162,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--batch", type=int, default=48)
+    parser.add_argument("--steps", type=int, help="fewer than one pass; when training goes on, the rate decays to them")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--repeat", nargs="*", default=["mnli=2", "snli=2"], metavar="SOURCE=N")
     parser.add_argument("--threads", type=int, default=2)

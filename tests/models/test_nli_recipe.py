@@ -1,0 +1,71 @@
+"""The rules that make the entailment model's second training set."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from training.nli.bindings import bindings
+from training.nli.claims import fused, shortened, swapped, window
+from training.nli.documents import detokenised, is_kept_apart
+from training.nli.statements import statement
+
+DOCUMENT = "Normandy is a region in France. Rollo led the Norse until 927. William was crowned in 1066 by Aldred."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        ("In what country is Normandy located?", "France", "Normandy is located in France."),
+        ("Who led the Norse?", "Rollo", "Rollo led the Norse."),
+        ("When was William crowned?", "1066", "William was crowned in 1066."),
+        ("What is the name of the region?", "Normandy", "The name of the region is Normandy."),
+        ("How many people live in Paris?", "Two million", "Two million people live in Paris."),
+        ("Why did they leave?", "war", None),
+        ("What was it that the settlers there did?", "farm", None),
+        ("", "", None),
+    ],
+)
+def test_question_and_answer_become_a_statement(question: str, answer: str, expected: str | None) -> None:
+    assert statement(question, answer, DOCUMENT) == expected
+
+
+def test_detokenised() -> None:
+    assert detokenised("He ( born 1950 ) did n't say `` no '' , ever .") == 'He (born 1950) didn\'t say "no", ever.'
+    assert detokenised("") == ""
+
+
+def test_made_up_claims_have_a_true_and_a_wrong_one_of_each_document() -> None:
+    pairs = list(bindings(random.Random(1), 200))
+    for right, wrong in zip(pairs[::2], pairs[1::2], strict=True):
+        assert (right.label, wrong.label) == ("entailment", "contradiction")
+        assert right.premise == wrong.premise
+        assert right.hypothesis != wrong.hypothesis
+        assert right.hypothesis.rstrip(".").lower() in right.premise.lower()
+        assert wrong.hypothesis.rstrip(".").lower() not in wrong.premise.lower()
+
+
+def test_swaps_use_a_fact_of_the_document_and_are_not_said_there() -> None:
+    (right, wrong) = swapped(DOCUMENT, "Rollo led the Norse until 927.", random.Random(0))
+    assert (right.hypothesis, right.label) == ("Rollo led the Norse until 927.", "entailment")
+    assert wrong.label == "unsupported"
+    assert wrong.hypothesis not in DOCUMENT
+    assert list(swapped("It rains.", "It rains.", random.Random(0))) == []
+
+
+def test_shorter_and_longer_claims() -> None:
+    rng = random.Random(0)
+    assert shortened("The river (a long one) flows through the old town.", rng) == "The river flows through the old town."
+    assert shortened("The river flows.", rng) is None
+    assert fused("It rains.", "The sun is gone.") == "It rains, and the sun is gone."
+
+
+def test_windows_hold_their_sentence() -> None:
+    parts = [f"Sentence number {i} stands here." for i in range(9)]
+    assert all(parts[at] in window(parts, at, random.Random(at)) for at in range(9))
+
+
+def test_what_is_kept_apart_is_a_part() -> None:
+    apart = sum(is_kept_apart(f"page {i}", 2) for i in range(1000))
+    assert 400 < apart < 600
