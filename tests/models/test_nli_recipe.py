@@ -56,7 +56,9 @@ def test_swaps_use_a_fact_of_the_document_and_are_not_said_there() -> None:
 
 def test_shorter_and_longer_claims() -> None:
     rng = random.Random(0)
-    assert shortened("The river (a long one) flows through the old town.", rng) == "The river flows through the old town."
+    assert (
+        shortened("The river (a long one) flows through the old town.", rng) == "The river flows through the old town."
+    )
     assert shortened("The river flows.", rng) is None
     assert fused("It rains.", "The sun is gone.") == "It rains, and the sun is gone."
 

@@ -12,7 +12,7 @@ from troth.models import hub
 
 REVISION = "2"
 
-SECOND = ("--batch", 24, "--rate", 8e-5, "--repeat", "--steps", 1200)  # of the stage with documents
+SECOND = ("--batch", 16, "--rate", 6e-5, "--repeat", "--steps", 1500)  # of the stage with documents
 
 
 def step(name: str, *arguments: object) -> None:
