@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from training.nli.bindings import bindings
 from training.nli.claims import fused, shortened, swapped, window
 from training.nli.documents import detokenised, is_kept_apart
