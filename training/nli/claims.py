@@ -84,7 +84,8 @@ def window(parts: Sequence[str], at: int, rng: random.Random) -> str:
 
 def premise_of(evidence: Sequence[str]) -> str:
     """Evidence up to the longest that is trained on."""
-    text, held = [], 0
+    text: list[str] = []
+    held = 0
     for part in evidence:
         held += len(part.split())
         if text and held > LONGEST:
@@ -275,8 +276,7 @@ def mixture(data: Path, rng: random.Random) -> Iterator[Pair]:
         parts = rng.choice(long)
         at = rng.randrange(len(parts))
         if 6 <= len(parts[at].split()) <= 45:
-            claim = shortened(parts[at], rng) or parts[at]
-            yield from swapped(window(parts, at, rng), claim, rng)
+            yield from swapped(window(parts, at, rng), shortened(parts[at], rng) or parts[at], rng)
     yield from bindings(rng, 1500)
     lexical = [claim for claim, kept_apart in breaking(data) if not kept_apart]
     wrong = [claim for claim in lexical if claim.label == "contradiction"]

@@ -25,6 +25,7 @@ from training.nli.evaluate import accuracy
 from training.nli.statements import statement
 from troth.core.records import Grounded
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment
+from troth.grounding.metrics import Value
 from troth.grounding.sentences import sentences
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
@@ -81,7 +82,7 @@ def labelled(data: Path) -> dict[str, Callable[[], list[Grounded]]]:
 
 def summaries(data: Path, rng: random.Random) -> list[Grounded]:
     """Summaries of two to four sentences of paragraphs that were kept apart: answers as statements, short sentences."""
-    made = []
+    made: list[Grounded] = []
     for article in squad(data, kept_apart=True):
         told = [statement(question, answer, article.text) for question, answer, right in article.questions if right]
         short = [shortened(one, rng) for one in sentences(article.text)]
@@ -104,14 +105,15 @@ def corrupted(items: Sequence[Grounded], each: int, rng: random.Random) -> dict[
     return made
 
 
-def area(values: Sequence[float | None], items: Sequence[Grounded]) -> float:
-    known = [(value, item.label or 0) for value, item in zip(values, items, strict=True) if value is not None]
+def area(values: Sequence[Value], items: Sequence[Grounded]) -> float:
+    known = [(value, item.label or 0) for value, item in zip(values, items, strict=True) if isinstance(value, float)]
     return auroc([value for value, _ in known], [label for _, label in known]) or 0.0
 
 
-def paired(values: Sequence[float | None]) -> float:
+def paired(values: Sequence[Value]) -> float:
     """Share of pairs in which the second, corrupted one scores lower."""
-    lower = [wrong < right for right, wrong in zip(values[::2], values[1::2], strict=True) if right and wrong]
+    pairs = zip(values[::2], values[1::2], strict=True)
+    lower = [wrong < right for right, wrong in pairs if isinstance(right, float) and isinstance(wrong, float)]
     return sum(lower) / len(lower) if lower else 0.0
 
 

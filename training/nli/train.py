@@ -119,7 +119,7 @@ class Training:
         self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
-        return loss.item()
+        return float(loss.item())
 
     def save(self) -> None:
         states = {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "schedule")}
