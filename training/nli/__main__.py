@@ -10,9 +10,7 @@ from pathlib import Path
 
 from troth.models import hub
 
-REVISION = "2"
-
-SECOND = ("--batch", 16, "--rate", 6e-5, "--repeat", "--steps", 1500)  # of the stage with documents
+REVISION = "1"
 
 
 def step(name: str, *arguments: object) -> None:
@@ -31,14 +29,10 @@ def main() -> None:
     if not dialogues.exists():
         with tarfile.open(options.shared / "data/sgd/train.tar.gz") as archive:
             archive.extractall(options.work, filter="data")
-    first, second, run = options.work / "pairs.jsonl", options.work / "claims.jsonl", options.work / "run"
-    step("data", "--shared", options.shared, "--sgd", dialogues, "--out", first)
-    step("train", "--encoder", hub.embedded("minilm-l6").folder(), "--pairs", first, "--out", run / "1")
-    step("claims", "--shared", options.shared, "--replay", first, "--out", second)
-    stage = ("--encoder", run / "1/model", "--pairs", second, "--out", run / "2")
-    step("train", *stage, *SECOND)
-    step("export", "--model", run / "2/model", "--out", options.out, "--revision", REVISION)
-    step("faithful", "--shared", options.shared, "--out", options.work / "documents.json")
+    pairs, run = options.work / "pairs.jsonl", options.work / "run"
+    step("data", "--shared", options.shared, "--sgd", dialogues, "--out", pairs)
+    step("train", "--encoder", hub.embedded("minilm-l6").folder(), "--pairs", pairs, "--out", run)
+    step("export", "--model", run / "model", "--out", options.out, "--revision", REVISION)
     step(
         "evaluate",
         "--shared",
