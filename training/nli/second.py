@@ -11,6 +11,8 @@ import argparse
 from pathlib import Path
 
 from training.nli.__main__ import step
+from troth.models import hub
+from troth.models.embedded import FOLDER
 
 FIT = ("--batch", 16, "--rate", 6e-5, "--repeat", "--steps")
 
@@ -22,7 +24,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     options = parser.parse_args()
     work, pairs = options.work, options.work / "claims.jsonl"
-    step("restore", "--out", work / "restored")
+    encoder = hub.embedded("minilm-l6").folder()
+    step("restore", "--released", FOLDER, "--encoder", encoder, "--out", work / "restored")
     step("claims", "--shared", options.shared, "--replay", work / "pairs.jsonl", "--out", pairs)
     step("train", "--encoder", work / "restored", "--pairs", pairs, "--out", work / "second", *FIT, options.steps)
     step("export", "--model", work / "second/model", "--out", work / "exported", "--revision", "2")
