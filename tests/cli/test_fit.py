@@ -108,5 +108,19 @@ def test_a_share_is_given_in_percent(fine: Troth, troth: Troth, tmp_path: Path) 
     data, calibration, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "c.json"), str(tmp_path / "run")
     fine("meta", "fit", data, "--metrics", "coverage", "--out", calibration)
     fine("ground", data, "--metrics", "coverage", "--calibration", calibration, "--out", run)
-    result = troth("gate", run, "--metric", "faithful:coverage", "--at-least", "195")
-    assert (result.code, "is a share and cannot be" in result.err) == (2, True)
+    for value in ("195", "0.95", "0", "-5"):
+        result = troth("gate", run, "--metric", "faithful:coverage", "--at-least", value)
+        assert (result.code, "in percent, above 1 and at most 100" in result.err) == (2, True), value
+
+
+def test_two_equal_documents_prove_nothing(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    """PMI-Faith has no highest value, so equal ones have no bound: the gate neither passes nor fails."""
+    data = tmp_path / "answers.jsonl"
+    rows = [{"id": str(n), "document": f"Trams run daily. {n}", "response": "Trams run daily."} for n in range(2)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fine("ground", str(data), "--metrics", "pmi_faith", "--lm", "fake", "--out", str(tmp_path / "run"))
+    gate = ("gate", str(tmp_path / "run"), "--metric", "pmi_faith", "--at-least", "-1000")
+    said = fine(*gate)
+    assert said.out.startswith("undecided: pmi_faith ")
+    assert "too few documents to tell: every dialogue gives the same value" in said.out
+    assert troth(*gate, "--strict").code == 1

@@ -36,6 +36,14 @@ def test_any_other_number() -> None:
     assert level_gate(-num, np.ones(4), at_least=0.0, top=None).verdict == "missed"
 
 
+@pytest.mark.parametrize("value", [2.5, 0.1, -3.0])
+def test_equal_values_decide_nothing(value: float) -> None:
+    """Without spread there is no bound, however far the level is."""
+    for at_least in (value - 2, value, value + 2):
+        found = level_gate([value * d for d in (1, 2, 7)], [1.0, 2.0, 7.0], at_least=at_least, top=None)
+        assert (found.verdict, found.low, found.high, found.reason) == ("undecided", None, None, intervals.NO_SPREAD)
+
+
 def test_refused() -> None:
     with pytest.raises(UserError, match="two or more scored dialogues, not 1"):
         level_gate([1.0, 0.0], [1.0, 0.0], at_least=0.5)

@@ -100,13 +100,18 @@ def _absolute(run: Run, metric: str, at_least: float, by: int, *, confidence: fl
     """One run against the value that it must reach."""
     from troth.report import compare as comparison
 
+    if by == 100 and not 1 < at_least <= 100:
+        what = f"--at-least {at_least:g} would be {at_least:g} percent of {metric}"
+        raise UserError(what, hint="it is in percent, above 1 and at most 100: 95, not 0.95")
     outcome = comparison.level_gate(run, metric=metric, at_least=at_least / by, confidence=confidence)
     if json:
         show.json(outcome)
         return outcome.verdict
-    value, low, high = (tables.number(one, outcome.scale) for one in (outcome.value, outcome.low, outcome.high))
-    found = f"{metric} {value} ({low} … {high})"
-    show.text(f"{outcome.verdict}: {found} over {outcome.dialogues} {over}, at least {at_least:g}")
+    value = f"{metric} {tables.number(outcome.value, outcome.scale)}"
+    if outcome.low is not None and outcome.high is not None:
+        low, high = (tables.number(one, outcome.scale) for one in (outcome.low, outcome.high))
+        value += f" ({low} … {high})"
+    show.text(f"{outcome.verdict}: {value} over {outcome.dialogues} {over}, at least {at_least:g}")
     if outcome.verdict == "undecided":
-        show.text(f"too few {over} to tell")
+        show.text(f"too few {over} to tell" + (f": {outcome.reason}" if outcome.reason else ""))
     return outcome.verdict

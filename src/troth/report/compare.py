@@ -70,10 +70,11 @@ class LevelOutcome(msgspec.Struct, frozen=True):
     system: str
     verdict: stats.Level
     value: float
-    low: float  # one-sided bounds
-    high: float
+    low: float | None  # one-sided bounds
+    high: float | None
     at_least: float
     dialogues: int
+    reason: str | None  # why there are no bounds
     signature: str
     scale: Scale
 

@@ -26,10 +26,11 @@ class LevelGate:
 
     verdict: Level
     value: float
-    low: float  # one-sided bounds, each at the gate's confidence
-    high: float
+    low: float | None  # one-sided bounds, each at the gate's confidence
+    high: float | None
     at_least: float
     dialogues: int
+    reason: str | None = None  # why there are no bounds; the verdict is then "undecided"
 
 
 def level_gate(
@@ -48,10 +49,14 @@ def level_gate(
     if top is None or not intervals.is_share(n / top, d):
         pulls = (n - value * d) / d.sum()
         error = math.sqrt(len(n) / (len(n) - 1) * float((pulls**2).sum()))
+        if error <= TIE * max(1.0, abs(value)):  # no spread, but for rounding: equal values of a few prove nothing
+            return LevelGate("undecided", value, None, None, at_least, len(n), intervals.NO_SPREAD)
         reach = quantiles.t(confidence, len(n) - 1) * error
         low, high = value - reach, value + reach
     else:
         (bounds,) = intervals.share(n, d, top=top, confidence=2 * confidence - 1)
-        low, high = (value if bound is None else bound for bound in bounds[:2])
+        if bounds.low is None or bounds.high is None:
+            return LevelGate("undecided", value, None, None, at_least, len(n), bounds.reason)
+        low, high = bounds.low, bounds.high
     verdict: Level = "missed" if high < at_least - TIE else "reached" if low >= at_least - TIE else "undecided"
     return LevelGate(verdict, value, low, high, at_least, len(n))
