@@ -2,8 +2,8 @@
 
 For those who have a model that can judge, behind any OpenAI-compatible server. The prompt is `PROMPT`, as published in
 docs/grounding.md. Each vote is drawn at a temperature, with a seed of its own, and is one of three words; the value is
-the share of votes for the first. What is no such word is no vote; a response without votes has no value, with the
-reason. The texts are those of strangers and may try to persuade the judge: they stand between marks that the prompt
+the share of votes for the first. What begins with no such word is no vote; a response without votes has no value, with
+the reason. The texts are those of strangers and may try to persuade the judge: they stand between marks that the prompt
 tells to be data, which helps against some attempts and not against all.
 """
 
@@ -51,7 +51,7 @@ JUDGE = faithfulness(
     needs=("lm",), compute=lambda models: Judge(models.chat_model), top=1.0,
 )  # fmt: skip
 
-_VOTE = re.compile(r"\b(?:NOT\s+|UN)?(" + "|".join(WORDS) + r")\b", re.IGNORECASE)
+_VOTE = re.compile(r"(?:\W*(?:answer|verdict)\W)?\W*(" + "|".join(WORDS) + r")\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ class Judge:
 
 def _inside(text: str) -> str:
     """A text that cannot close the marks around it."""
-    return re.sub(r"</?(document|conversation|answer)>", r"[\1]", text, flags=re.IGNORECASE)
+    return re.sub(r"<\s*/?\s*(document|conversation|answer)\b[^<>]*>", r"[\1]", text, flags=re.IGNORECASE)
 
 
 def vote(answer: str) -> str | None:
-    """The first of the three words in an answer; "not supported" is none of them."""
-    found = _VOTE.search(answer)
-    return found[1].upper() if found and len(found[0]) == len(found[1]) else None
+    """The one of the three words that an answer begins with; "not supported" and "partly supported" are none."""
+    found = _VOTE.match(answer)
+    return found[1].upper() if found else None
 
 
 def _share(votes: Sequence[str | None]) -> Value:
