@@ -75,7 +75,7 @@ def test_wrong_values_anywhere(tmp_path: Path, name: str, wrong: object) -> None
         ({"label": 0.5}, "line 1: 'label' is not 0 or 1"),
         ({"label": "0.5"}, "line 1: label '0.5' is not known"),
         ({"label": "maybe"}, "line 1: label 'maybe' is not known"),
-        ({"id": 7}, "line 1: 'id' is a number, not text"),
+        ({"id": 7.5}, "line 1: 'id' is not text"),
         ({"history": "Who?"}, "line 1: 'history' is text, not a list"),
         ({"response": None}, "line 1: 'response' is null, not text"),
         ({"id": "a2"}, "line 2: duplicate id 'a2', already on line 1"),

@@ -41,6 +41,24 @@ def test_csv() -> None:
     assert [(one.id, one.document, one.response) for one in found] == [("5", "a text", "yes"), ("6", "other", "no")]
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("log.jsonl", '{"document": "a", "answer": "x"}\n{"document": "b", "ans\n{"document": "c", "answer": "z"}\n',
+         "log.jsonl: line 2: broken JSON"),
+        ("log.csv", "document,answer\na,x\nb, and more,y\nc,z\n", "log.csv: line 3: has 3 cells, not 2"),
+        ("log.csv", "document,answer\na,x\nb\nc,z\n", "log.csv: line 3: has 1 cells, not 2"),
+    ],
+)  # fmt: skip
+def test_a_broken_row_is_skipped_alone(name: str, data: str, said: str) -> None:
+    broken, columns = Document(name, data.encode()), {"response": "answer"}
+    skipped: list[str] = []
+    assert [(one.document, one.response) for one in read(broken, columns, skipped)] == [("a", "x"), ("c", "z")]
+    assert [line.startswith(said) for line in skipped] == [True], skipped
+    with pytest.raises(UserError, match=said.partition(": ")[2]):
+        list(read(broken, columns))
+
+
 def test_names_that_a_file_has_already_and_ids_by_line() -> None:
     rows = [{"document": "a", "answer": "x"}, {"document": "b", "answer": "y"}]
     assert [one.id for one in read(document(*rows), {"response": "answer"})] == ["1", "2"]
@@ -72,7 +90,7 @@ def test_rows_are_skipped_and_counted() -> None:
     assert "duplicate id '17', already on line 1" in skipped[1]
 
 
-@pytest.mark.parametrize("text", ["contexts", "document=", "doc=contexts"])
+@pytest.mark.parametrize("text", ["contexts", "document=", "doc=contexts", "id=a,id=b"])
 def test_a_map_that_is_none(text: str) -> None:
     with pytest.raises(UserError, match="--map"):
         parsed(text)
@@ -89,6 +107,7 @@ def test_broken_lines_of_our_own_format(tmp_path: Path) -> None:
     result = ground(path, metrics="facts", on_error="skip", resamples=10)
     assert result.counts["said"]["skipped"] == 3
     assert result.notes[0].startswith("said: 3 rows skipped; the first: ")
+    assert result.notes[0].count("line ") == 1, "a row has one place"
 
 
 def test_other_formats_skip_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
+from troth.core.errors import UserError
 
 METRICS = options.option(
     "--metrics", "NAMES", "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.",
@@ -113,6 +114,10 @@ def ground(
     from troth.storage.files import check_new
 
     if statistics:
+        if settings["columns"]:
+            raise UserError(
+                "--statistics does not read --map", hint="count files in one of the formats: docs/formats.md"
+            )
         _statistics(data, settings["format"], json)
         return
     for file in filter(None, (rows, words)):

@@ -94,12 +94,18 @@ def lines(document: Document) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         with where(line=number):
-            row = decode(document, object, data=line)
-            if not isinstance(row, dict):
-                raise UserError("is not an object {…}", file=document.name)
-            if keys(row) != line.count(KEY_END):
-                check_keys(Document(document.name, line))
+            row = line_object(document, line)
         yield number, row
+
+
+def line_object(document: Document, line: bytes) -> dict[str, Any]:
+    """The object that a line of a document holds."""
+    row = decode(document, object, data=line)
+    if not isinstance(row, dict):
+        raise UserError("is not an object {…}", file=document.name)
+    if keys(row) != line.count(KEY_END):
+        check_keys(Document(document.name, line))
+    return row
 
 
 def keys(value: object) -> int:

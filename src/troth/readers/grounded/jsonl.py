@@ -13,7 +13,7 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.readers.decode import lines, where
+from troth.readers.decode import line_object, lines, where
 from troth.readers.format import Format
 from troth.readers.grounded import labels
 from troth.readers.grounded.mapped import identifier, passages
@@ -49,7 +49,7 @@ def read_sound(document: Document, skipped: list[str]) -> Iterator[Grounded]:
             continue
         try:
             with where(line=number, file=document.name):
-                (item,) = read(Document(document.name, line))
+                item = _record(line_object(document, line))
                 if item.id in seen:
                     raise UserError(f"duplicate id '{item.id}'", hint="ids must be unique")
         except UserError as error:

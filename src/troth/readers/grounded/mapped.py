@@ -9,13 +9,14 @@ the map does not name are not read; a response without an id has the number of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers.cells import rows
-from troth.readers.decode import lines, unique, where
+from troth.readers.decode import line_object, unique, where
 from troth.readers.grounded import labels
 from troth.readers.source import Document
 
@@ -32,6 +33,8 @@ def parsed(text: str) -> dict[str, str]:
             raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
         if name not in OURS:
             raise UserError(f"--map: there is no '{name}'", hint=near(name, OURS) or "one of: " + ", ".join(OURS))
+        if name in columns:
+            raise UserError(f"--map names '{name}' twice", hint="for example document=contexts,response=answer")
         columns[name] = theirs
     return columns
 
@@ -43,7 +46,7 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
     for line, row in _rows(document):
         try:
             with where(line=line):
-                item = _record(row, names, line)
+                item = _record(row(), names, line)
                 if item.id in seen:
                     what = f"duplicate id '{item.id}', already on line {seen[item.id]}"
                     raise UserError(what, hint="ids must be unique")
@@ -56,17 +59,27 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
         yield item
 
 
-def _rows(document: Document) -> Iterator[tuple[int, Any]]:
+def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
+    """Every row with its number; it is read when it is called, so that an error in it is that of one row."""
     if document.starts(b"["):
-        yield from enumerate(unique(document, list[Any]), 1)
+        yield from ((number, partial(_same, row)) for number, row in enumerate(unique(document, list[Any]), 1))
     elif document.starts(b"{"):
-        yield from lines(document)
+        every = enumerate(document.data.split(b"\n"), 1)
+        yield from ((number, partial(line_object, document, line)) for number, line in every if line.strip())
     else:
         table = rows(document)
         header = [name.strip() for name in next(table)[1]]
-        yield from (
-            (line, dict(zip(header, cells, strict=False))) for line, cells in table if any(map(str.strip, cells))
-        )
+        yield from ((line, partial(_cells, header, cells)) for line, cells in table if any(map(str.strip, cells)))
+
+
+def _same(row: Any) -> Any:
+    return row
+
+
+def _cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    if len(cells) != len(header):
+        raise UserError(f"has {len(cells)} cells, not {len(header)}", hint="is a quote or a tab out of place?")
+    return dict(zip(header, cells, strict=True))
 
 
 def _record(row: Any, names: Mapping[str, str], line: int) -> Grounded:
