@@ -580,6 +580,7 @@ def test_every_hostile_field_stays_text(opened: Open, files: dict[str, Path]) ->
         content = sheet.text_content() or ""
         assert [text for text in texts if text not in content] == [], tab
     shown.locator('nav.tabs a[data-tab="explorer"]').click()
+    expect(shown.locator(".stage .turn").first).to_be_visible()  # by then the systems are listed
     systems, content = shown.get_by_label("System", exact=True), ""
     for place in range(systems.locator("option").count()):
         systems.select_option(index=place)

@@ -92,9 +92,8 @@ def test_deep_inside(troth: Troth, corpus: Corpus, side: str) -> None:
 
 def test_empty_folder(troth: Troth, corpus: Corpus) -> None:
     corpus.files["pred"].unlink()
-    bad(
-        troth, corpus, f"troth: {corpus.pred}: no .json, .jsonl, .gz or .zip file in this folder (is it the right one?)"
-    )
+    endings = ".json, .jsonl, .gz, .zip or .parquet"
+    bad(troth, corpus, f"troth: {corpus.pred}: no {endings} file in this folder (is it the right one?)")
     corpus.files["gold"].rename(corpus.files["pred"])  # a schema alone is no gold
     bad(troth, corpus, f"troth: {corpus.gold}: no .json, ")
 
@@ -505,7 +504,11 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         ),
         (
             ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga", "--margin", "nan"],
-            "the gate's margin must be 0 or more, not nan (0.005 is half a point)",
+            "Invalid value for '--margin': nan is not a finite number. (see troth gate --help)",
+        ),
+        (
+            ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga"],
+            "a gate needs two runs and --margin, or one run and --at-least (troth gate old/ new/",
         ),
     ],
 )
@@ -531,7 +534,6 @@ def test_other_commands(
         ["explain", "--json"],
         ["check", GOLD, HASTY],
         ["compare", "--gold", GOLD],
-        ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga"],
         ["gate", HASTY, STURDY, "--gold", GOLD, "--margin", "1"],
         ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga", "--margin", "-1"],
         ["table", "--to", "csv"],

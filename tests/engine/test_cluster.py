@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 def cluster() -> Iterator[None]:
     if os.getloadavg()[0] > BUSY * (os.cpu_count() or 1):
         pytest.skip("the machine is too busy to start Ray: each actor is a new process")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
     try:
         with using("ray"):
             yield

@@ -117,7 +117,8 @@ def test_no_worker_is_left_when_the_caller_stops_early() -> None:
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
 from troth.engine.processes import mapped
 def work(n):
     open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()

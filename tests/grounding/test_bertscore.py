@@ -106,7 +106,7 @@ def test_a_long_document_is_read_in_windows(folder: Path) -> None:
 
 def test_what_was_computed_is_kept(folder: Path, tmp_path: Path) -> None:
     class Dead:
-        name = HfEncoder(source(str(folder))).name
+        name, files = HfEncoder(source(str(folder))).name, source(str(folder))
 
         def vectors(self, _: object) -> list[list[Vectors]]:
             raise AssertionError("asked again")

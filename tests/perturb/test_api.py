@@ -95,7 +95,7 @@ def test_schemas_take_a_name_a_value_or_a_name_with_options(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("with_", "line"),
     [
-        ("", "variants come from one generator (one of: published, compose, backtranslate, corrupt)"),
+        ("", "variants come from one generator (one of: published, compose, backtranslate, paraphrase, corrupt)"),
         ({"corrupt": {}, "compose": {}}, "variants come from one generator"),
         ("corrupted", "no schema generator is called 'corrupted' (did you mean 'corrupt'?)"),
         ({"corrupt": {"rate": 2}}, "corrupt.rate: Expected `float` <= 1.0 (options: count, stop, seed, rate)"),

@@ -39,7 +39,7 @@ def _connected(workers: int, address: str | None) -> Iterator[Any]:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     own = {"num_cpus": workers or os.cpu_count(), "include_dashboard": False} if target is None else {}
     try:
-        ray.init(address=target, **quiet, **own)
+        ray.init(address=target or "local", **quiet, **own)  # not one that an earlier program left on this machine
     except (ConnectionError, OSError, ValueError, RuntimeError, TimeoutError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(

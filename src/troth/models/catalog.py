@@ -316,7 +316,8 @@ def _convert(gguf: Path, out: Path) -> None:
 
 def _bytes(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # gone while we looked
-            total += path.stat().st_size
+    for parent, _, names in os.walk(folder):  # skips folders that are gone while we look
+        for name in names:
+            with suppress(OSError):  # so may files be
+                total += os.stat(os.path.join(parent, name)).st_size
     return total
