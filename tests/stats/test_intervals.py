@@ -228,6 +228,11 @@ def test_the_jackknife_of_an_auroc() -> None:
     assert ends(intervals.auroc(scores, labels, documents)) == pytest.approx(expected, rel=1e-9)
 
 
+def test_an_auroc_without_spread_has_no_interval() -> None:
+    scores, labels, documents = [1.0] * 8, [0, 1] * 4, [0, 0, 1, 1, 2, 2, 3, 3]
+    assert intervals.auroc(scores, labels, documents) == (None, None, intervals.NO_SPREAD)
+
+
 def test_laws_of_an_auroc() -> None:
     scores, labels, documents = responses(15, seed=2)
     low, high = ends(intervals.auroc(scores, labels, documents))

@@ -184,6 +184,8 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
         return Bounds(bound, 1.0) if area == 1 else Bounds(0.0, 1 - bound)
     areas = _left_out(values, truth, places)
     logits = np.log(areas / (1 - areas))
+    if np.ptp(logits) < 1e-12:  # all scores are equal, for example
+        return Bounds(None, None, NO_SPREAD)
     error = math.sqrt((len(logits) - 1) * float(logits.var()))
     half = quantiles.t((1 + confidence) / 2, holding - 1) * error
     centre = math.log(area / (1 - area))
