@@ -228,5 +228,22 @@ def test_few_faults_are_said() -> None:
 def test_a_curve_is_thinned_and_keeps_its_ends() -> None:
     found = fit("m", "M|x", [float(n) for n in range(1000)], [n % 3 > 0 for n in range(1000)])
     assert isinstance(found, Fitted)
-    assert len(found.curve) == calibration.POINTS
+    assert calibration.POINTS <= len(found.curve) <= calibration.POINTS + len(calibration.RECALLS)
     assert (found.curve[0].recall, found.curve[-1].recall) == (0.0, 1.0)
+    thresholds = [point.threshold for point in found.curve]
+    assert thresholds == sorted(set(thresholds))
+
+
+def test_a_thinned_curve_keeps_the_best_precision_at_each_recall() -> None:
+    rng = np.random.default_rng(3)
+    labels = (rng.random(3000) < 0.7).astype(float)
+    scores = labels + rng.normal(0, 1, 3000)
+    found = fit("m", "M|x", scores.tolist(), labels.astype(int).tolist())
+    assert isinstance(found, Fitted)
+    every = calibration.detections(scores, labels)
+    for recall in calibration.RECALLS:
+        whole, kept = (
+            max(point.precision for point in points if point.recall >= recall and point.precision is not None)
+            for points in (every, found.curve)
+        )
+        assert kept == whole, recall

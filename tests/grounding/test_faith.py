@@ -9,8 +9,8 @@ import pytest
 from troth.core.records import Grounded
 from troth.grounding.claims import claim, claim_line
 from troth.grounding.entailment import SentenceEntailment, SentenceSupport
-from troth.grounding.faith import WEIGHTS, FaithScore, combined, features, log_odds, sigmoid
-from troth.grounding.metrics import default_metrics
+from troth.grounding.faith import NO_WORDS, WEIGHTS, FaithScore, combined, features, log_odds, sigmoid
+from troth.grounding.metrics import Unscored, default_metrics
 from troth.models.batches import Cutting
 from troth.models.protocols import Entailment, TextPair
 
@@ -51,6 +51,13 @@ def test_verdicts_of_three_kinds() -> None:
     assert value == combined([one.odds for one in claims], WEIGHTS.worst)
     assert score.explain(item)[0].startswith("supported 0.")
     assert score.explain(item)[-1] == "words that the document does not support: can Elephants like bananas."
+
+
+@pytest.mark.parametrize(("document", "response"), [(".", "It is."), ("It is.", "..."), ("–", "– –")])
+def test_without_words_nothing_is_supported(document: str, response: str) -> None:
+    score, item = grader({response: YES}), Grounded("a", document, response)
+    assert score.score([item]) == [Unscored(NO_WORDS)]
+    assert score.claims(item) == ()
 
 
 def test_every_sentence_moves_the_value() -> None:

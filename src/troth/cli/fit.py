@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from troth.grounding.calibration import Calibration, Fitted
     from troth.storage.result import Result
 
-RECALLS = (0.5, 0.8, 0.9, 0.95, 0.99)  # at which the trade-off is shown
 TRANSFERRED = ("auroc", "unfaithful_recall", "unfaithful_precision", "false_alarms")
 
 
@@ -83,6 +82,8 @@ def _fitted(found: Calibration) -> Table:
 
 def _trade_off(found: Calibration) -> Table:
     """What flagging more of the unfaithful costs: the best precision at each recall."""
+    from troth.grounding.calibration import RECALLS
+
     rows = [(one.metric, *(_number(_best_precision(one, recall)) for recall in RECALLS)) for one in found.metrics]
     return Table(("best precision at recall", *(f"{recall:g}" for recall in RECALLS)), tuple(rows))
 
@@ -125,7 +126,7 @@ def _check_curves(path: str) -> None:
 
 
 def _write_curves(found: Calibration, path: str) -> None:
-    """Every point of both curves as CSV, or both as panels of a chart."""
+    """The points of both curves that the calibration holds as CSV, or both curves as panels of a chart."""
     from troth.report import charts
     from troth.storage.files import new_file
 

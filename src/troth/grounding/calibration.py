@@ -33,7 +33,8 @@ WRITTEN = "was it written by troth meta fit?"
 ONE_LABEL = "the labelled data has only one label"
 NO_SCORE = "no labelled response could be scored"
 ONE_SCORE = "the metric gives all the labelled data one score"
-POINTS = 200  # of a curve
+POINTS = 200  # of a curve, at equal distances
+RECALLS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of the unfaithful: a curve keeps the most precise point for each
 GAIN = 0.01  # verdicts that gain less over always-yes, or over chance, are worth nothing
 FEW = 20  # unfaithful responses: a threshold that rests on fewer says so
 
@@ -89,7 +90,7 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     steps: tuple[tuple[float, float], ...]
     unscored: dict[str, int] = {}  # labelled responses that have no score, by reason
     aim: str = "f1"  # what the threshold was chosen for
-    curve: tuple[Detection, ...] = ()  # thresholds from the lowest to the highest, at most `POINTS`
+    curve: tuple[Detection, ...] = ()  # thresholds from the lowest to the highest: `_thinned`
     at: Detection | None = None  # what the threshold does on the labelled data; None: written by an older troth
 
     def warnings(self) -> list[str]:
@@ -229,9 +230,13 @@ def _f1_at(scores: Floats, labels: Floats, threshold: float) -> float:
 
 
 def _thinned(points: Sequence[Detection]) -> list[Detection]:
-    """The first and the last point, and others at equal distances, `POINTS` at most."""
-    places = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int))
-    return [points[place] for place in places.tolist()]
+    """`POINTS` at equal distances, with the first and the last, and the most precise for each of `RECALLS`."""
+    places = set(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int).tolist())
+    precise = [-1.0 if point.precision is None else point.precision for point in points]
+    for recall in RECALLS:
+        able = (place for place, point in enumerate(points) if point.recall >= recall)
+        places.add(max(able, key=lambda place: precise[place]))
+    return [points[place] for place in sorted(places)]
 
 
 class Best(NamedTuple):

@@ -30,10 +30,11 @@ from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages, stem
 from troth.grounding.facts import checked_facts
-from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.metrics import Unscored, Value, faithfulness
 from troth.storage.explorer import ClaimSupport
 
 FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
+NO_WORDS = "the document or the response has no words"
 _WORD = re.compile(r"\w+")
 
 FAITH: Metric = faithfulness(
@@ -84,9 +85,9 @@ class FaithScore:
         self.seen.clear()  # a service scores for months
         values: list[Value] = []
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
-            claims = tuple(self._claim(item.document, one) for one in supports)
-            self.seen[item.document, item.response] = claims
-            values.append(combined([one.odds for one in claims], self.weights.worst))
+            claims = self.seen[item.document, item.response] = self._claims(item, supports)
+            odds = [one.odds for one in claims]
+            values.append(combined(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
@@ -94,7 +95,7 @@ class FaithScore:
         known = self.seen.get((item.document, item.response))
         if known is None:
             (supports,) = self.entailment.supports([item])
-            known = tuple(self._claim(item.document, one) for one in supports)
+            known = self._claims(item, supports)
         return known
 
     def explain(self, item: Grounded) -> list[str]:
@@ -102,6 +103,11 @@ class FaithScore:
         lines = [claim_line(one) for one in self.claims(item)]
         doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
+
+    def _claims(self, item: Grounded, supports: Sequence[SentenceSupport]) -> tuple[ClaimSupport, ...]:
+        """The claims of a response; where it or its document is punctuation alone, nothing is claimed or supported."""
+        worded = _WORD.search(item.document) and _WORD.search(item.response)
+        return tuple(self._claim(item.document, one) for one in supports) if worded else ()
 
     def _claim(self, document: str, support: SentenceSupport) -> ClaimSupport:
         values, weights = features(document, support), self.weights
