@@ -16,13 +16,14 @@ from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, Service, SlotSchema, Turn
 from troth.readers import source
-from troth.responses import corpus, nbest
+from troth.responses import corpus, nbest, sgsacc
+from troth.responses.sgsacc import ActVerdict
 from troth.systems import training
-from troth.systems.generators import prefix
+from troth.systems.generators import prefix, train
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
 from troth.systems.generators.encodings import encoded, generic, response_turns
-from troth.systems.generators.model import fingerprint, open_generator
+from troth.systems.generators.model import GeneratorCard, GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
 from troth.systems.generators.train import train_response
 from troth.systems.runs import curve
@@ -55,6 +56,19 @@ def losses(folder: Path) -> list[float]:
 
 def rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_turns_that_no_rule_fits_have_no_part_in_sgsacc(
+    arguments: dict[str, Any], tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = train.ResponseTrainSettings(**arguments, model=tiny("llama"))
+    evaluation = train.ResponseEvaluation(settings, GeneratorCard(), {})
+    network = TextNetwork(tiny("llama"), length=96, answer=4)
+    wrong = ActVerdict("It is.", None, None, False, False, False, None)
+    unknown = wrong._replace(reference=None)
+    monkeypatch.setattr(sgsacc, "verdicts", lambda *_: [(wrong,), *[(unknown,)] * (len(evaluation.turns) - 1)])
+    assert len(evaluation.turns) > 1
+    assert evaluation(GeneratorModel(network, "ft"))["sgsacc"] == 0.0
 
 
 @pytest.mark.parametrize("method", ["ft", "pt"])

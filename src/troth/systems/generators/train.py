@@ -163,6 +163,9 @@ class ResponseEvaluation:
         self.references = sgsacc.prepare(
             [turn.system for turn in self.turns], self.nli, pool=tamper.pool(self.corpus.dialogues), validate=False
         )
+        if not any(one.hypotheses for mine in self.references for one in mine):
+            what = "no act in it that SGSAcc can judge"
+            raise UserError(what, file=path_of(settings.dev or ""), hint="draw more turns, or name other dialogues")
 
     def examples(self, network: TextNetwork) -> list[Any]:
         return [_example(network, turn, self.corpus, self.card, self.templates) for turn in self.turns]
@@ -173,7 +176,8 @@ class ResponseEvaluation:
         texts = [found[0].text for found in answers]
         systems = [turn.system for turn in self.turns]
         verdicts = sgsacc.verdicts(systems, self.references, texts, self.nli)
-        right = [all(one.entailed for one in mine if one.reference is not None) for mine in verdicts]
+        judged = [[one.entailed for one in mine if one.reference is not None] for mine in verdicts]
+        right = [all(mine) for mine in judged if mine]  # a turn that no rule fits has no part in SGSAcc
         wrong = [
             bool(ser.missed(ser.due(turn.frames, self.slots), text))
             for turn, text in zip(self.turns, texts, strict=True)
