@@ -15,7 +15,8 @@ from troth.cli import options, show
 @click.option("--with", "more", multiple=True, metavar="MODEL",
               help="A further generator: all their responses compete, and the reranker chooses.")  # fmt: skip
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, for `troth nlg`.")
-@click.option("--beams", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option("--beams", type=click.IntRange(1, 64), default=4, show_default=True,
+              help="Beams of the search, and candidates of each generator.")  # fmt: skip
 @click.option("--nbest", "count", type=click.IntRange(min=1), metavar="N",
               help="Responses of each generator to choose from.  [default: one per beam]")  # fmt: skip
 @click.option("--rerank", is_flag=True, help="Let the reranker choose also where there is one generator.")

@@ -46,10 +46,11 @@ def tracking(result: Result) -> str:
     jga, fga = ({name: scores[metric, name, PROFILE] for name in names} for metric in ("jga", "fga@0.5"))
     ahead, behind = sorted(names, key=lambda name: -jga[name])[:2]
     text = f"{ahead} has the whole state right in {_percent(jga[ahead])} of turns, {behind} in {_percent(jga[behind])}"
-    figures = f"{_points(fga[behind])} to {_points(fga[ahead])}"
     if fga[behind] > fga[ahead]:
+        figures = f"{_points(fga[behind])} to {_points(fga[ahead])}"
         return f"{text}; yet count a mistake only where it is made, and {behind} leads (FGA {figures})."
-    return f"{text}, and is ahead where inherited mistakes are forgiven, too (FGA {figures})."
+    figures = f"{_points(fga[ahead])} to {_points(fga[behind])}"
+    return f"{text}; {ahead} also leads where inherited mistakes are forgiven (FGA {figures})."
 
 
 def robustness(results: Sequence[Result]) -> str:
