@@ -13,7 +13,7 @@ import pytest
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding.judge import NO_VOTE, Judge, vote
-from troth.grounding.metrics import Models, Unscored
+from troth.grounding.metrics import Models, Unscored, graders
 from troth.models.client import Client
 
 ITEMS = [
@@ -125,6 +125,11 @@ def test_a_timeout_of_ones_own(stub: type[Stub]) -> None:
     lm: Any = judge(stub, timeout=7.5).lm
     assert isinstance(lm.inner.client, Client)
     assert lm.inner.client.timeout == 7.5
+
+
+def test_the_embedded_model_is_no_judge() -> None:
+    with pytest.raises(UserError, match="judge needs a chat model"):
+        graders("judge", Models(cache=None))
 
 
 def test_any_language_model_can_be_asked() -> None:

@@ -140,7 +140,10 @@ class Models:
 
     @cached_property
     def chat_model(self) -> Lm:
-        """The language model, asked as a chat where it can be."""
+        """The language model, asked as a chat where it can be. It has to be named: the embedded one was never measured so."""
+        if self.lm == "embedded":
+            what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
+            raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
         if not isinstance(self.lm, str) or "chat" not in backends.of(self.lm).modifiers:
             return self.language_model
         name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
