@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import shutil
+import zipfile
 from pathlib import Path
 
 import msgspec
@@ -78,6 +79,37 @@ def test_addresses() -> None:
         list(readers.read(f"{address}/nowhere"))
     with pytest.raises(UserError, match="cannot be opened"):
         list(readers.read("nonsense://bucket/file.jsonl"))
+
+
+def test_what_a_storage_raises_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    missing = {"class": "nowhere_fs.NowhereFileSystem", "err": "Install nowhere_fs"}
+    registry = pytest.importorskip("fsspec.registry")
+    monkeypatch.setitem(registry.known_implementations, "nowhere", missing)
+    for address in ("nowhere://bucket/file.jsonl", "nowhere://bucket/*.jsonl"):
+        with pytest.raises(UserError, match=r"cannot be opened: Install nowhere_fs \(pip install 'troth\[remote\]'"):
+            list(readers.read(address))
+
+    def refused(*_: object, **__: object) -> None:
+        raise LookupError("Unable to locate credentials")  # a class of its own, as botocore has
+
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "info", refused)
+    with pytest.raises(UserError, match=r"Unable to locate credentials \(check the address"):
+        list(readers.read("memory://places/file.jsonl"))
+
+
+def test_an_archive_behind_an_address(flat: Path, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    archive = tmp_path / "gold.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(flat, "gold.jsonl")
+    fsspec.filesystem("memory").pipe("/archives/gold.zip", archive.read_bytes())
+    fsspec.filesystem("memory").pipe("/archives/broken.zip", archive.read_bytes()[:100])
+    assert list(readers.read("memory://archives/gold.zip")) == list(readers.read(str(archive)))
+    with pytest.raises(UserError, match="cannot be read"):
+        list(readers.read("memory://archives/broken.zip"))
 
 
 def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import glob
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,16 +20,29 @@ PATTERN = re.compile(r"[*?\[]")
 EXTRA = "pip install 'troth[remote]', and the package of the storage: s3fs, gcsfs, adlfs, …"
 
 
+@contextmanager
+def opening(path: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns what fsspec and the package of a storage raise into one line that names the address, `but` some errors."""
+    try:
+        yield
+    except Exception as error:  # packages of storages have errors of their own, for missing credentials for example
+        if isinstance(error, (UserError, *but)):
+            raise
+        unknown = isinstance(error, ImportError | ValueError)  # a scheme that fsspec does not know, or cannot open
+        hint = EXTRA if unknown else "check the address, the network and the credentials"
+        raise UserError(f"the address cannot be opened: {error}", file=path, hint=hint) from error
+
+
 def place(path: str) -> Path:
     """A path, or what an address names, with the same methods."""
     if MARK not in path:
         return Path(path)
-    try:
+    with opening(path):
         from upath import UPath
 
-        return cast(Path, UPath(path))
-    except (ImportError, ValueError) as error:  # fsspec's words for a scheme that it does not know, or cannot open
-        raise UserError(f"the address cannot be opened: {error}", file=path, hint=EXTRA) from error
+        at = UPath(path)
+        _ = at.fs  # opened now, so that a package that is missing is an error here
+        return cast(Path, at)
 
 
 def matches(path: str) -> list[Path] | None:
@@ -36,14 +51,12 @@ def matches(path: str) -> list[Path] | None:
         return None
     if MARK not in path:
         return [one for one in map(Path, sorted(glob.glob(path, recursive=True))) if not one.is_dir()]
-    try:
+    with opening(path):
         from fsspec.core import url_to_fs
 
         system, inner = url_to_fs(path)
         found: list[Any] = sorted(system.glob(inner))
         return [place(str(system.unstrip_protocol(one))) for one in found if not system.isdir(one)]
-    except (ImportError, ValueError) as error:
-        raise UserError(f"the address cannot be opened: {error}", file=path, hint=EXTRA) from error
 
 
 def fixed(path: str) -> str:

@@ -18,7 +18,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
@@ -27,7 +27,7 @@ import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.options import size
-from troth.readers.places import MARK, fixed, matches, place
+from troth.readers.places import MARK, fixed, matches, opening, place
 
 SCHEMA = "schema.json"
 NOT_DIALOGUES = (SCHEMA, "dialogues_and_metrics.json", "perturbation.json", "run.json")
@@ -197,9 +197,10 @@ def _file(path: str) -> Path:
 
 @contextmanager
 def _readable(at: Path) -> Iterator[None]:
-    """Turns errors of the operating system and of damaged archives into one line that names the file."""
+    """Turns errors of the operating system, of damaged archives and of storages into one line that names the file."""
     try:
-        yield
+        with opening(str(at), but=(OSError, *_DAMAGE)) if MARK in str(at) else nullcontext():
+            yield
         str(at).encode()  # results name files, and are UTF-8
     except UnicodeEncodeError as error:
         raise UserError("the name of the file is not UTF-8", file=str(at), hint="rename it") from error
@@ -277,7 +278,7 @@ def _piped(file: Path) -> Document:
 
 
 def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
-    with zipfile.ZipFile(file) as archive:
+    with file.open("rb") as packed, zipfile.ZipFile(packed) as archive:
         most = _most(file.stat().st_size)
         for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
             member = archive.getinfo(name)
