@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -77,6 +78,15 @@ def test_a_stop_is_clean(tmp_path: Path, by: int) -> None:
         assert one.stop(by) == 0
         assert "internal error" not in one.log.read_text()
         assert "Traceback" not in one.log.read_text()
+
+
+def test_a_client_that_leaves_is_no_error_of_ours(tmp_path: Path) -> None:
+    with Running(tmp_path / "log", *FAKES) as one:
+        with socket.create_connection(("127.0.0.1", one.port)) as gone:
+            gone.sendall(b"POST /ground HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+        assert one.stop() == 0
+        assert [line["status"] for line in one.lines() if line.get("path") == "/ground"] == [499]
+        assert not [line for line in one.lines() if line["level"] == "error"]
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,57 @@ def test_one_bad_item_does_not_fail_its_batch() -> None:
     assert isinstance(answers[3], ValueError)
 
 
+def test_a_panic_fails_one_request_and_no_other() -> None:
+    class Panic(BaseException):
+        """As Rust code raises it."""
+
+    def score(items: Sequence[int]) -> list[int]:
+        if 1 in items:
+            raise Panic
+        return list(items)
+
+    async def run() -> list[Any]:
+        batcher = MicroBatcher(10)
+        answers = await asyncio.gather(*(batcher.answer(score, n) for n in range(3)), return_exceptions=True)
+        await batcher.close()
+        return answers
+
+    answers = asyncio.run(asyncio.wait_for(run(), 20))
+    assert (answers[0], answers[2]) == (0, 2)
+    assert isinstance(answers[1], RuntimeError)
+
+
+def test_requests_whose_time_is_up_leave_the_queue_and_a_batch_that_is_tried_again() -> None:
+    calls: list[list[int]] = []
+    go = threading.Event()
+
+    def score(items: Sequence[int]) -> list[int]:
+        calls.append(list(items))
+        assert go.wait(20)
+        if len(items) > 1:
+            raise ValueError("together")
+        return list(items)
+
+    async def run() -> list[Any]:
+        batcher = MicroBatcher(10)
+        asked = [asyncio.create_task(batcher.answer(score, n)) for n in range(3)]
+        await asyncio.sleep(0.05)  # these three are at work
+        late = asyncio.create_task(batcher.answer(score, 3))
+        await asyncio.sleep(0)
+        for one in (asked[1], late):
+            one.cancel()
+        await asyncio.sleep(0)
+        assert not batcher._queue
+        go.set()
+        answers = await asyncio.gather(*asked, late, return_exceptions=True)
+        await batcher.close()
+        return answers
+
+    answers = asyncio.run(run())
+    assert (answers[0], answers[2]) == (0, 2)
+    assert calls == [[0, 1, 2], [0], [2]]
+
+
 def test_a_batch_has_at_most_so_many_and_closing_answers_all() -> None:
     sizes: list[int] = []
 

@@ -21,7 +21,7 @@ from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.readers.decode import BROKEN
 from troth.serve.batching import MicroBatcher
-from troth.serve.observed import Observed
+from troth.serve.observed import LEFT, Observed
 from troth.serve.openapi import described, operation
 from troth.serve.settings import ServeSettings
 from troth.serve.tasks import ServedTask, tasks
@@ -103,8 +103,10 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
                     return Response(msgspec.json.encode(await scored(request)), media_type=JSON)
         except TimeoutError as error:
             raise HTTPException(504, f"no answer within {settings.timeout:g} seconds") from error
-        except (HTTPException, ClientDisconnect):
+        except HTTPException:
             raise
+        except ClientDisconnect:  # nobody reads it; the log has a line for the request, and no error of ours
+            return Response(status_code=LEFT)
         except Exception as error:
             LOG.exception("internal error", extra={"fields": {"path": task.path, "id": request.state.id}})
             raise HTTPException(500, "internal error; the log has the place") from error

@@ -38,7 +38,11 @@ class MicroBatcher:
         self._queue.append(_Waiting(score, item, answer))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
-        return await answer
+        try:
+            return await answer
+        except asyncio.CancelledError:  # while a long batch runs, requests whose time is up must not pile up
+            self._queue = deque(one for one in self._queue if one.answer is not answer)
+            raise
 
     async def close(self) -> None:
         """Ends the thread, after what waits has been answered."""
@@ -69,12 +73,16 @@ class MicroBatcher:
             answers = await loop.run_in_executor(self._thread, batch[0].score, items)
             if len(answers) != len(batch):
                 raise ValueError(NO_ANSWER)
-        except Exception as error:  # noqa: BLE001 (whoever asked gets it)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 (whoever asked gets it; a panic of Rust code is no Exception)
             if len(batch) > 1:  # one request must not fail the others
                 for one in batch:
-                    await self._scored([one])
+                    if not one.answer.done():
+                        await self._scored([one])
             elif not batch[0].answer.done():
-                batch[0].answer.set_exception(error)
+                own = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+                batch[0].answer.set_exception(own)
             return
         for one, answer in zip(batch, answers, strict=True):
             if not one.answer.done():

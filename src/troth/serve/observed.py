@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from troth.serve.watch import LOG, Figures
 
 ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")  # what a client may call its request
+LEFT = 499  # status, as nginx has it: the client left before an answer
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -33,7 +34,7 @@ class Observed:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status = time.perf_counter(), 499  # as nginx has it: the client left before an answer
+        begin, status = time.perf_counter(), LEFT
         state: dict[str, Any] = scope.setdefault("state", {})
         sent = dict(scope["headers"]).get(b"x-request-id", b"")
         state["id"] = sent.decode() if ID.fullmatch(sent) else uuid.uuid4().hex
