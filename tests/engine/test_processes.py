@@ -166,3 +166,20 @@ def test_ctrl_c_ends_everything_and_no_worker_prints_a_traceback(tmp_path: Path)
     _, said = program.communicate(timeout=20)
     assert _all_gone(pids)
     assert said.count(b"Traceback") == 1  # the parent's own, which the command line turns into one line
+
+
+AFTER_TORCH = """
+import torch
+from troth.engine import mapped
+x = torch.randn(800, 800)
+work = lambda n: float((torch.nn.functional.gelu(x) @ x).sum() * 0 + n)
+work(0)
+print(list(mapped(work, range(4), 2)), list(mapped(work, range(4), 2)))
+"""
+
+
+@needs_fork
+def test_workers_do_not_wait_for_threads_of_torch_in_the_parent() -> None:
+    pytest.importorskip("torch", reason="needs the extra 'neural'")
+    done = subprocess.run([sys.executable, "-c", AFTER_TORCH], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[0.0, 1.0, 2.0, 3.0] [0.0, 1.0, 2.0, 3.0]"

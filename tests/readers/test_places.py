@@ -6,6 +6,8 @@ import bz2
 import gzip
 import lzma
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -110,6 +112,26 @@ def test_an_archive_behind_an_address(flat: Path, tmp_path: Path) -> None:
     assert list(readers.read("memory://archives/gold.zip")) == list(readers.read(str(archive)))
     with pytest.raises(UserError, match="cannot be read"):
         list(readers.read("memory://archives/broken.zip"))
+
+
+IN_WORKERS = """
+import sys, troth
+from troth.tracking import feed
+feed.WORTH_IT = 1
+folder = sys.argv[1]
+print(*[troth.dst(folder, folder, metrics="jga", resamples=2, workers=workers)["jga"].n for workers in (1, 2)])
+"""
+
+
+def test_parquet_does_not_make_workers_wait_for_ever(flat: Path, tmp_path: Path) -> None:
+    lines = [msgspec.json.decode(line) for line in flat.read_bytes().splitlines()]
+    for number, id in enumerate(sorted({line["dialogue"] for line in lines})[:4]):
+        mine = [line | {"state": {"a": {"b": ["c"]}}} for line in lines if line["dialogue"] == id]
+        pl.DataFrame(mine, infer_schema_length=None).write_parquet(tmp_path / f"{number}.parquet")
+    command = [sys.executable, "-c", IN_WORKERS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    one, two = done.stdout.split()
+    assert int(one) == int(two) > 0
 
 
 def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

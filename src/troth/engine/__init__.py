@@ -65,6 +65,11 @@ def alone(workers: int) -> bool:
     return (_ENGINE.get() or Engine()).name == "processes" and processes.usable(workers) == 1
 
 
+def forks() -> bool:
+    """Whether workers are forked: they cannot use threads that this process has started, such as those of polars."""
+    return (_ENGINE.get() or Engine()).name == "processes"
+
+
 @dataclass(frozen=True)
 class WithModel(Generic[Item, Model, Out]):
     """A function of an item and a model (or whatever takes long to open), for `mapped`: each worker opens it once."""

@@ -107,6 +107,8 @@ def _work(
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers quietly
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)  # the parent's threads are not forked along: waiting for them would never end
     while (index := take()) < len(items):
         try:
             answer = _Answer(index, function(items[index]), None)

@@ -172,6 +172,11 @@ def is_pipe(path: str) -> bool:
     return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
+def is_parquet(path: str) -> bool:
+    """Whether a path names Parquet files. Polars reads them with threads, for which a forked process would wait."""
+    return path not in ("", "-") and any(file.suffix == ".parquet" for file in files(path) or [place(path)])
+
+
 @cache
 def _stdin() -> Document:
     if sys.stdin is None:  # closed before we were started

@@ -17,7 +17,7 @@ from troth import readers
 from troth.core.errors import PredictionError, UserError
 from troth.core.progress import note
 from troth.core.records import Dialogue, Pair
-from troth.engine import mapped, parts
+from troth.engine import forks, mapped, parts
 from troth.readers import source
 from troth.readers.places import place
 from troth.tracking.join import Join, JoinedPair, together
@@ -150,7 +150,7 @@ def _shares(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> lis
     """Runs of files, or of systems, of about equal size; one share if sharing would not pay or cannot be done."""
     everything = [_Share(range(len(systems)))]
     paths = [corpus.gold, *(system.path or "" for system in systems)]
-    if workers < 2 or any(map(source.is_pipe, paths)):
+    if workers < 2 or any(map(source.is_pipe, paths)) or (forks() and any(map(source.is_parquet, paths))):
         return everything
     folders = [source.files(path) for path in paths]
     same = bool(folders[0]) and all([f.name for f in folder] == [f.name for f in folders[0]] for folder in folders)

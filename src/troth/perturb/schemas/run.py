@@ -20,7 +20,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.version import __version__
-from troth.engine import mapped
+from troth.engine import forks, mapped
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load
@@ -132,6 +132,7 @@ def _variation(variant: Variant, source: str, how: dict[str, Any], counts: Dialo
 
 def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:
     files = shares(path)
+    workers = 1 if forks() and sources.is_parquet(path) else workers
     written: list[tuple[str, DialogueCounts]] = []
     targets = [(part / variant.name, variant.renaming) for variant in variants]
     with bar("rewriting") as step:

@@ -24,7 +24,7 @@ from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
-from troth.engine import mapped
+from troth.engine import forks, mapped
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
@@ -120,7 +120,8 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
     files = shares(path)
     with new_folder(path_of(out)) as part, bar("perturbing") as step:  # an error if it exists, before a model is opened
         model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
-        workers = settings.workers if model is None else 1
+        alone = model is not None or (forks() and source.is_parquet(path))
+        workers = 1 if alone else settings.workers
         known = merged((*mapped(partial(_inventory, path, format), files, workers), inventory((), services)))
         files_out = part if format == target.name == "sgd" else None
         task = _Task(path, format, settings.seed, families, known, files_out, model)
