@@ -325,6 +325,8 @@ def test_an_empty_key_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(settings_module.KEY, " ")
     with pytest.raises(UserError, match="empty"):
         settings_module.key_of_environment()
+    monkeypatch.setenv(settings_module.KEY, " from a file\n")
+    assert settings_module.key_of_environment() == "from a file"
 
 
 @pytest.mark.parametrize("asked", [False, True])

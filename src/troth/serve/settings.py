@@ -64,8 +64,12 @@ class ServeSettings:
 
 
 def key_of_environment() -> str | None:
-    """The key that the environment names; one that is empty is a mistake, not an open door."""
+    """The key that the environment names; one that is empty is a mistake, not an open door.
+
+    Blanks around it, such as the last newline of a file, are left out: no client could send them.
+    """
     key = os.environ.get(KEY)
-    if key is not None and not key.strip():
+    key = None if key is None else key.strip()
+    if key == "":
         raise UserError(f"{KEY} is set, but empty", hint="set it to a long random text, or unset it")
     return key
