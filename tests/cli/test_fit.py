@@ -113,6 +113,15 @@ def test_a_share_is_given_in_percent(fine: Troth, troth: Troth, tmp_path: Path) 
         assert (result.code, "in percent, above 1 and at most 100" in result.err) == (2, True), value
 
 
+def test_a_gate_says_what_was_not_scored(fine: Troth, tmp_path: Path) -> None:
+    data = tmp_path / "answers.jsonl"
+    rows = [{"id": str(n), "document": f"Tram {n}.", "response": "Tram." if n < 4 else " "} for n in range(6)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fine("ground", str(data), "--metrics", "coverage", "--out", str(tmp_path / "run"))
+    said = fine("gate", str(tmp_path / "run"), "--metric", "coverage", "--at-least", "0.5")
+    assert "coverage: 2 of 6 not scored" in said.err
+
+
 def test_two_equal_documents_prove_nothing(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     """PMI-Faith has no highest value, so equal ones have no bound: the gate neither passes nor fails."""
     data = tmp_path / "answers.jsonl"

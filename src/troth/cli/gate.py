@@ -64,11 +64,15 @@ def gate(
             "a gate needs two runs and --margin, or one run and --at-least",
             hint="troth gate old/ new/ --metric jga --margin 0.5, or troth gate run/ --metric jga --at-least 60",
         )
-    declared = (runs[0] if isinstance(runs[0], results.Result) else results.open(runs[0])).metric(metric)
+    first = runs[0] if isinstance(runs[0], results.Result) else results.open(runs[0])
+    declared = first.metric(metric)
     by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0], metric)
     if margin is not None:
         verdict = _relative(runs, metric, margin, by, confidence=confidence, over=over, json=json)
     else:
+        # What a saved run has to say: responses without a score, for example, have no part in the verdict.
+        for line in first.notes if first is not runs[0] else ():
+            show.note(line)
         verdict = _absolute(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
     if verdict in ("worse", "missed") or (strict and verdict == "undecided"):
         click.get_current_context().exit(1)

@@ -140,7 +140,7 @@ class Models:
 
     @cached_property
     def chat_model(self) -> Lm:
-        """The language model, asked as a chat where it can be. It has to be named: the embedded one was never measured so."""
+        """The language model, asked as a chat where it can be. The embedded one was never measured so."""
         if self.lm == "embedded":
             what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
             raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
