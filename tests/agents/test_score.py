@@ -117,6 +117,15 @@ def test_every_metric_has_a_value_or_a_reason(bundled: Result, tmp_path: Path) -
     assert reasons["forbidden_calls"] == "the tools are not known; give them"
 
 
+def test_what_has_no_value_has_no_rows(tmp_path: Path) -> None:
+    lines = Path(demo.path("agents/hasty.jsonl")).read_text(encoding="utf-8").splitlines()
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text("\n".join(json.dumps({**json.loads(line), "tools": None}) for line in lines), encoding="utf-8")
+    result = agent(bare, metrics="forbidden_calls,call_f1")
+    assert result["forbidden_calls"].value is None
+    assert set(result.rows()["metric"]) == {"call_f1"}
+
+
 def test_trials_of_a_task_are_drawn_together(bundled: Result) -> None:
     rows = bundled.rows()
     assert set(rows["dialogue"].to_list()) == {"ask", "book", "both", "cancel", "change", "receipt"}

@@ -118,7 +118,7 @@ def scored(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[s
         [detail for one in systems for detail in findings(one)],
         _arguments(transcripts, settings, rules),
         inputs={one.name: _inputs(corpus) for one in systems},
-        make_rows=lambda: _rows(systems, metrics),
+        make_rows=lambda: _rows(systems, metrics, corpus),
         make_explorer=lambda: explorer.archive(systems),
     )
 
@@ -269,10 +269,12 @@ def _turns(one: TrialAnalysis) -> list[int]:
     return turns
 
 
-def _rows(systems: Sequence[AgentAnalysis], metrics: Sequence[Metric]) -> Any:
+def _rows(systems: Sequence[AgentAnalysis], metrics: Sequence[Metric], corpus: AgentCorpus) -> Any:
+    """The parts of every metric; of one that cannot be scored there are none."""
     import polars as pl
 
-    return pl.concat(metric.compute(one).frame(one.name, metric.name) for one in systems for metric in metrics)
+    every = ((one.name, cell) for one in systems for cell in cells(one, metrics, corpus))
+    return pl.concat(cell.parts.frame(name, cell.metric.name) for name, cell in every)
 
 
 def _inputs(corpus: AgentCorpus) -> dict[str, str]:

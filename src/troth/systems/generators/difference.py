@@ -123,11 +123,13 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
         if rows is None:
             return out
         before = {name: own._parameters[name].data for name in vectors}
-        for name, value in vectors.items():
-            own._parameters[name].data = value
-        out[rows] = own.forward(given[0][rows])
-        for name, value in before.items():
-            own._parameters[name].data = value
+        try:
+            for name, value in vectors.items():
+                own._parameters[name].data = value
+            out[rows] = own.forward(given[0][rows])
+        finally:
+            for name, value in before.items():
+                own._parameters[name].data = value
         return out
 
     return again if matrix is None else lookup if isinstance(module, torch.nn.Embedding) else product
