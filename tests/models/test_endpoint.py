@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gzip
 import json
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.eventloop import finished
 from troth import models
 from troth.core.errors import UserError
 from troth.core.records import Grounded
@@ -466,7 +466,7 @@ def test_within_an_event_loop(server: Server) -> None:
     async def cell() -> list[str]:
         return lm(server).generate(["a"], max_tokens=1)
 
-    assert asyncio.run(cell()) == [" made"]
+    assert finished(cell) == [" made"]
 
 
 def test_redirects_are_not_followed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

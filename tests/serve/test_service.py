@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs the extra 'serve'")
 from fastapi.testclient import TestClient
 
+from tests.eventloop import finished
 from troth import demo, models, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Grounded
@@ -234,7 +235,7 @@ def test_one_bad_item_does_not_fail_its_batch() -> None:
         await batcher.close()
         return answers
 
-    answers = asyncio.run(run())
+    answers = finished(run)
     assert [answer for answer in answers if not isinstance(answer, ValueError)] == [0, 2, 4, 8]
     assert isinstance(answers[3], ValueError)
 
@@ -254,7 +255,7 @@ def test_a_panic_fails_one_request_and_no_other() -> None:
         await batcher.close()
         return answers
 
-    answers = asyncio.run(asyncio.wait_for(run(), 20))
+    answers = finished(lambda: asyncio.wait_for(run(), 20))
     assert (answers[0], answers[2]) == (0, 2)
     assert isinstance(answers[1], RuntimeError)
 
@@ -285,7 +286,7 @@ def test_requests_whose_time_is_up_leave_the_queue_and_a_batch_that_is_tried_aga
         await batcher.close()
         return answers
 
-    answers = asyncio.run(run())
+    answers = finished(run)
     assert (answers[0], answers[2]) == (0, 2)
     assert calls == [[0, 1, 2], [0], [2]]
 
@@ -301,7 +302,7 @@ def test_a_batch_has_at_most_so_many_and_closing_answers_all() -> None:
         await batcher.close()
         return await score
 
-    assert asyncio.run(run()) == [0, 1, 2, 3, 4]
+    assert finished(run) == [0, 1, 2, 3, 4]
     assert sizes == [1] * 5  # another function each: never scored together
 
 
