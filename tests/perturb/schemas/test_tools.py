@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from troth.core.errors import UserError
@@ -212,7 +212,15 @@ functions = st.lists(
 )  # fmt: skip
 
 
+def marked(name: str) -> list[Any]:
+    """A description that is a name in a text, and no mention of the argument."""
+    inner = {"type": "array", "items": {"type": "object", "properties": {}, "description": name}}
+    return [{"name": "Z", "parameters": {"type": "object", "properties": {name: inner}}}]
+
+
 @given(functions, st.integers(0, 5))
+@example(marked("1"), 0)
+@example(marked("_"), 0)
 def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
     before = copy.deepcopy(listed)
     read = tools.read(listed)

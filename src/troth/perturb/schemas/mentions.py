@@ -1,7 +1,8 @@
 """Names that are mentioned in texts: titles and descriptions that follow when a function or an argument is renamed.
 
-A name of several words (`start_date`, `bookFlight`) is replaced wherever it stands. A name that is a plain word, such
-as `date`, is replaced only between quotation marks or backticks: elsewhere it is a word like any other.
+A name of several words (`start_date`, `bookFlight`) is replaced wherever it stands. A name that is a plain word or a
+number, such as `date` or `1`, is replaced only between quotation marks or backticks: elsewhere it is a word like any
+other.
 """
 
 from __future__ import annotations
@@ -63,9 +64,14 @@ def replaced(text: str, names: Names) -> str:
         name, (start, end) = match.group(), match.span()
         around = text[start - 1 : start] + text[end : end + 1]
         quoted = len(around) == 2 and all(mark in QUOTES for mark in around)
-        return names[name] if quoted or not name.isalpha() or len(naming.words(name)) > 1 else name
+        return names[name] if quoted or not _plain(name) else name
 
     return re.sub(pattern, new, text)
+
+
+def _plain(name: str) -> bool:
+    """Whether a name may as well be a word, a number or a mark of the text."""
+    return len(naming.words(name)) < 2 and (name.isalnum() or not any(map(str.isalpha, name)))
 
 
 def retitled(title: str, old: str, new: str) -> str:
