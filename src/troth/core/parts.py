@@ -117,7 +117,7 @@ class Parts:
 
 
 def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
-    """Frames of `Parts.frame` as one, which are made while it is written: memory holds few of them, not all."""
+    """Several frames of `Parts.frame` as one, made one by one while it is written, so that memory stays small."""
     import polars as pl
     from polars.io.plugins import register_io_source
 

@@ -31,7 +31,7 @@ SHARES = 4  # parts for each actor of Ray: what is lost with a node is small, an
 
 @dataclass(frozen=True)
 class Engine:
-    """Where work is done."""
+    """Which engine runs the work: processes of this machine, or Ray."""
 
     name: str = "processes"
     address: str | None = None  # of a Ray cluster; None: that of RAY_ADDRESS, else Ray is started on this machine
