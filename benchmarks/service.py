@@ -1,6 +1,6 @@
 """The service under load from a second process on loopback: requests a second, p99, batches against one at a time.
 
-python -m benchmarks.service                  # both ways, ten seconds each
+python -m benchmarks.service                  # both ways in turn, ten seconds each
 python -m benchmarks.service memory 100000    # so many requests; memory at the beginning and at the end
 """
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 from tests.serve.running import Running
@@ -19,12 +20,22 @@ from tests.serve.running import Running
 from benchmarks import timing
 from troth import demo
 
-SECONDS, CLIENTS = 10.0, 64
+SECONDS, ROUNDS, CLIENTS = 5.0, 2, 64
 OPTIONS = ("--metrics", "nli", "--threshold", "0.5", "--timeout", "300")
 DOCUMENTS = [json.loads(line) for line in Path(demo.path("documents/careful.jsonl")).read_text().splitlines()]
+SCHEMA = str(Path(demo.path("gold")) / "schema.json")
 
 
-async def load(url: str, seconds: float, most: int | None = None) -> list[float]:
+def request(path: str, number: int) -> dict[str, Any]:
+    """A request that is like no other: what is asked twice is computed once."""
+    if path == "/nlg":
+        act = {"act": "OFFER", "slot": "hotel_name", "values": [f"Lantern Rooms {number}"]}
+        return {"response": f"There is a hotel called Lantern Rooms {number}.", "acts": {"Stays_1": [act]}}
+    row = DOCUMENTS[number % len(DOCUMENTS)]
+    return {"document": row["document"], "response": f"{row['response'].rstrip('.')}, number {number}."}
+
+
+async def load(url: str, path: str, seconds: float, most: int | None = None) -> list[float]:
     """How long each request took, with so many clients at a time, for some seconds or so many requests."""
     took: list[float] = []
     end = time.monotonic() + seconds
@@ -32,10 +43,8 @@ async def load(url: str, seconds: float, most: int | None = None) -> list[float]
     async def client(http: httpx.AsyncClient, number: int) -> None:
         while time.monotonic() < end and (most is None or len(took) < most):
             number += CLIENTS
-            row = DOCUMENTS[number % len(DOCUMENTS)]
-            body = {"document": row["document"], "response": f"{row['response']} Number {number}."}
             begin = time.perf_counter()
-            answer = await http.post("/ground", json=body)
+            answer = await http.post(path, json=request(path, number))
             took.append(time.perf_counter() - begin)
             answer.raise_for_status()
 
@@ -45,16 +54,33 @@ async def load(url: str, seconds: float, most: int | None = None) -> list[float]
     return took
 
 
-def under_load(*options: str) -> tuple[float, float]:
-    """Requests a second, and the time within which 99 of 100 are answered."""
-    with Running(Path(".bench") / "serve.log", *OPTIONS, *options) as service:
-        asyncio.run(load(service.url, 2.0))
-        code = "import asyncio, json, sys, time\nfrom benchmarks.service import load\nbegin = time.monotonic()\n"
-        code += f"took = asyncio.run(load(sys.argv[1], {SECONDS}))\nprint(json.dumps([time.monotonic() - begin, took]))"
-        out = subprocess.run([sys.executable, "-c", code, service.url], capture_output=True, text=True, check=True)
-        seconds, took = json.loads(out.stdout)  # the last requests end later than the time for sending them
-        service.stop()
-    return len(took) / seconds, sorted(took)[int(0.99 * len(took))]
+def measured(url: str, path: str) -> tuple[float, list[float]]:
+    """Seconds that the load took from a second process, and how long each request did."""
+    code = "import asyncio, json, sys, time\nfrom benchmarks.service import load\nbegin = time.monotonic()\n"
+    code += "took = asyncio.run(load(*sys.argv[1:3], float(sys.argv[3])))\n"
+    code += "print(json.dumps([time.monotonic() - begin, took]))"  # the last ones end after the time for sending them
+    command = [sys.executable, "-c", code, url, path, str(SECONDS)]
+    seconds, took = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return seconds, took
+
+
+def under_load(path: str) -> dict[str, tuple[float, float]]:
+    """By size of batch: requests a second, and the time within which 99 of 100 are answered. Both sizes in turn."""
+    log = Path(".bench") / "serve.log"
+    sizes = ("64", "1")
+    with (
+        Running(log, *OPTIONS, "--schema", SCHEMA, "--batch", "64") as many,
+        Running(log, *OPTIONS, "--schema", SCHEMA, "--batch", "1") as single,
+    ):
+        spent: dict[str, float] = dict.fromkeys(sizes, 0.0)
+        took: dict[str, list[float]] = {size: [] for size in sizes}
+        for _ in range(ROUNDS):
+            for size, one in zip(sizes, (many, single), strict=True):
+                seconds, times = measured(one.url, path)
+                spent[size] += seconds
+                took[size] += times
+        many.stop(), single.stop()
+    return {size: (len(took[size]) / spent[size], sorted(took[size])[int(0.99 * len(took[size]))]) for size in sizes}
 
 
 def memory(requests: int) -> None:
@@ -62,7 +88,7 @@ def memory(requests: int) -> None:
     with Running(Path(".bench") / "serve.log", "--nli", "fake", "--lm", "fake", *OPTIONS) as service:
         held = []
         for share in (0.1, 0.9):
-            asyncio.run(load(service.url, 3600.0, int(share * requests)))
+            asyncio.run(load(service.url, "/ground", 3600.0, int(share * requests)))
             held.append(service.resident() / 1e6)
         service.stop()
     timing.show(f"memory of the service over {requests:,} requests", [
@@ -72,15 +98,17 @@ def memory(requests: int) -> None:
 
 def main() -> None:
     Path(".bench").mkdir(exist_ok=True)
-    (many, late), (single, slow) = under_load("--batch", "64"), under_load("--batch", "1")
-    timing.show(
-        f"the service under load, {CLIENTS} clients in a second process, embedded entailment model",
-        [
-            ("in batches", f"{many:.0f} requests/s, p99 {1000 * late:.0f} ms"),
-            ("one at a time (--batch 1)", f"{single:.0f} requests/s, p99 {1000 * slow:.0f} ms"),
-            ("batches / one at a time (at least 3 wanted)", f"{many / single:.2f} ×"),
-        ],
-    )
+    for path, what in (("/ground", "a response and its document"), ("/nlg", "a response with one act")):
+        found = under_load(path)
+        (many, late), (single, slow) = found["64"], found["1"]
+        timing.show(
+            f"the service under load: {path}, {what}; {CLIENTS} clients in a second process, embedded entailment model",
+            [
+                ("in batches", f"{many:.0f} requests/s, p99 {1000 * late:.0f} ms"),
+                ("one at a time (--batch 1)", f"{single:.0f} requests/s, p99 {1000 * slow:.0f} ms"),
+                ("batches / one at a time", f"{many / single:.2f} ×"),
+            ],
+        )
 
 
 if __name__ == "__main__":
