@@ -114,6 +114,18 @@ def test_an_archive_behind_an_address(flat: Path, tmp_path: Path) -> None:
         list(readers.read("memory://archives/broken.zip"))
 
 
+def test_parquet_behind_an_address_has_the_limit_of_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "responses.parquet")
+    fsspec.filesystem("memory").pipe("/places/responses.parquet", (tmp_path / "responses.parquet").read_bytes())
+    address = "memory://places/responses.parquet"
+    assert sum(len(items) for _, items in grounded.batches(address)) == len(ROWS)
+    monkeypatch.setenv("TROTH_INPUT_LIMIT", "1KB")
+    with pytest.raises(UserError, match="holds more than"):
+        list(grounded.batches(address))
+
+
 IN_WORKERS = """
 import sys, troth
 from troth.tracking import feed

@@ -243,7 +243,7 @@ def _parquet(file: Path) -> Iterator[Document]:
             if data.read(len(_PARQUET)) != _PARQUET:
                 raise UserError("is no Parquet file", file=str(file), hint="is the file whole?")
             data.seek(0)
-            lazy = pl.scan_parquet(file if isinstance(file, Path) else io.BytesIO(data.read()))
+            lazy = pl.scan_parquet(file if isinstance(file, Path) else io.BytesIO(_bytes(str(file), data, _most())))
         count = lazy.select(pl.len()).collect().item()
         # Rows that are turns of a dialogue stay together.
         size = count if "dialogue" in lazy.collect_schema() else _ROWS

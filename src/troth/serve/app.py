@@ -44,17 +44,14 @@ def service(settings: ServeSettings | None = None) -> FastAPI:
     batcher = MicroBatcher(own.batch, observe=figures.batches.observe)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.stopping = False
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        app.state.stopping = True
         await batcher.close()
 
     app = FastAPI(
         title="troth", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan,
         description="Tells whether responses, states and calls of a dialogue system can be trusted.",
     )  # fmt: skip
-    app.state.stopping = False
     served = tasks(own)  # what is wrong with the settings is an error now
     for task in served:
         app.add_api_route(
@@ -93,16 +90,22 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
         except UserError as error:
             raise HTTPException(task.fault, str(error)) from error
 
+    async def in_time(request: Request) -> Any:
+        try:
+            async with asyncio.timeout(settings.timeout) as limit:
+                return await scored(request)
+        except TimeoutError as error:
+            if not limit.expired():  # a model's own
+                raise
+            raise HTTPException(504, f"no answer within {settings.timeout:g} seconds") from error
+
     async def answer(request: Request) -> Response:
         check_key(request, settings.key)
         if figures.at_work >= settings.concurrency:
             raise HTTPException(429, "too many requests at a time; try again", {"Retry-After": "1"})
         try:
             with figures.accepted():
-                async with asyncio.timeout(settings.timeout):
-                    return Response(msgspec.json.encode(await scored(request)), media_type=JSON)
-        except TimeoutError as error:
-            raise HTTPException(504, f"no answer within {settings.timeout:g} seconds") from error
+                return Response(msgspec.json.encode(await in_time(request)), media_type=JSON)
         except HTTPException:
             raise
         except ClientDisconnect:  # nobody reads it; the log has a line for the request, and no error of ours
@@ -137,8 +140,7 @@ def check_key(request: Request, key: str | None) -> None:
 
 def _add_pages(app: FastAPI, settings: ServeSettings, figures: Figures) -> None:
     async def health() -> Response:
-        state = {"status": "stopping" if app.state.stopping else "ok", "version": __version__}
-        return Response(msgspec.json.encode(state), 503 if app.state.stopping else 200, media_type=JSON)
+        return Response(msgspec.json.encode({"status": "ok", "version": __version__}), media_type=JSON)
 
     async def metrics(request: Request) -> Response:
         check_key(request, settings.key)

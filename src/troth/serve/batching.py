@@ -1,5 +1,8 @@
 """Micro-batching: one thread scores, and all requests that have arrived meanwhile are scored together next.
 
+An answer that is an error fails its own item; an error that is raised fails the batch, whose items are then scored one
+by one.
+
 Nothing waits for company: a request that comes to an idle service is scored at once. A request whose time is up before
 its turn comes is not scored at all.
 """
@@ -85,5 +88,9 @@ class MicroBatcher:
                 batch[0].answer.set_exception(own)
             return
         for one, answer in zip(batch, answers, strict=True):
-            if not one.answer.done():
+            if one.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                one.answer.set_exception(answer)
+            else:
                 one.answer.set_result(answer)

@@ -111,10 +111,11 @@ class GroundTask:
         return GroundAnswer(faithful, reason, tuple(scores), unsupported, words)
 
     def _verdict(self, scores: Sequence[ResponseScore]) -> tuple[bool | None, str | None]:
-        """By the first metric that the calibration knows, or the first metric and the threshold."""
-        judged = next((one for one in scores if one.faithful is not None), None)
-        if judged is not None:
-            return judged.faithful, None
+        """By the first metric with a value that the calibration knows, or the first metric and the threshold."""
+        known = [one for one in scores if one.metric in (self.judges or {})]
+        if known:
+            judged = next((one for one in known if one.faithful is not None), known[0])
+            return judged.faithful, judged.reason
         first = scores[0]
         if self.settings.threshold is not None and first.value is not None:
             return first.value >= self.settings.threshold, None

@@ -29,14 +29,14 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    status: str  # "ok" or "stopping"
+    status: str  # "ok"; a service that stops takes no connections
     version: str
 
 
 def operation(task: ServedTask | None) -> dict[str, Any]:
     """What FastAPI's description needs to know of a task; None: of /health."""
     if task is None:
-        return {"responses": {200: _content(Health, "Up."), 503: _content(Health, "About to stop.")}}
+        return {"responses": {200: _content(Health, "Up.")}}
     problems = {status: _content(Problem, about) for status, about in PROBLEMS.items()}
     body = {"required": True, **_content(task.request, task.request.__doc__ or "")}
     return {

@@ -154,11 +154,7 @@ class ScoresAnswer(msgspec.Struct, frozen=True):
     scores: tuple[Score, ...]
 
 
-def score_states(items: Sequence[DstRequest]) -> list[ScoresAnswer]:
-    return [_states(item) for item in items]
-
-
-def _states(asked: DstRequest) -> ScoresAnswer:
+def score_states(asked: DstRequest) -> ScoresAnswer:
     names = asked.metrics or tuple(metric.name for metric in tracking.chosen(None, tracking.DEFAULT_RATES))
     schema = None if asked.schema is None else {service.name: service for service in asked.schema}
     metrics = load(names, against="states", profile=asked.profile, schema=schema, resamples=1)
@@ -187,11 +183,7 @@ class AgentAnswer(msgspec.Struct, frozen=True):
     findings: tuple[AgentFinding, ...]
 
 
-def score_calls(items: Sequence[AgentRequest]) -> list[AgentAnswer]:
-    return [_calls(item) for item in items]
-
-
-def _calls(asked: AgentRequest) -> AgentAnswer:
+def score_calls(asked: AgentRequest) -> AgentAnswer:
     fields = msgspec.to_builtins(asked)
     kept = {name: value for name, value in fields.items() if name in ("messages", "tools", "expected", "outputs")}
     document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | kept))
@@ -218,6 +210,18 @@ def tasks(settings: ServeSettings) -> list[ServedTask]:
     return [forgetting(task) for task in _tasks(settings)]
 
 
+def one_by_one(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    """Scores items that gain nothing together; the answer to one that is wrong is its error."""
+
+    def scored_or_error(item: Any) -> Any:
+        try:
+            return score(item)
+        except Exception as error:  # noqa: BLE001 (whoever asked gets it)
+            return error
+
+    return lambda items: [scored_or_error(item) for item in items]
+
+
 def _tasks(settings: ServeSettings) -> list[ServedTask]:
     ground, acts = GroundTask(settings), ActsTask(settings)
     ground.check()
@@ -229,7 +233,7 @@ def _tasks(settings: ServeSettings) -> list[ServedTask]:
         ServedTask("/rerank", "Which of these candidates says best what the acts say?",
                    RerankRequest, Choice, acts.prepare_choice, acts.choose),
         ServedTask("/dst", "How right are the predicted states of this dialogue?",
-                   DstRequest, ScoresAnswer, lambda asked: asked, score_states, 422),
+                   DstRequest, ScoresAnswer, lambda asked: asked, one_by_one(score_states), 422),
         ServedTask("/agent", "How right are the calls of this conversation, and what do its answers rest on?",
-                   AgentRequest, AgentAnswer, lambda asked: asked, score_calls, 422),
+                   AgentRequest, AgentAnswer, lambda asked: asked, one_by_one(score_calls), 422),
     ]  # fmt: skip
