@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,17 @@ def troth(*arguments: str, repeat: int = 5) -> Took:
     """Our command, whole: start of the interpreter to the last line printed."""
     code = "from troth.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
     return python(code, *arguments, repeat=repeat)
+
+
+def interleaved(*runs: Callable[[int], float], rounds: int = 3) -> list[list[float]]:
+    """What each of several runs measures, round by round: all of them meet the same load of the machine."""
+    measured = [[run(number) for run in runs] for number in range(rounds)]
+    return [list(figures) for figures in zip(*measured, strict=True)]
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """The median over rounds of one figure divided by the other."""
+    return median(one / other for one, other in zip(above, below, strict=True))
 
 
 def show(title: str, rows: Sequence[tuple[str, str]]) -> None:

@@ -132,6 +132,7 @@ def test_trials_of_a_task_are_drawn_together(bundled: Result) -> None:
     assert set(rows["service"].drop_nulls().to_list()) == {"trial 0", "trial 1"}
     verdict = troth.gate(bundled.only("hasty"), bundled.only("sturdy"), metric="pass^1", margin=0.05)
     assert (verdict.verdict, verdict.dialogues) == ("not worse", 6)
+    assert bundled.clusters == "tasks"
     (difference,) = troth.compare(bundled, metrics="calls_per_solved")
     assert difference.value == pytest.approx(23 / 11), "trials that are not solved are paid for, too"
 

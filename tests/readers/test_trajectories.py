@@ -384,3 +384,32 @@ def test_arguments_that_hold_a_key_twice_are_kept_as_text(tmp_path: Path) -> Non
     (one,) = read(tmp_path, [{"messages": [{"role": "user", "content": "x"}, message]}])
     (made,) = spoken(one)[-1].calls
     assert (made.arguments, made.broken) == ({}, text)
+
+
+ANSWER = {"role": "assistant", "content": "Order 7 is cancelled."}
+
+
+@pytest.mark.parametrize("response", [
+    "Order 7 is cancelled.",
+    ANSWER,
+    {"id": "x", "choices": [{"index": 0, "message": ANSWER}]},
+    {"id": "x", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "Order 7 is cancelled."}]},
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Order 7 is cancelled."}]}}]},
+    {"output": {"message": {"role": "assistant", "content": [{"text": "Order 7 is cancelled."}]}}},
+    {"output": [{"type": "message", **ANSWER}]},
+], ids=["text", "message", "openai", "anthropic", "gemini", "bedrock", "responses"])  # fmt: skip
+@pytest.mark.parametrize("logged", [OPENAI[:-1], OPENAI], ids=["new", "already the last"])
+def test_a_logged_response(response: Any, logged: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": logged, "response": response}))
+    (one,) = trajectories.read(str(path))
+    assert one.messages == MESSAGES
+
+
+@pytest.mark.parametrize("response", [7, {}, [], {"choices": []}, ["text"], {"output": {}}])
+def test_a_logged_response_that_is_no_message_is_one_line(response: Any, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": OPENAI[:-1], "response": response}))
+    with pytest.raises(UserError, match="the 'response' is no message") as refused:
+        list(trajectories.read(str(path)))
+    assert "\n" not in str(refused.value)

@@ -22,6 +22,27 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Runs a training that dies before its fourth step, as if the process had been killed."""
+    from troth.systems import training
+
+    step = training._Run.step
+
+    def dies(run: training._Run) -> None:
+        if run.state.step == 3:
+            raise MemoryError("killed")
+        step(run)
+
+    def run(train: Callable[[], object]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(training._Run, "step", dies)
+            with pytest.raises(MemoryError):
+                train()
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A folder with a tiny model of a family."""

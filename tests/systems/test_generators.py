@@ -18,10 +18,10 @@ from troth.core.records import Act, Dialogue, Frame, Service, SlotSchema, Turn
 from troth.readers import source
 from troth.responses import corpus, nbest, sgsacc
 from troth.responses.sgsacc import ActVerdict
-from troth.systems import training
 from troth.systems.generators import prefix, train
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
+from troth.systems.generators.difference import WeightDifference
 from troth.systems.generators.encodings import encoded, generic, response_turns
 from troth.systems.generators.model import GeneratorCard, GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
@@ -75,7 +75,8 @@ def test_turns_that_no_rule_fits_have_no_part_in_sgsacc(
 @pytest.mark.parametrize("family", BOTH)
 def test_end_to_end(
     family: str, method: Any, data: Path, arguments: dict[str, Any], tmp_path: Path,
-    tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tiny: Callable[[str], Path], killed: Callable[[Callable[[], object]], None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     arguments |= {"method": method, "model": tiny(family)}
     whole = train_response(data, tmp_path / "whole", **arguments)
@@ -86,17 +87,7 @@ def test_end_to_end(
     assert "step 2 of 4: dev_loss" in said
     assert "sgsacc" in said
 
-    step = training._Run.step
-
-    def dies(run: training._Run) -> None:
-        if run.state.step == 3:
-            raise MemoryError("killed")
-        step(run)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training._Run, "step", dies)
-        with pytest.raises(MemoryError):
-            train_response(data, tmp_path / "cut", **arguments)
+    killed(lambda: train_response(data, tmp_path / "cut", **arguments))
     train_response(data, tmp_path / "cut", **arguments)
     assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
     assert len(losses(tmp_path / "cut")) == 4
@@ -320,3 +311,16 @@ def test_a_model_that_takes_no_prefixes_is_one_line() -> None:
     )
     with pytest.raises(UserError, match="family 'gpt_neo' cannot take prefixes"):
         prefix.attention_layers(transformers.GPTNeoForCausalLM(config))
+
+
+def test_a_model_that_is_none_is_refused_before_the_data_is_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"not a generator: no generator\.json in it"):
+        respond(tmp_path / "missing", tmp_path / "no data", tmp_path / "out.jsonl")
+
+
+def test_weights_of_an_unknown_type_are_one_line(tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    network = TextNetwork(tiny("llama"), length=32, answer=4)
+    header = json.dumps({"lm_head.weight": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"0")
+    with pytest.raises(UserError, match="weights of the type F8_E4M3 are not read"):
+        WeightDifference(network.module, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,13 +14,13 @@ import pytest
 import torch
 
 from troth.core.errors import UserError
-from troth.systems.recipe import TrackerModel
+from troth.systems.trainable import Trainable
 from troth.systems.training import FitSettings, Fitting, InterruptedTraining, fit, plan
 
 SETTINGS = FitSettings(seed=1, epochs=3, batch=4, rate=0.05, evaluate_every=4, save_every=3)
 
 
-class Line(TrackerModel[tuple[float, float]]):
+class Line(Trainable[tuple[float, float]]):
     """Learns a line through points, with noise that must be the same in every run."""
 
     def __init__(self) -> None:
@@ -28,9 +28,6 @@ class Line(TrackerModel[tuple[float, float]]):
         self.module = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
         self.die_at = -1
         self.steps = 0
-
-    def examples(self, turns: Any) -> Iterator[tuple[float, float]]:  # noqa: ARG002
-        return iter(())
 
     def size(self, example: tuple[float, float]) -> int:
         return int(example[0])

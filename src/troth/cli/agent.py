@@ -8,6 +8,7 @@ import click
 
 from troth.cli import Lazy, options, show
 from troth.core import table as tables
+from troth.core.names import counted
 
 AGENT = {
     "score": "troth.cli.agent:score",
@@ -147,4 +148,4 @@ def states(transcripts: str, out: str, gold: tuple[str, ...], json: bool, **sett
     count = write_states(transcripts, out, gold=gold, **settings)
     if json:
         show.json({"out": out, "trials": count})
-    show.note(f"written: {out} ({count} trials)")
+    show.note(f"written: {out} ({counted(count, 'trial')})")

@@ -11,6 +11,7 @@ from troth.cli import options, show
 from troth.cli.ground import CONTEXT, FORMAT, MAP, METRICS, MODELS, ON_ERROR
 from troth.cli.meta_eval import PRECISION, RECALL
 from troth.core.errors import UserError
+from troth.core.names import counted
 from troth.core.table import Table, figure
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def fit(
     files = []
     for file in found.data:
         labels = "" if file.labelled in (None, file.rows) else f", {file.labelled} with a label"
-        files.append(f"{file.file} ({file.rows} rows{labels})")
+        files.append(f"{file.file} ({counted(file.rows, 'row')}{labels})")
     show.note(f"written: {out}, from {', '.join(files)}")
     if curves is not None:
         show.note(f"written: {curves}")

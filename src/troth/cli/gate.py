@@ -66,7 +66,7 @@ def gate(
         )
     first = runs[0] if isinstance(runs[0], results.Result) else results.open(runs[0])
     declared = first.metric(metric)
-    by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0], metric)
+    by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0])
     if margin is not None:
         verdict = _relative(runs, metric, margin, by, confidence=confidence, over=over, json=json)
     else:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from troth.cli import generate_ground, generate_respond, options, show
+from troth.core.names import counted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +64,8 @@ def rerank(
     if json:
         show.json(summary)
     show.note(
-        f"{summary.turns} turns: {summary.changed} changed against the likeliest, {summary.faithful} true to all acts"
+        f"{counted(summary.turns, 'turn')}: {summary.changed} changed against the likeliest, "
+        f"{summary.faithful} true to all acts"
     )
     if summary.without_acts:
         show.note(f"{summary.without_acts} turns have no act to judge by: the likeliest was taken")
@@ -84,7 +86,7 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
     summary = respond(gold, folder, out, format=format)
     if json:
         show.json(summary)
-    show.note(f"{summary.responses} responses to {summary.acts} acts")
+    show.note(f"{counted(summary.responses, 'response')} to {counted(summary.acts, 'act')}")
     if summary.lacking:
         acts = sum(one.acts for one in summary.lacking)
         show.note(f"{acts} acts have no template: {summary.partial} responses leave something out, "

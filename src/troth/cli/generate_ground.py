@@ -9,6 +9,7 @@ import click
 
 from troth.cli import ground as scoring
 from troth.cli import options, show
+from troth.core.names import counted
 from troth.core.score import Score
 from troth.core.table import Table, number
 from troth.grounding.settings import MODES, STYLES
@@ -83,7 +84,7 @@ def ground(
         show.result(score(out, metrics=metrics, models=models), json_form=json)
     elif json:
         show.json(made)
-    show.note(f"{made.responses} responses of {made.tokens} tokens in all")
+    show.note(f"{counted(made.responses, 'response')} of {counted(made.tokens, 'token')} in all")
     for line in (*made.notes, made.signature, f"written: {out}"):
         show.note(line)
 

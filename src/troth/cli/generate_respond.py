@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
+from troth.core.names import counted
 
 
 @click.command(no_args_is_help=True)
@@ -44,7 +45,7 @@ def respond(model: str, data: str, more: tuple[str, ...], out: str, limit: int, 
         show.json(made)
     rate = f", {made.turns / made.seconds:.1f} per second" if made.seconds >= 0.1 else ""
     weights = "" if len(made.systems) == 1 else f"; {len(made.systems)} generators, {made.models} sets of weights"
-    show.note(f"{made.turns} responses{rate}{weights}")
+    show.note(f"{counted(made.turns, 'response')}{rate}{weights}")
     if made.changed is not None:
         show.note(f"{made.changed} changed against the likeliest, {made.faithful} true to all acts")
     for line in (*made.notes, *([made.signature] if made.signature else []), f"written: {out}"):

@@ -9,6 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.core.errors import UserError
+from troth.core.names import counted
 
 METRICS = options.option(
     "--metrics", "NAMES", "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.",
@@ -138,7 +139,8 @@ def ground(
     if words is not None or (explain and not explained and not json):
         _word_by_word(result, models, words, 0 if explained else explain)
     for system, counts in result.counts.items():
-        show.note(f"{system}: {counts['responses']} responses; intervals over {counts['documents']} documents")
+        over = counted(counts["documents"], "document")
+        show.note(f"{system}: {counted(counts['responses'], 'response')}; intervals over {over}")
     for recipe in dict.fromkeys(score.recipe for score in result.scores if score.group == "all"):
         show.note(recipe)
 

@@ -9,6 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.cli.ground import CONTEXT, FORMAT, MAP, METRICS, MODELS, ON_ERROR
+from troth.core.names import counted
 from troth.core.score import Score
 from troth.core.table import Table, figure, number, signed, tidy
 from troth.storage.result import Result, written
@@ -68,7 +69,7 @@ def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **sett
         show.note(line)
     for system, counts in result.counts.items():
         many = f"{counts['responses']} labelled responses, {counts['positive']} positive"
-        show.note(f"{system}: {many}; intervals over {counts['documents']} documents")
+        show.note(f"{system}: {many}; intervals over {counted(counts['documents'], 'document')}")
     for name in _names(result):
         show.note(result[f"auroc:{name}"].recipe)
 

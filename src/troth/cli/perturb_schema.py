@@ -11,6 +11,7 @@ from troth.cli import options, show
 from troth.cli.declared import declared, settings, with_declared
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.names import counted
 from troth.perturb.schemas.generators import GENERATORS
 
 HOW = "--from FOLDER for published variants, or --make NAME to make some"
@@ -40,8 +41,9 @@ def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json
         show.json(records)
         return
     for record in records:
-        names = f"{record.slots_renamed} slots and {record.intents_renamed} intents of {record.services} services"
-        show.text(f"{out}/{record.variant}: {names} renamed, {record.counts.dialogues} dialogues")
+        names = f"{counted(record.slots_renamed, 'slot')} and {counted(record.intents_renamed, 'intent')}"
+        names += f" of {counted(record.services, 'service')}"
+        show.text(f"{out}/{record.variant}: {names} renamed, {counted(record.counts.dialogues, 'dialogue')}")
     refused = records[0].refused if records else {}
     if refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
@@ -89,9 +91,11 @@ def stats(original: str, variants: tuple[str, ...], train: str | None, json: boo
     )  # fmt: skip
     columns = ("schema", "slot names seen", "intent names seen", "distance of names", "BLEU")
     show.table(tables.Table(columns, rows, labels=1))
-    unseen = f"{summary.unseen_slots} slots and {summary.unseen_intents} intents of unseen services"
-    looked_up = "" if summary.unseen_slots is None else f"; looked up in training: {unseen}"
-    show.note(f"{summary.services} services, {summary.names} names{looked_up}")
+    looked_up = ""
+    if summary.unseen_slots is not None and summary.unseen_intents is not None:
+        unseen = f"{counted(summary.unseen_slots, 'slot')} and {counted(summary.unseen_intents, 'intent')}"
+        looked_up = f"; looked up in training: {unseen} of unseen services"
+    show.note(f"{counted(summary.services, 'service')}, {counted(summary.names, 'name')}{looked_up}")
     if summary.self_bleu is not None:
         show.note(f"self-BLEU of the variants: {summary.self_bleu:.1f}")
     if summary.reason:

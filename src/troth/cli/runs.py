@@ -95,7 +95,7 @@ def compare(
     if json:
         show.json(differences)
         return
-    over = clusters(opened[0], differences[0].metric)
+    over = clusters(opened[0])
     how = f"{differences[0].dialogues} {over}, {resamples} resamples"
     if to == "latex" and not pairs:
         laid_out = _by_system(differences, sort, how)
@@ -274,10 +274,9 @@ def _unbeaten(scores: Sequence[Score], called: Mapping[tuple[str, str], str]) ->
     return contests.unbeaten(scores, contests.pairwise(scores, DialogueSums.merged(sums)))
 
 
-def clusters(run: Run, metric: str) -> str:
-    """What a metric's intervals are over: dialogues, or documents."""
-    declared = (run if isinstance(run, results.Result) else results.open(run)).metric(metric)
-    return "documents" if declared.against == "documents" else "dialogues"
+def clusters(run: Run) -> str:
+    """What a run's intervals are over: dialogues, documents or tasks."""
+    return (run if isinstance(run, results.Result) else results.open(run)).clusters
 
 
 def opened_runs(

@@ -8,6 +8,7 @@ import click
 
 from troth.cli import options, show
 from troth.cli.ground import CONTEXT, FORMAT, MAP, MODELS, ON_ERROR
+from troth.core.names import counted
 from troth.core.table import Table, figure
 from troth.storage.result import Result
 
@@ -54,7 +55,7 @@ def ground(data: tuple[str, ...], explain: int, out: str | None, json: bool, **s
     for system, counts in result.counts.items():
         many = f"{counts['pairs']} corruptions of {counts['answers']} answers"
         left_out = f"; {counts['left out']} left out (label 0, or no text)" if counts["left out"] else ""
-        show.note(f"{system}: {many}; intervals over {counts['documents']} documents{left_out}")
+        show.note(f"{system}: {many}; intervals over {counted(counts['documents'], 'document')}{left_out}")
     if settings["corrupted"] is not None:
         show.note(f"written: {settings['corrupted']}")
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
+from troth.core.names import counted
 
 
 @click.command(no_args_is_help=True)
@@ -38,6 +39,7 @@ def track(model: str, data: str, out: str, limit: int, json: bool, **settings: A
         show.json(done)
     for one in done:
         rate = f", {one.turns / one.seconds:.1f} turns per second" if one.seconds >= 0.1 else ""
-        show.note(f"{one.name}: {one.dialogues} dialogues, {one.turns} user turns{rate}; written: {one.predictions}")
+        size = f"{counted(one.dialogues, 'dialogue')}, {counted(one.turns, 'user turn')}"
+        show.note(f"{one.name}: {size}{rate}; written: {one.predictions}")
     for line in commands(done):
         show.note(f"score it: {line}")

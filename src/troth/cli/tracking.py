@@ -10,6 +10,7 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.names import counted
 from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def check(gold: str, profile: str | None, schema: str | None, format: str | None
     if checked.unscored:
         show.text(f"{checked.unscored} dialogues cannot be scored and take no part in this")
     show.text(str(checked.statistics))
-    show.text(f"{checked.dialogues} dialogues, {sum(f.count for f in checked.findings)} findings")
+    show.text(f"{counted(checked.dialogues, 'dialogue')}, {counted(sum(f.count for f in checked.findings), 'finding')}")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")
         for place in finding.places[:places]:

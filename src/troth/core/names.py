@@ -58,3 +58,8 @@ def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
         name if names[name] == 1 else folder.rstrip("/") + ("" if folders[folder] == 1 else f":{name}")
         for folder, name in systems
     ]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 dialogue", "2 dialogues"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from troth import stats
 from troth.core.score import Score
+from troth.report.compare import Difference, paired
+from troth.report.sources import open_run
 from troth.storage.result import Result
 
 PROFILE = "trade"  # the recipe that the trackers are compared by
+RESAMPLES = 2000  # of the intervals of differences
 VARIANTS = 3  # wordings of the schema
 SETS = {"NED": "unknown names", "SDI": "hesitations and slips", "PI": "other words"}
 TITLES = {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}
@@ -40,17 +43,24 @@ def five(results: Results) -> list[str]:
 
 
 def tracking(result: Result) -> str:
-    """Who is ahead by JGA, and whether FGA, which forgives what is inherited, agrees."""
-    scores = {(s.metric, *s.system.split(":")): _value(s) for s in result.scores if s.group == "all"}
+    """JGA of both trackers, FGA, which forgives what is inherited, and what the intervals of the differences show."""
+    systems = {one.system.removesuffix(f":{PROFILE}"): one for one in open_run(result, 1).systems}
     names = list(dict.fromkeys(name.partition(":")[0] for name in result.systems))
-    jga, fga = ({name: scores[metric, name, PROFILE] for name in names} for metric in ("jga", "fga@0.5"))
-    ahead, behind = sorted(names, key=lambda name: -jga[name])[:2]
-    text = f"{ahead} has the whole state right in {_percent(jga[ahead])} of turns, {behind} in {_percent(jga[behind])}"
-    if fga[behind] > fga[ahead]:
-        figures = f"{_points(fga[behind])} to {_points(fga[ahead])}"
-        return f"{text}; yet count a mistake only where it is made, and {behind} leads (FGA {figures})."
-    figures = f"{_points(fga[ahead])} to {_points(fga[behind])}"
-    return f"{text}; {ahead} also leads where inherited mistakes are forgiven (FGA {figures})."
+    first, second = sorted(names, key=lambda name: -(systems[name].value("jga") or 0.0))[:2]
+    jga, fga = paired(systems[second], systems[first], ("jga", "fga@0.5"), resamples=RESAMPLES, seed=0)
+    return (
+        f"{first} has the whole state right in {_percent(jga.value)} of turns, {second} in {_percent(jga.base_value)} "
+        f"({_shown(jga)}); counting a mistake only where it is made (FGA), {first} has {_points(fga.value)}, {second} "
+        f"{_points(fga.base_value)} ({_shown(fga)})."
+    )
+
+
+def _shown(one: Difference) -> str:
+    """What the interval of a difference allows to say."""
+    if one.low is None or one.high is None:
+        return "too few dialogues for an interval"
+    bounds = f"{100 * one.low:+.1f} … {100 * one.high:+.1f} points"
+    return f"no difference shown: {bounds}" if one.low <= 0 <= one.high else f"a difference of {bounds}"
 
 
 def robustness(results: Sequence[Result]) -> str:
@@ -78,18 +88,14 @@ def wording(results: Sequence[Result]) -> str:
 
 
 def responses(result: Result) -> str:
-    """Whom SER prefers, and what of the yes-or-no facts, which it cannot see, SGSAcc finds untrue."""
+    """What SER finds in each system's responses, and SGSAcc in the yes-or-no facts, which SER cannot see."""
     names = result.systems
-    ser = {name: _value(result.score("ser", system=name)) for name in names}
-    best, *rest = sorted(names, key=lambda name: ser[name])
-    others = ", ".join(f"{name} {_percent(ser[name])}" for name in rest)
-    text = f"looking for values word for word prefers {best} ({_percent(ser[best])} of responses lack one, {others})"
+    ser = [f"{_percent(_value(result.score('ser', system=name)))} of {name}'s responses" for name in names]
+    text = f"looked for word for word, a value is missing in {' and in '.join(ser)}"
     if not any(metric.name == "sgsacc" for metric in result.metrics):
         return f"{text}; whether yes and no are told right takes an entailment model."
-    wrong = {name: 1 - _value(result.score("sgsacc", "kind:boolean", name)) for name in names}
-    others = ", ".join(f"{name} {_percent(wrong[name])}" for name in rest)
-    sees = "but" if wrong[best] > min(wrong[name] for name in rest) else "and"
-    return f"{text}; {sees} of its yes-or-no facts SGSAcc finds {_percent(wrong[best])} untrue ({others})."
+    wrong = [f"{_percent(1 - _value(result.score('sgsacc', 'kind:boolean', name)))} of {name}'s" for name in names]
+    return f"{text}; of the yes-or-no facts, which that cannot see, SGSAcc finds {' and '.join(wrong)} untrue."
 
 
 def grounding(result: Result | None) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from troth.core.errors import UserError
-from troth.core.names import Path, labelled, listed, path_of
+from troth.core.names import Path, counted, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.records import Grounded
 from troth.core.signature import identity
@@ -193,7 +193,7 @@ class ResponseSet(NamedTuple):
         return {"skipped": len(self.skipped)} if self.skipped else {}
 
     def notes(self) -> list[str]:
-        return [f"{len(self.skipped)} rows skipped; the first: {self.skipped[0]}"] if self.skipped else []
+        return [f"{counted(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
 
 
 def load(

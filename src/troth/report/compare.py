@@ -132,13 +132,15 @@ def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems on the dialogues that all of them have."""
     shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
     if not shared:
-        raise UserError("no dialogue is in all of these runs", hint="are they of the same split?")
+        one = systems[0].source.result.clusters.removesuffix("s")
+        raise UserError(f"no {one} is in all of these runs", hint="are they of the same split?")
     every = frozenset[str].union(*(frozenset(one.dialogues) for one in systems))
     lacking = [
         _lacking(one, sorted(every.difference(one.dialogues))) for one in systems if len(one.dialogues) < len(every)
     ]
     if lacking:
-        note(f"{len(every) - len(shared)} of {len(every)} dialogues are left out: {', '.join(lacking)}")
+        over = systems[0].source.result.clusters
+        note(f"{len(every) - len(shared)} of {len(every)} {over} are left out: {', '.join(lacking)}")
     return [replace(one, among=shared) for one in systems]
 
 
@@ -265,10 +267,12 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
         sides = ((base, other), (other, base))
         differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
         lacking = [_lacking(one, ids) for one, ids in differing if ids]
-        what = f"'{base.name}' and '{other.name}' are scored on different dialogues: {', '.join(lacking)}"
-        raise UserError(what, hint="score both on the same gold, or compare the dialogues that they have in common")
+        over = base.source.result.clusters
+        what = f"'{base.name}' and '{other.name}' are scored on different {over}: {', '.join(lacking)}"
+        raise UserError(what, hint=f"score both on the same gold, or compare the {over} that they have in common")
     if base.differs(other):
-        what = f"'{base.name}' and '{other.name}' are scored against different gold for the same dialogues"
+        over = base.source.result.clusters
+        what = f"'{base.name}' and '{other.name}' are scored against different gold for the same {over}"
         raise UserError(what, hint="score both against the same gold")
     if recipes[0] != recipes[1]:
         what = f"'{base.name}' and '{other.name}' are scored by different recipes"

@@ -57,6 +57,13 @@ class Result:
     def systems(self) -> list[str]:
         return list(dict.fromkeys(score.system for score in self.scores))
 
+    @property
+    def clusters(self) -> str:
+        """What its intervals and tests draw: dialogues, documents or tasks."""
+        if self.task.startswith("agent "):
+            return "tasks"
+        return "documents" if any(metric.against == "documents" for metric in self.metrics) else "dialogues"
+
     def score(self, metric: str, group: str = "all", system: str | None = None) -> Score:
         """One score; without `system`, the first system's."""
         wanted = system or (self.scores[0].system if self.scores else "")

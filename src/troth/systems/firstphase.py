@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from troth.core.errors import UserError
 from troth.core.randomness import generator
 from troth.systems.data import TrackerCorpus
-from troth.systems.recipe import TrackerModel
+from troth.systems.recipe import TrainableTracker
 from troth.systems.tasks import TASKS, PrefineTask, sources
 from troth.systems.text import DECODERS, ENCODER_DECODERS, TextExample, TextNetwork
 from troth.systems.wholestate import SimpleTod, WholeStateModel
@@ -32,7 +32,9 @@ class Soloist(SimpleTod, frozen=True, kw_only=True):
 
     per_source: int = 20000  # examples of each source at most
 
-    def first_examples(self, model: TrackerModel[Any], items: Sequence[str], seed: int) -> tuple[list[Any], list[Any]]:
+    def first_examples(
+        self, model: TrainableTracker[Any], items: Sequence[str], seed: int
+    ) -> tuple[list[Any], list[Any]]:
         every: list[list[Any]] = []
         for path in items:
             examples = model.examples(TrackerCorpus.read(path).turns())
@@ -45,7 +47,9 @@ class PrefineDst(Soloist, frozen=True, kw_only=True):
 
     first: ClassVar[Literal["", "dialogues", "tasks"]] = "tasks"
 
-    def first_examples(self, model: TrackerModel[Any], items: Sequence[str], seed: int) -> tuple[list[Any], list[Any]]:
+    def first_examples(
+        self, model: TrainableTracker[Any], items: Sequence[str], seed: int
+    ) -> tuple[list[Any], list[Any]]:
         if not isinstance(model, WholeStateModel):
             raise TypeError(f"a model that reads and writes text is expected, not {type(model).__name__}")
         every: list[list[Any]] = []

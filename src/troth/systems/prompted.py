@@ -10,10 +10,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from random import Random
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -39,28 +38,19 @@ KEPT = 4  # prefixes whose keys and values are kept
 AT_ONCE = 8  # turns that are answered together
 
 
-class PromptedModel(TrackerModel[Any]):
+class PromptedModel(TrackerModel):
     """Asks a language model; there is nothing to train."""
 
     def __init__(self, lm: Lm | SharedPrefixLm | EndpointLm, form: Form, answer: int) -> None:
-        self.lm, self.form, self.answer, self.module = lm, form, answer, None
+        self.lm, self.form, self.answer = lm, form, answer
 
-    def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def size(self, example: Any) -> int:
-        raise NotImplementedError
-
-    def collate(self, examples: Sequence[Any], rng: Random) -> Any:
-        raise NotImplementedError
-
-    def loss(self, batch: Any) -> Any:
-        raise NotImplementedError
-
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError
+    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
+        """All turns are asked in one go: what is asked does not depend on the answers before."""
+        states = iter(self.predict([turn for turns in dialogues for turn in turns]))
+        return [[next(states) for _ in turns] for turns in dialogues]
 
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
+        """The states after each of some turns, by service."""
         asked = [(prefix(turn.services, self.form), question(turn)) for turn in turns]
         if isinstance(self.lm, EndpointLm):
             with ThreadPoolExecutor(self.lm.parallel) as pool:
@@ -251,6 +241,7 @@ class SharedPrefixLm:
         for place, (prefix, _) in enumerate(asked):
             groups.setdefault(prefix, []).append(place)
         for prefix, places in groups.items():
+            places.sort(key=lambda place: len(asked[place][1]))  # questions of similar length need little padding
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
                 for place, text in zip(some, self._answers(prefix, [asked[i][1] for i in some], most), strict=True):
@@ -309,7 +300,7 @@ class Prompted(Recipe, frozen=True, kw_only=True):
     form: Form = "prompt"  # the schema as text, or as definitions of tools
     answer: int = 160  # tokens of an answer
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:  # noqa: ARG002
+    def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
             return PromptedModel(EndpointLm.named(model), self.form, self.answer)
         if model == "embedded" or backends.of(model).files is not None:

@@ -2,14 +2,14 @@
 
 A recipe is a frozen struct whose fields are its options. `open` gives a `TrackerModel` from a folder with weights of
 transformers: those of a pretrained model, or of a tracker that was trained by the recipe. The model turns user turns
-into examples to learn from, and into states. Everything else (order of the data, optimiser, checkpoints, curves,
-files of predictions) is the same for all recipes. Other packages add recipes through the entry point group
-`troth.recipes`.
+into states, and, if it is a `TrainableTracker`, into examples to learn from. Everything else (order of the data,
+optimiser, checkpoints, curves, files of predictions) is the same for all recipes. Other packages add recipes through
+the entry point group `troth.recipes`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -46,22 +46,23 @@ TRACKERS = Registry(  # trained ones by name: functions that return their folder
 )
 
 
-class TrackerModel(Trainable[E]):
-    """A network with its tokenizer: learns from examples of the type `E`, and predicts states."""
+class TrackerModel(ABC):
+    """Predicts the states of dialogues."""
 
     @abstractmethod
-    def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[E]:
-        """What is learned from user turns; kept in memory, so that it should be small."""
+    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
+        """The states after every turn of some dialogues, by service. `before` of the turns is gold: not to be used."""
 
+
+class TurnTracker(TrackerModel):
+    """Predicts the states after a turn from those before it."""
+
+    @abstractmethod
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
         """The states after each of some turns of different dialogues, by service; `before` has the tracker's own."""
-        raise NotImplementedError
 
     def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
-        """The states after every turn of some dialogues: the first turns of all of them, then the second ones, …
-
-        A model with a memory of its own overrides this; `before` of the turns it gets is gold, and not to be used.
-        """
+        """The states after every turn: the first turns of all dialogues, then the second ones, …"""
         states: list[list[dict[str, State]]] = [[] for _ in dialogues]
         known: list[dict[str, State]] = [{} for _ in dialogues]
         for number in range(max(map(len, dialogues), default=0)):
@@ -73,6 +74,14 @@ class TrackerModel(Trainable[E]):
         return states
 
 
+class TrainableTracker(Trainable[E], TrackerModel):
+    """A tracker that learns from examples of the type `E`."""
+
+    @abstractmethod
+    def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[E]:
+        """What is learned from user turns; kept in memory, so that it should be small."""
+
+
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of tracker. Its fields are its options; the first line of its docstring is what `troth ls` shows."""
 
@@ -81,10 +90,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     first: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # what a first phase learns from
     trains: ClassVar[bool] = True
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:
-        """The model of this name or in this folder: pretrained, or, if `trained`, what `TrackerModel.save` has written.
+    def open(self, model: str, *, trained: bool) -> TrackerModel:
+        """The model of this name or in this folder: pretrained, or, if `trained`, what its `save` has written.
 
-        `files` gives its folder, and refuses in one line what does not fit.
+        A recipe that `trains` gives a `TrainableTracker` for a pretrained model. `files` gives the folder of a model,
+        and refuses in one line what does not fit.
         """
         raise NotImplementedError
 
@@ -92,7 +102,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The recipe with what it must know of the training data, such as the slots that it has; most need nothing."""
         return self
 
-    def first_examples(self, model: TrackerModel[Any], items: Sequence[str], seed: int) -> tuple[list[Any], list[Any]]:
+    def first_examples(
+        self, model: TrainableTracker[Any], items: Sequence[str], seed: int
+    ) -> tuple[list[Any], list[Any]]:
         """Examples of the first phase, to learn from and to measure the loss on."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ is learned from. Intents and requested slots are not predicted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from troth.core.randomness import generator
 from troth.core.records import Service, SlotSchema, State
@@ -68,5 +68,5 @@ class T5Dst(TextRecipe, frozen=True, kw_only=True):
     answer: int = 16
     negatives: float = 1.0  # share of the slots without a value that are learned from
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:  # noqa: ARG002
+    def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         return SlotModel(self.network(model), self.negatives)

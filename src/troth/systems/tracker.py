@@ -39,7 +39,7 @@ class Tracker:
 
     name: str
     card: TrackerCard
-    model: TrackerModel[Any]
+    model: TrackerModel
 
     def states(self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool) -> list[Dialogue]:
         """The dialogues with predicted states in place of all annotation; what is said stays.

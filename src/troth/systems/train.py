@@ -26,7 +26,7 @@ from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import report_to
-from troth.systems.recipe import Recipe, TrackerModel, recipe_of
+from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
 from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import STATE, Fitting, Key, Metrics, fit
@@ -170,15 +170,15 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
 
 def _begin(
     folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
-) -> TrackerModel[Any]:
+) -> TrainableTracker[Any]:
     """The model to train: pretrained, a tracker to train further, or what came of the first phase.
 
     The folder is claimed when everything has been read, so that bad input leaves nothing behind.
     """
     (seed, record), name, first = run, path_of(settings.model), folder / FIRST
     if is_done(first / STATE):
-        return recipe.open(str(first / BEST_LOSS), trained=True)
-    model = recipe.open(name, trained=(Folder(name) / CARD).is_file())
+        return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
+    model = _learning(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
     if not settings.first:
         claim(folder, record)
         return model
@@ -187,7 +187,13 @@ def _begin(
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
-    return recipe.open(str(first / BEST_LOSS), trained=True)
+    return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
+
+
+def _learning(model: TrackerModel) -> TrainableTracker[Any]:
+    if not isinstance(model, TrainableTracker):
+        raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
+    return model
 
 
 def gains(folder: Path) -> dict[str, float]:

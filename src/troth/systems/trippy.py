@@ -26,7 +26,7 @@ from troth.models.batches import encodable, padded
 from troth.models.hf import reach
 from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
-from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, TurnTracker
 from troth.systems.states import ANYTHING, allowed
 
 IGNORED = -100
@@ -107,7 +107,7 @@ def _network(folder: Path, slots: int, *, trained: bool) -> tuple[Any, Any]:
     return tokenizer, module
 
 
-class CopyModel(TrackerModel[CopyExample]):
+class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     """An encoder that says for every slot where its value comes from."""
 
     def __init__(self, folder: Path, slots: Sequence[str], *, mlm: float, trained: bool) -> None:
@@ -317,7 +317,7 @@ class Trippy(Recipe, frozen=True, kw_only=True):
         names = [f"{one.name}.{slot.name}" for one in corpus.schema.values() for slot in one.slots]
         return msgspec.structs.replace(self, slots=self.slots or tuple(names))
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:
+    def open(self, model: str, *, trained: bool) -> TrackerModel:
         return CopyModel(self.files(model), self.slots, mlm=self.mlm, trained=trained)
 
 

@@ -7,7 +7,7 @@ same, it also reads the names of the services that are asked for and of their sl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.systems.data import TrackerTurn
@@ -58,7 +58,7 @@ class SimpleTod(TextRecipe, frozen=True, kw_only=True):
 
     schema: SchemaText = "names"
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[Any]:  # noqa: ARG002
+    def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         return WholeStateModel(self.network(model), self.schema)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from troth.core.names import counted
 from troth.core.records import Dialogue
 
 
@@ -18,7 +19,7 @@ class CorpusStatistics(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         mean = "" if self.turns_per_dialogue is None else f" ({self.turns_per_dialogue:.2f} per dialogue)"
-        return f"{self.dialogues} dialogues, {self.turns} user turns{mean}"
+        return f"{counted(self.dialogues, 'dialogue')}, {counted(self.turns, 'user turn')}{mean}"
 
 
 def corpus_statistics(dialogues: Iterable[Dialogue]) -> CorpusStatistics:

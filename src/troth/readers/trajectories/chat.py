@@ -10,7 +10,9 @@
 One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Only the
 messages are needed. They may stand under `messages`, or under `input` and `output` as in a logged request of the
 Responses API, or under `contents` as in Gemini's. A logged request of Anthropic's, Gemini's or Bedrock's has its
-system's instructions beside them. Trials of one task have the same `task`.
+system's instructions beside them. What was logged as the `response` (a text, a message, or the whole answer of one of
+these servers) comes after the messages, where it is not already the last of them. Trials of one task have the same
+`task`.
 """
 
 from __future__ import annotations
@@ -92,9 +94,10 @@ def _trajectory(id: str, keys: dict[str, Any]) -> Trajectory:
         raise UserError("the conversation has no 'messages'")
     system = text_of(next((keys[key] for key in SYSTEM if keys.get(key)), None))
     before = (Message("system", system),) if system else ()
+    said, answer = messages(listed), messages(_response(keys.get("response")))
     return Trajectory(
         id,
-        (*before, *messages(listed)),
+        (*before, *said, *(answer if said[-len(answer) :] != answer else ())),
         name_of(keys.get("task", keys.get("task_id")), ""),
         whole_number(keys.get("trial")),
         tuple(_tools(keys.get("tools"))),
@@ -109,6 +112,26 @@ def _listed(value: Any, key: str) -> list[Any]:
     if value is None:
         return []
     return [{"role": "user", "content": value}] if isinstance(value, str) else plain.sequence(value, f"'{key}'")
+
+
+def _response(value: Any) -> list[Any]:
+    """The messages of a logged response: a text, a message, or an answer of OpenAI, Anthropic, Gemini or Bedrock."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [{"role": "assistant", "content": value}]
+    inside: Any = value
+    if isinstance(value, dict):
+        for key, inner in (("choices", "message"), ("candidates", "content")):
+            if isinstance(value.get(key), list) and value[key] and isinstance(value[key][0], dict):
+                inside = value[key][0].get(inner)
+        if "output" in value:
+            output = value["output"]
+            inside = output.get("message") if isinstance(output, dict) else output
+    found = inside if isinstance(inside, list) else [inside]
+    if not found or not all(is_message(one) for one in found):
+        raise UserError("the 'response' is no message", hint="a text, a message, or a server's whole answer")
+    return found
 
 
 def _tools(value: Any) -> list[Tool]:

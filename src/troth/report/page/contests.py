@@ -260,9 +260,9 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
     unlike = [m for m in spoken if base.scores[m, "all"].recipe != other.scores[m, "all"].recipe]
     if base.dialogues != other.dialogues:
         sizes = f" ({theirs:,} against {ours:,})" if theirs != ours else ""
-        return f": other {_units(other)}{sizes}."
+        return f": other {other.source.result.clusters}{sizes}."
     if base.differs(other):
-        return f": other gold for the same {_units(other)}."
+        return f": other gold for the same {other.source.result.clusters}."
     if not shared:
         return ": no metric in common."
     if unlike:
@@ -271,12 +271,6 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
         where = "" if len(unlike) == len(spoken) else f" in {some}"
         return f"{where}: another recipe ({_recipes(base.scores[unlike[0], 'all'], other.scores[unlike[0], 'all'])})."
     return ""
-
-
-def _units(one: ScoredSystem) -> str:
-    """What a run's intervals and tests draw."""
-    task = one.source.result.task
-    return "documents" if task == "ground" else "tasks" if task.startswith("agent ") else "dialogues"
 
 
 def _recipes(ours: Score, theirs: Score) -> str:

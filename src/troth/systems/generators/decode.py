@@ -58,7 +58,8 @@ def nbest(
     lengths = [len(source) + network.answer * beams for source in sources]
     done = 0
     with bar("generating") as progress, torch.inference_mode():
-        for batch in planned(lengths, ROOM):
+        for mixed in planned(lengths, ROOM):
+            batch = sorted(mixed, key=lambda place: not marks[place])  # the others are a slice, not scattered rows
             rows = torch.tensor([marks[place] for place in batch])
             search = _Search(network, [list(sources[place]) for place in batch], beams, prefix, rows)
             search.changed = changed
@@ -147,6 +148,8 @@ class _Search:
 
     def _reorder(self, origin: Any, kept: Any) -> None:
         """The rows of the beams that go on; a prompt that is answered has none."""
+        if torch.equal(origin, torch.arange(len(self.mask))):  # every row goes on as it is
+            return
         self.cache.batch_select_indices(origin)
         self.mask = self.mask[origin]
         self.rows = self.rows[origin]
@@ -178,5 +181,7 @@ class _Search:
     def _members(self) -> Iterator[None]:
         """Rows with prefixes get them; the others are the fine-tuned model's, where that is held as a difference."""
         layers, pairs = self.prefix or ((), None)
-        with prefixed(layers, pairs, self.rows), tuned(~self.rows if self.changed else None):
+        first = int(self.rows.sum())  # those with prefixes come first
+        others = slice(first, None) if self.changed and first < len(self.rows) else None
+        with prefixed(layers, pairs, self.rows), tuned(others):
             yield

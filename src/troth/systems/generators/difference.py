@@ -18,17 +18,19 @@ from typing import Any
 import torch
 from transformers.pytorch_utils import Conv1D
 
+from troth.core.errors import UserError
 from troth.models.llama import Rounded
 
+KINDS = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}  # as safetensors calls them
 ROWS = 4096  # rows that are rounded at a time
 
-_ROWS: ContextVar[Any] = ContextVar("tuned rows", default=None)
+_ROWS: ContextVar[slice | None] = ContextVar("tuned rows", default=None)
 
 
 @contextmanager
-def tuned(rows: Any) -> Iterator[None]:
-    """Within it, these rows of every batch (a tensor of booleans) are the fine-tuned model's."""
-    token = _ROWS.set(rows if rows is not None and bool(rows.any()) else None)
+def tuned(rows: slice | None) -> Iterator[None]:
+    """Within it, these rows of every batch are the fine-tuned model's."""
+    token = _ROWS.set(rows)
     try:
         yield
     finally:
@@ -106,9 +108,10 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
         rows = _ROWS.get()
         if rows is None or matrix is None:
             return out
-        states = given[0][rows]
-        added = matrix.into(out.new_empty(states[..., 0].numel(), matrix.width), states.flatten(0, -2))
-        out[rows] += added.view(*states.shape[:-1], -1) + (0 if change is None else change)
+        own = out[rows].view(-1, matrix.width)
+        matrix.add(own, given[0][rows].flatten(0, -2))
+        if change is not None:
+            own += change
         return out
 
     def lookup(_module: Any, given: Any, out: Any) -> Any:
@@ -146,5 +149,8 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
                     continue
                 begin, end = one["data_offsets"]
                 file.seek(start + begin)
-                kind = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}[one["dtype"]]
+                kind = KINDS.get(one["dtype"])
+                if kind is None:
+                    what = f"weights of the type {one['dtype']} are not read"
+                    raise UserError(what, file=str(path), hint="types that are: " + ", ".join(KINDS))
                 yield name, torch.frombuffer(bytearray(file.read(end - begin)), dtype=kind).view(one["shape"]).float()

@@ -60,7 +60,7 @@ def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
         kind: Kind = "cross" if query.shape[2] != key.shape[2] else "decoder" if query.shape[2] == 1 else "encoder"
         found.append(Layer(module, kind, key.shape[1], key.shape[3]))
     if active is None or id(module) not in active.pairs:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
+        return _attention(module, query, key, value, attention_mask, rest)
     pair = active.pairs[id(module)]
     batch, length = len(query), pair[0].shape[1]
     first = query.new_zeros(batch, 1, 1, length)
@@ -73,7 +73,22 @@ def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     key, value = (
         torch.cat([own.expand(batch, -1, -1, -1), of], dim=2) for own, of in zip(pair, (key, value), strict=True)
     )
-    return sdpa_attention_forward(module, query, key, value, mask, **rest)
+    return _attention(module, query, key, value, mask, rest)
+
+
+def _attention(module: Any, query: Any, key: Any, value: Any, mask: Any, rest: dict[str, Any]) -> Any:
+    """Attention as transformers computes it; for one token without a copy of the keys for each head that shares them.
+
+    The heads that share a key stand as so many tokens of one head: a token sees all keys that it is given.
+    """
+    batch, heads, length, size = query.shape
+    if length > 1 or heads == key.shape[1] or rest.get("position_bias") is not None:
+        return sdpa_attention_forward(module, query, key, value, mask, **rest)
+    grouped = query.reshape(batch, key.shape[1], -1, size)
+    out = torch.nn.functional.scaled_dot_product_attention(
+        grouped, key, value, attn_mask=mask, dropout_p=rest.get("dropout", 0.0), scale=rest.get("scaling")
+    )
+    return out.reshape(batch, 1, heads, size), None
 
 
 def _mask(module: Any, query: Any, key: Any) -> Any:

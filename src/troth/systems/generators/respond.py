@@ -91,6 +91,10 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     """
     settings = resolve(RespondSettings, options)
     check_new(path_of(out))
+    paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+    named = dict(labelled(paths, "generator"))
+    for path in named.values():
+        described(path)  # what is no generator is refused before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
         ids = {one.id for one in drawn(read.dialogues, settings.limit, settings.seed)}
@@ -98,8 +102,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     turns = response_turns(read)
     if not turns:
         raise UserError("no system turn with acts in it", file=path_of(data), hint="is it the right data?")
-    paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
-    systems = opened(dict(labelled(paths, "generator")), settings)
+    systems = opened(named, settings)
     start = time.monotonic()
     lists = decoded(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
@@ -116,7 +119,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
         else:
             for turn, some in zip(turns, merged, strict=True):
                 file.write(_line(turn, some))
-    described = corpus.descriptions(read.schema)
+    descriptions = corpus.descriptions(read.schema)
     return Responses(
         turns=len(turns),
         systems=tuple(systems),
@@ -125,10 +128,10 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
         changed=None if choices is None else sum(one.choice != one.likeliest for one in choices),
         faithful=None if choices is None else sum(one.fidelity == one.acts for one in choices),
         signature=None if nli is None or choices is None else signature(
-            "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=described),
+            "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=descriptions),
             n=len(choices),
         ),
-        notes=tuple(corpus.lacking(described)) if nli is not None else (),
+        notes=tuple(corpus.lacking(descriptions)) if nli is not None else (),
     )  # fmt: skip
 
 

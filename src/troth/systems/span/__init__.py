@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from troth.core.errors import UserError
 from troth.core.records import Service
 from troth.systems.data import TrackerTurn
-from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker
 from troth.systems.span.batches import Floats, Inputs, Ints, inputs, targets
 from troth.systems.span.decode import Answers
 from troth.systems.span.examples import SPOKEN, Tokens, annotated
@@ -41,14 +41,14 @@ class SpanRecipe(Recipe, frozen=True):
     upper: int = 2  # layers of the encoder that are trained; those below stay as they are
     dropout: float = 0.1
 
-    def open(self, model: str, *, trained: bool) -> TrackerModel[SpanExample]:
+    def open(self, model: str, *, trained: bool) -> TrackerModel:
         folder = self.files(model) if not trained or (Path(model) / ENCODER).is_file() else Path(model)
         if trained and (folder / MODEL).is_file():
             return ExportedSpan(folder)
         return SpanModel(folder, self, trained=trained)
 
 
-class SpanModel(Tracking, TrackerModel[SpanExample]):
+class SpanModel(Tracking, TrainableTracker[SpanExample]):
     """An encoder, of which the upper layers are trained, and queries that look at what it read."""
 
     factors: ClassVar[Mapping[str, float]] = {"layers.": 0.2}  # pretrained layers need smaller steps than new ones

@@ -7,15 +7,12 @@ pretrained (for texts of the schema), the tokenizer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 
 from troth.core.errors import UserError
-from troth.systems.data import TrackerTurn
 from troth.systems.recipe import TrackerModel
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
 from troth.systems.span.decode import Answers
@@ -27,7 +24,7 @@ WORDS, SCALES = "words.npy", "scales.npy"
 BLOCK = 32  # weights of a word vector that share a scale
 
 
-class ExportedSpan(Tracking, TrackerModel[Any]):
+class ExportedSpan(Tracking, TrackerModel):
     """A tracker that can be run, and not trained further."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,21 +53,6 @@ class ExportedSpan(Tracking, TrackerModel[Any]):
     def _states(self, ids: Ints, mask: Any) -> Floats:
         states: Floats = self._lower.run(["states"], {"words": self._words[ids], "mask": mask})[0]
         return states
-
-    def examples(self, _turns: Iterable[TrackerTurn]) -> Iterator[Any]:
-        raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
-
-    def size(self, example: Any) -> int:
-        raise NotImplementedError
-
-    def collate(self, examples: Sequence[Any], rng: Random) -> Any:
-        raise NotImplementedError
-
-    def loss(self, batch: Any) -> Any:
-        raise NotImplementedError
-
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError
 
 
 def packed(words: Floats) -> tuple[Any, Any]:
