@@ -1,7 +1,7 @@
 """The service under load from a second process on loopback: requests a second, p99, batches against one at a time.
 
 python -m benchmarks.service                  # both ways in turn, ten seconds each
-python -m benchmarks.service memory 100000    # so many requests; memory at the beginning and at the end
+python -m benchmarks.service memory 100000    # so many requests to a model that costs nothing; memory after each tenth
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +37,13 @@ def request(path: str, number: int) -> dict[str, Any]:
     return {"document": row["document"], "response": f"{row['response'].rstrip('.')}, number {number}."}
 
 
-async def load(url: str, path: str, seconds: float, most: int | None = None) -> list[float]:
-    """How long each request took, with so many clients at a time, for some seconds or so many requests."""
+async def load(url: str, path: str, seconds: float) -> list[float]:
+    """How long each request took, with so many clients at a time, for some seconds."""
     took: list[float] = []
     end = time.monotonic() + seconds
 
     async def client(http: httpx.AsyncClient, number: int) -> None:
-        while time.monotonic() < end and (most is None or len(took) < most):
+        while time.monotonic() < end:
             number += CLIENTS
             begin = time.perf_counter()
             answer = await http.post(path, json=request(path, number))
@@ -83,17 +85,30 @@ def under_load(path: str) -> dict[str, tuple[float, float]]:
     return {size: (len(took[size]) / spent[size], sorted(took[size])[int(0.99 * len(took[size]))]) for size in sizes}
 
 
+def ask(port: int, numbers: range) -> None:
+    """Asks these questions one after the other on one connection, by a client that takes less time than the service."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=300)
+    for number in numbers:
+        connection.request("POST", "/ground", json.dumps(request("/ground", number)))
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise SystemExit(f"request {number}: {answer.status} {answer.read()!r}")
+        answer.read()
+    connection.close()
+
+
 def memory(requests: int) -> None:
-    """What the service holds after a tenth of the requests, and after all."""
+    """What the service holds after each tenth of the requests, which eight clients send."""
+    held = []
     with Running(Path(".bench") / "serve.log", "--nli", "fake", "--lm", "fake", *OPTIONS) as service:
-        held = []
-        for share in (0.1, 0.9):
-            asyncio.run(load(service.url, "/ground", 3600.0, int(share * requests)))
-            held.append(service.resident() / 1e6)
+        for tenth in range(10):
+            asked = range(tenth * requests // 10, (tenth + 1) * requests // 10)
+            with ThreadPoolExecutor(8) as clients:
+                list(clients.map(lambda own: ask(service.port, own), [asked[start::8] for start in range(8)]))
+            held.append(f"{service.resident() / 1e6:.1f}")
+            print(f"{asked.stop:,} requests: {held[-1]} MB", flush=True)
         service.stop()
-    timing.show(f"memory of the service over {requests:,} requests", [
-        ("after a tenth", f"{held[0]:.0f} MB"), ("after all", f"{held[1]:.0f} MB"),
-    ])  # fmt: skip
+    timing.show(f"memory of the service over {requests:,} requests", [("MB after each tenth", ", ".join(held))])
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.torture import archives, kills, mutants, rooms, sandbox, servers
+from tests.torture import archives, cluster, kills, mutants, rooms, sandbox, servers
 from tests.torture.sandbox import Fault
 
 Attack = Callable[[Path, int], Iterator[list[Fault]]]
@@ -20,16 +20,17 @@ ATTACKS: dict[str, tuple[Attack, float]] = {  # with their shares of the time
     "kills": (kills.attack, 0.25),
     "mutants": (mutants.attack, 0.4),
 }
+ALONE: dict[str, tuple[Attack, float]] = {"cluster": (cluster.attack, 1.0)}  # needs Ray, and nothing else beside it
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="how long it takes in all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=sorted(ATTACKS), help="one attack alone")
+    parser.add_argument("--only", choices=sorted(ATTACKS | ALONE), help="one attack alone")
     parser.add_argument("--cases", type=int, help="so many cases of each attack, if that takes less time")
     options = parser.parse_args()
-    chosen = {name: one for name, one in ATTACKS.items() if options.only in (None, name)}
+    chosen = ATTACKS if options.only is None else {options.only: (ATTACKS | ALONE)[options.only]}
     shares = sum(share for _, share in chosen.values())
     faults: list[Fault] = []
     for name, (attack, share) in chosen.items():

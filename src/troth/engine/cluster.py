@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, TypeVar
 
 from troth.core.errors import UserError
@@ -20,7 +21,7 @@ from troth.engine.processes import sendable
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 
-AGAIN = 3  # times that an actor is restarted, and that an item is tried again
+AGAIN = 3  # times that an actor is restarted; its item is tried again until then, also while a lost node is not noticed
 EXTRA = "pip install 'troth[ray]'"
 
 
@@ -46,7 +47,8 @@ def _connected(workers: int, address: str | None) -> Iterator[Any]:
             f"Ray cannot be reached: {first}", file=target, hint="ray start --head prints its address"
         ) from error
     try:
-        yield ray
+        with redirect_stdout(sys.stderr):  # Ray prints there what happens to its workers, in the middle of our results
+            yield ray
     finally:
         ray.shutdown()
 
@@ -89,8 +91,10 @@ def mapped(
         yield from map(function, items)
         return
     with _connected(workers, address) as ray:
-        count = min(len(items), workers or max(1, int(ray.cluster_resources().get("CPU", 1))))
-        answers = _answers(ray, function, items, count)
+        processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        count = min(len(items), workers or processors)
+        pool = ray.data.ActorPoolStrategy(min_size=min(count, processors), max_size=count)
+        answers = _answers(ray, function, items, pool)
         waiting: dict[int, Any] = {}
         place = 0
         try:
@@ -108,7 +112,7 @@ def mapped(
             raise _lost(place, len(items), "they did not come back")
 
 
-def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], count: int) -> Iterator[tuple[int, bytes]]:
+def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], pool: Any) -> Iterator[tuple[int, bytes]]:
     """Place and pickled answer of each item, in the order of arrival."""
     from ray import cloudpickle
 
@@ -118,8 +122,8 @@ def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], cou
     payload = ray.put(cloudpickle.dumps((__version__, function, list(items))))
     rows = ray.data.from_items([{"item": place} for place in range(len(items))], override_num_blocks=len(items))
     done = rows.map_batches(
-        _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=AGAIN,
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count),
+        _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=-1,
+        compute=pool,
     )  # fmt: skip
     for row in done.iter_rows():
         yield int(row["item"]), bytes(row["answer"])

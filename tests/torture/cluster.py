@@ -1,0 +1,80 @@
+"""Two nodes of Ray in the middle of their work: one leaves, or a worker is killed; no result may be missing.
+
+Needs the extra 'ray'. A case takes half a minute, and minutes on a busy machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.engine.nodes import SECOND, TwoNodes
+from tests.torture.sandbox import Fault
+
+ITEMS, PATIENCE = 30, 300
+WORK = """
+import json, os, sys, time
+from pathlib import Path
+from troth.engine import mapped, using
+
+def slow(number, folder=Path(sys.argv[2])):
+    import ray
+    (folder / f"{number} {os.getpid()} {ray.util.get_node_ip_address()}").touch()
+    time.sleep(0.5)
+    return 2 * number
+
+with using("ray", address=sys.argv[1]):
+    print(json.dumps(list(mapped(slow, range(int(sys.argv[3])), 2))))
+"""
+
+
+def attack(folder: Path, seed: int) -> Iterator[list[Fault]]:
+    """For ever: what happens in turn, the moment by chance."""
+    number = 0
+    while True:
+        for what in ("a node leaves", "a worker is killed"):
+            begun = folder / f"begun-{number}"
+            begun.mkdir(parents=True)
+            chance = random.Random(f"{seed} {number}")
+            with TwoNodes(folder / "ray.log") as nodes:
+                wrong = _disturbed(nodes, begun, chance.randint(1, ITEMS // 2), leaves=what == "a node leaves")
+            yield [Fault("cluster", what, "--engine ray", fault) for fault in wrong]
+            number += 1
+
+
+def _disturbed(nodes: TwoNodes, begun: Path, after: int, *, leaves: bool) -> list[str]:
+    """What is wrong with the results of work during which something happened, after so many items were begun."""
+    command = [sys.executable, "-c", WORK, nodes.address, str(begun), str(ITEMS)]
+    logs = begun.with_suffix(".out"), begun.with_suffix(".err")
+    with logs[0].open("wb") as out, logs[1].open("wb") as err:
+        work = subprocess.Popen(command, stdout=out, stderr=err)
+    end = time.monotonic() + PATIENCE
+    while work.poll() is None and time.monotonic() < end:
+        items = list(begun.iterdir())
+        if len(items) >= after and (not leaves or any(SECOND in one.name for one in items)):
+            break
+        time.sleep(0.02)
+    if leaves:
+        wrong = [] if any(SECOND in one.name for one in items) else ["the node that left had no work: nothing is shown"]
+        nodes.leave()
+    else:
+        os.kill(int(items[-1].name.split()[1]), signal.SIGKILL)
+        wrong = []
+    try:
+        work.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        work.kill()
+        work.wait()
+        return [*wrong, "does not end"]
+    said = logs[1].read_text(errors="replace").strip().splitlines()
+    if work.returncode or not logs[0].stat().st_size:
+        return [*wrong, f"exits with {work.returncode} and no result: {said[-1] if said else ''}"]
+    right = json.loads(logs[0].read_text()) == [2 * number for number in range(ITEMS)]
+    return wrong if right else [*wrong, "other results than undisturbed"]
