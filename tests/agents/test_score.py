@@ -245,7 +245,7 @@ def test_bfcl_files_together(tmp_path: Path) -> None:
     assert result["pass^1"].value == pytest.approx(1 / 3)
     assert "rule:bfcl" in result["calls_right"].signature
     assert result.counts["r"]["missing_tasks"] == 1
-    assert any("1 tasks of gold have no trial" in note for note in result.notes)
+    assert any("tasks of gold without a trial, which count as not solved: 1" in note for note in result.notes)
     views = {one.id: one for one in result.explorer().trajectories}
     assert views["multiple_1"].error == "value_error:others"
     assert views["multiple_1"].messages[0].text == "Add 1.", "the question is gold's"

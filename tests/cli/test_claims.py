@@ -70,5 +70,5 @@ def test_from_the_command_line(fine: Troth, troth: Troth, tmp_path: Path) -> Non
     refused = troth(*named)
     assert (refused.code, "line 2: has no 'contexts'" in refused.err) == (2, True)
     made = fine(*named, "--on-error", "skip")
-    assert "log: 1 rows skipped" in made.err
-    assert "1 responses; intervals over 1 documents" in made.err
+    assert "log: 1 row skipped" in made.err
+    assert "1 response; intervals over 1 document" in made.err

@@ -27,7 +27,7 @@ def test_rerank(fine: Troth, tmp_path: Path) -> None:
     (row,) = map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
     assert list(row) == ["dialogue", "turn", "response", "choice", "fidelity", "acts", "reasons"]
     assert result.out == ""
-    assert result.err.startswith("1 turns: ")
+    assert result.err.startswith("1 turn: ")
     assert "RERANK|rule:any|refs:b+4|augment:never|" in result.err
     assert result.err.endswith(f"written: {tmp_path}/r.jsonl\n")
     gated = fine(

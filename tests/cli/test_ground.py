@@ -245,7 +245,7 @@ def test_fit_tells_what_it_leaves_out(fine: Troth, data: str, tmp_path: Path) ->
     path = tmp_path / "more.jsonl"
     path.write_text(Path(data).read_text() + json.dumps({"id": "n", "document": "d", "response": "r"}) + "\n")
     result = fine("meta", "fit", str(path), "--metrics", "u_f1", "--out", str(tmp_path / "c.json"))
-    assert "1 responses have no label and are left out\n" in result.err
+    assert "left out for lack of a label: 1 response\n" in result.err
     assert "u_f1: 1 of 5 not scored: the document is empty\n" in result.err
     assert "from more.jsonl (6 rows, 5 with a label)\n" in result.err
 

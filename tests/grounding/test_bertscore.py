@@ -101,7 +101,7 @@ def test_a_long_document_is_read_in_windows(folder: Path) -> None:
     assert best.f1 == pytest.approx(max(match(said, one).f1 for one in windows))
     assert metric.remarks == []
     metric.score([Grounded("2", "the room", " ".join(WORDS * 3))])
-    assert metric.remarks == ["1 responses were longer than the encoder reads, and lost their end"]
+    assert metric.remarks == ["longer than the encoder reads, and cut at the end: 1 response"]
 
 
 def test_what_was_computed_is_kept(folder: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_long_response_is_cut_and_counted(folder: Path) -> None:
     metric = Critic(HfClassifier(source(str(folder))), Store(":memory:"))
     metric.score([Grounded("long", "the room is nice", " ".join(WORDS * 4)), *ITEMS])
     assert metric.cut == {"long"}
-    assert metric.remarks == ["1 responses were longer than the model reads, and lost their end"]
+    assert metric.remarks == ["longer than the model reads, and cut at the end: 1 response"]
 
 
 def test_what_was_computed_is_kept(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_what_is_no_number_has_a_reason() -> None:
 def test_shortened_documents_are_counted() -> None:
     metric = PmiFaith(Answering((), ALONE, GIVEN, dropped=7), window=128)
     assert metric.score([CRAYONS]) == [1.5]
-    assert metric.remarks == ["1 documents were longer than the language model reads, and lost their end"]
+    assert metric.remarks == ["longer than the language model reads, and cut at the end: 1 document"]
     assert PmiFaith(Answering((), ALONE, GIVEN)).remarks == []
 
 

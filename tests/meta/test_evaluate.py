@@ -244,7 +244,7 @@ def test_what_one_metric_cannot_score_is_left_out_of_both(tmp_path: Path) -> Non
     ]
     result = evaluate(write(tmp_path / "x.jsonl", rows), metrics=["u_f1"], resamples=10)
     assert result["auroc:u_f1"].n == 40
-    assert "1 responses have no label and are left out" in result.notes
+    assert "left out for lack of a label: 1 response" in result.notes
     assert "u_f1: 1 of 41 not scored: the document is empty" in result.notes
 
 
@@ -397,7 +397,7 @@ def test_what_dev_loses_is_told(tmp_path: Path) -> None:
     rows = [*made(40, 3), {"id": "e", "document": "", "response": "x", "label": 1}]
     rows += [{"id": f"n{number}", "document": "d", "response": "x"} for number in range(2)]
     path = write(tmp_path / "x.jsonl", rows)
-    lost = ["2 responses have no label and are left out", "u_f1: 1 of 41 not scored: the document is empty"]
+    lost = ["left out for lack of a label: 2 responses", "u_f1: 1 of 41 not scored: the document is empty"]
     result = evaluate(write(tmp_path / "y.jsonl", made(40, 4)), dev=[path], metrics=["u_f1"], resamples=5)
     assert [note for note in result.notes if note.startswith("dev: ")] == [f"dev: {note}" for note in lost]
     found = fit(path, metrics=["u_f1"])

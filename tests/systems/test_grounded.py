@@ -61,7 +61,7 @@ def test_layouts(name: str, tmp_path: Path, tiny: Callable[[str], Path]) -> None
 def test_an_empty_document_is_one_line(tmp_path: Path, tiny: Callable[[str], Path]) -> None:
     file = tmp_path / "data.jsonl"
     file.write_text(json.dumps({"id": "a", "document": "  ", "history": ["Hi"], "response": "Hello."}))
-    with pytest.raises(UserError, match=r"no response with a document in it \(1 responses have an empty document\)"):
+    with pytest.raises(UserError, match=r"no response with a document in it \(with an empty document: 1 response\)"):
         train_grounded(file, tmp_path / "run", model=tiny("llama"))
     assert not (tmp_path / "run").exists()
 

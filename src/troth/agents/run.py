@@ -26,7 +26,7 @@ from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, Wo
 from troth.agents.run_plan import plan as make_plan
 from troth.agents.run_summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.errors import UserError
-from troth.core.names import Path, path_of
+from troth.core.names import Path, counted, path_of
 from troth.core.options import recorded, resolve
 from troth.core.progress import bar
 from troth.readers.plain import indented
@@ -248,7 +248,7 @@ def _notes(
     if total["unrecorded"]:
         notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
     if total["turns_cut"]:
-        notes.append(f"{total['turns_cut']} turns were cut after the last step that is allowed")
+        notes.append(f"cut after the last step that is allowed: {counted(total['turns_cut'], 'turn')}")
     if not all(plan.wording(plan.sets[0], one.task).tools for one in plan.recordings):
         notes.append("there are tasks without tools; give their definitions")
     if any(one.expected is None for one in plan.recordings):

@@ -204,7 +204,7 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[str]:
         yield f"{system.name}: tasks have {min(counts)} to {max(counts)} trials"
     missing = sum(one.absent for one in system.trials)
     if missing:
-        yield f"{system.name}: {missing} tasks of gold have no trial, and count as not solved"
+        yield f"{system.name}: tasks of gold without a trial, which count as not solved: {missing}"
     other = [
         one.trial.id
         for one in system.trials

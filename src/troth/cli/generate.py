@@ -68,7 +68,7 @@ def rerank(
         f"{summary.faithful} true to all acts"
     )
     if summary.without_acts:
-        show.note(f"{summary.without_acts} turns have no act to judge by: the likeliest was taken")
+        show.note(f"no act to judge by, so that the likeliest was taken: {counted(summary.without_acts, 'turn')}")
     for line in (*summary.notes, summary.signature, f"written: {out}"):
         show.note(line)
 

@@ -186,7 +186,7 @@ def check(gold: str, profile: str | None, schema: str | None, format: str | None
         if score.value is not None and score.value < 1.0:
             show.text(f"{score.metric} below 1: {score.reason}")
     if checked.unscored:
-        show.text(f"{checked.unscored} dialogues cannot be scored and take no part in this")
+        show.text(f"without a part in this, since they cannot be scored: {counted(checked.unscored, 'dialogue')}")
     show.text(str(checked.statistics))
     show.text(f"{counted(checked.dialogues, 'dialogue')}, {counted(sum(f.count for f in checked.findings), 'finding')}")
     for finding in checked.findings:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.core.metric import Metric
+from troth.core.names import counted
 from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
@@ -132,7 +133,11 @@ class BertScore:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return [f"{len(self.cut)} responses were longer than the encoder reads, and lost their end"] if self.cut else []
+        return (
+            [f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"]
+            if self.cut
+            else []
+        )
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
         named = ("bertscore", self.encoder.name, self.encoder.files.identity)

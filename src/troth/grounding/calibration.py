@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from troth.core.errors import UserError, near
+from troth.core.names import counted
 from troth.core.parts import Floats, Mask
 from troth.core.version import __version__
 from troth.readers import source
@@ -159,7 +160,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 def without_label(number: int) -> list[str]:
     """A note on responses without a label, if there are any."""
-    return [f"{number} responses have no label and are left out"] if number else []
+    return [f"left out for lack of a label: {counted(number, 'response')}"] if number else []
 
 
 def not_scored(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:

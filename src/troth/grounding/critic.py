@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
+from troth.core.names import counted
 from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
@@ -133,7 +134,11 @@ class Critic:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return [f"{len(self.cut)} responses were longer than the model reads, and lost their end"] if self.cut else []
+        return (
+            [f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"]
+            if self.cut
+            else []
+        )
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name

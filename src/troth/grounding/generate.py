@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.names import Path, path_of
+from troth.core.names import Path, counted, path_of
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
 from troth.grounding.settings import Setting, Style
@@ -58,7 +58,7 @@ class Generation(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> list[str]:
-        empty = [f"{self.empty} responses have no word in them"] if self.empty else []
+        empty = [f"without a word in them: {counted(self.empty, 'response')}"] if self.empty else []
         return empty + context_notes(self.without, self.shortened)
 
 

@@ -31,6 +31,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.core.metric import Metric
+from troth.core.names import counted
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.metrics import Unscored, Value, faithfulness
@@ -215,7 +216,7 @@ class PmiFaith:
     def remarks(self) -> Sequence[str]:
         if not self.shortened:
             return []
-        return [f"{len(self.shortened)} documents were longer than the language model reads, and lost their end"]
+        return [f"longer than the language model reads, and cut at the end: {counted(len(self.shortened), 'document')}"]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         found = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)

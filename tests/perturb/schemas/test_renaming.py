@@ -148,8 +148,8 @@ def test_an_unknown_service_is_told_with_its_place() -> None:
     ("new", "message"),
     [
         ([], "the variant has 0 services, the original 1"),
-        ([service("H", ["a"], ["F", "V"])], "H has 1 slots, Homes_2 has 2"),
-        ([service("H", ["a", "b"], ["F"])], "H has 1 intents, Homes_2 has 2"),
+        ([service("H", ["a"], ["F", "V"])], "H has 1 slot, Homes_2 has 2"),
+        ([service("H", ["a", "b"], ["F"])], "H has 1 intent, Homes_2 has 2"),
         ([service("H", ["a", "a"], ["F", "V"])], "H has two slots called 'a'"),
         (
             [Service("H", "", (SlotSchema("a", "", True, ("x",)), SlotSchema("b")), (Intent("F"), Intent("V")))],

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from troth.core.errors import UserError, near
+from troth.core.names import counted
 from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Turn
 from troth.readers.decode import where
 
@@ -74,7 +75,7 @@ class Renaming(msgspec.Struct, frozen=True):
     def between(cls, old: Schema, new: Schema) -> Renaming:
         """From two schemas whose elements stand in the same places."""
         if len(old) != len(new):
-            raise UserError(f"the variant has {len(new)} services, the original {len(old)}", hint=ALIGN)
+            raise UserError(f"the variant has {counted(len(new), 'service')}, the original {len(old)}", hint=ALIGN)
         return cls({a.name: _names(a, b) for a, b in zip(old.values(), new.values(), strict=True)})
 
     def back(self) -> Renaming:
@@ -119,7 +120,7 @@ def _aligned(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
     """Old names to new ones."""
     ours, theirs = ([item.name for item in items] for _, items in (old, new))
     if len(ours) != len(theirs):
-        raise UserError(f"{new[0]} has {len(theirs)} {kind}s, {old[0]} has {len(ours)}", hint=ALIGN)
+        raise UserError(f"{new[0]} has {counted(len(theirs), kind)}, {old[0]} has {len(ours)}", hint=ALIGN)
     for service, names in ((old[0], ours), (new[0], theirs)):
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:

@@ -13,7 +13,7 @@ from pathlib import Path as Folder
 from typing import Any, TypedDict, Unpack
 
 from troth.core.errors import UserError
-from troth.core.names import Path, listed, path_of
+from troth.core.names import Path, counted, listed, path_of
 from troth.core.options import recorded, resolve
 from troth.core.progress import note
 from troth.core.randomness import generator
@@ -111,10 +111,12 @@ def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> lis
         else:
             empty += 1
     if not items:
-        hint = f"{empty} responses have an empty document" if empty else "see docs/formats.md for the layouts"
+        hint = (
+            f"with an empty document: {counted(empty, 'response')}" if empty else "see docs/formats.md for the layouts"
+        )
         raise UserError("no response with a document in it", file=data, hint=hint)
     if empty:
-        note(f"{data}: {empty} responses have no document, and were left out")
+        note(f"{data}: left out for lack of a document: {counted(empty, 'response')}")
     if limit is None or limit >= len(items):
         return items
     order = sorted(range(len(items)), key=lambda n: generator(settings.seed, "grounded", f"{items[n].id}/{n}").random())
