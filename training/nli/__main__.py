@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
+from training.nli.second import step
 from troth.models import hub
-
-REVISION = "1"
-
-
-def step(name: str, *arguments: object) -> None:
-    print(f"-- {name}", flush=True)
-    subprocess.run([sys.executable, "-m", f"training.nli.{name}", *map(str, arguments)], check=True)
 
 
 def main() -> None:
@@ -32,7 +24,9 @@ def main() -> None:
     pairs, run = options.work / "pairs.jsonl", options.work / "run"
     step("data", "--shared", options.shared, "--sgd", dialogues, "--out", pairs)
     step("train", "--encoder", hub.embedded("minilm-l6").folder(), "--pairs", pairs, "--out", run)
-    step("export", "--model", run / "model", "--out", options.out, "--revision", REVISION)
+    step("export", "--model", run / "model", "--out", options.work / "first", "--revision", "1")
+    step("second", "--shared", options.shared, "--work", options.work, "--first", options.work / "first",
+         "--out", options.out)  # fmt: skip
     step(
         "evaluate",
         "--shared",

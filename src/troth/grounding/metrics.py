@@ -36,6 +36,7 @@ METRICS = Registry(
         "coverage": "troth.grounding.overlap:COVERAGE",
         "facts": "troth.grounding.facts:FACTS",
         "nli": "troth.grounding.entailment:NLI",
+        "contrast": "troth.grounding.contrast:CONTRAST",
         "pmi_faith": "troth.grounding.pmi:PMI_FAITH",
         "pmi_faith_sum": "troth.grounding.pmi:PMI_FAITH_SUM",
         "pmi_faith_windows": "troth.grounding.pmi:PMI_FAITH_WINDOWS",
