@@ -25,28 +25,32 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--dialogues", type=int, default=500, help="of the test set, for the tracker that points")
     parser.add_argument("--few", type=int, default=100, help="of the test set, for the one that writes, which is slow")
+    parser.add_argument("--trackers", default="span,simpletod")
+    parser.add_argument("--steps", type=int, default=600, help="of the tracker that writes")
     options = parser.parse_args()
     data, work = options.shared / "data/sgd", options.work / "checkdst"
     train = sgd(options.shared, options.work)
+    writes = settings(options.steps, 8, 2e-4, options.steps // 4)
     trackers: dict[str, tuple[int, dict[str, Any]]] = {
-        "span": (options.dialogues, {"recipe": "span", "dev_limit": 60, "fit": settings(1500, 32, 5e-4, 250)}),
-        "simpletod": (
-            options.few,
-            {"recipe": "simpletod", "shots": "5%", "dev_limit": 15, "fit": settings(600, 8, 2e-4, 150)},
+        "span": (
+            options.dialogues,
+            {"recipe": "span", "dev_limit": 60, "fit": settings(1500, 32, 5e-4, 250) | {"bfloat16": True}},
         ),
+        "simpletod": (options.few, {"recipe": "simpletod", "shots": "5%", "dev_limit": 15, "fit": writes}),
     }
-    text = []
-    for name, (count, how) in trackers.items():
+    for name in options.trackers.split(","):
+        count, how = trackers[name]
         folder = work / name
         troth.train_tracker(train, folder, dev=data / "dev", sets=SETS, **how)
-        text.append(f"\n`{name}`, while it learns (dev)\n\n{over_training(folder)}")
+        text = [f"\n`{name}`, while it learns (dev)\n\n{over_training(folder)}"]
         kept = ("best-jga", "least-slack")
         text += [f"\n`{name}`, {one} (test)\n\n{final(folder / one, data, count)}" for one in kept]
-        publish(options.work, "checkdst", "".join(text))
+        publish(options.work, f"checkdst-{name}", "".join(text))
 
 
 def settings(steps: int, batch: int, rate: float, every: int) -> dict[str, Any]:
-    return {"steps": steps, "batch": batch, "rate": rate, "evaluate_every": every, "save_every": 100}
+    return {"steps": steps, "batch": batch, "rate": rate, "evaluate_every": every, "save_every": 50,
+            "bfloat16": True}  # fmt: skip
 
 
 def over_training(folder: Path) -> str:

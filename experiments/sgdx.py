@@ -68,7 +68,7 @@ def scored(folder: Path, data: Path, dialogues: int) -> dict[tuple[str, str], Sc
 
 def main_cells(scores: dict[tuple[str, str], Score]) -> list[str]:
     return [
-        cell(scores.get((metric, group)), percent=metric != "ss_jga")
+        cell(scores.get((metric, group)))
         for metric in ("jga_orig", "jga_v1-5", "ss_jga")
         for group in ("all", "seen", "unseen")
     ]

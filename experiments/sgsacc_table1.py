@@ -14,10 +14,11 @@ from typing import Any
 
 import troth
 from experiments.common import arguments, cell, publish, sgd, table
-from troth import readers
+from troth import models, readers
 from troth.core import groups
 from troth.core.score import Score
 from troth.readers.shots import drawn
+from troth.responses.nbest import rerank_file
 from troth.responses.templates import respond as copy_templates
 from troth.systems.generators.model import Method
 
@@ -31,7 +32,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--shots", default="5,20", help="T2G2's splits: dialogues per domain")
     parser.add_argument("--dialogues", type=int, default=50, help="of test: so many with seen domains, and with unseen")
-    parser.add_argument("--epochs", type=float, default=3)
+    parser.add_argument("--epochs", type=float, default=3, help="of 5 shots; other splits have as many steps")
     parser.add_argument("--steps", type=int, default=0, help="of each training, in place of epochs")
     parser.add_argument(
         "--rate-pt", type=float, default=1e-3, help="of prefixes; the paper's 1e-4 is for long training"
@@ -48,7 +49,7 @@ def main() -> None:
         folder = work / f"{shots}-shot"
         how: dict[str, Any] = {"model": options.model, "templates": t2g2 / "utterance_templates", "dev": data / "dev",
                                "shots": str(t2g2 / f"fewshot_splits/{shots}_shot.txt")}  # fmt: skip
-        fit: dict[str, Any] = {"epochs": options.epochs, "steps": options.steps, "save_every": 50}
+        fit: dict[str, Any] = {"epochs": options.epochs * 5 / int(shots), "steps": options.steps, "save_every": 50}
         for method, rate in METHODS.items():
             mine = {**fit, "rate": rate or options.rate_pt}
             troth.train_response(train, folder / method, method=method, fit=mine, **how)
@@ -80,12 +81,13 @@ def seen_domains(data: Path) -> set[str]:
 def scored(folder: Path, test: Path, options: Any, data: Path) -> dict[tuple[str, str, str], Score]:
     """The four systems on a test set, by system, metric and group; what is there is not generated again."""
     files = {name: folder / f"{test.name}-{name.replace(' ', '-').lower()}.jsonl" for name in SYSTEMS}
-    models = {"FT": [folder / "ft"], "PT": [folder / "pt"], "PT+FT": [folder / "pt", folder / "ft"]}
     if not files["template copy"].exists():
         copy_templates(test, options.shared / "data/t2g2/utterance_templates", files["template copy"])
-    for name, some in models.items():
+    for name in ("FT", "PT"):
         if not files[name].exists():
-            troth.respond(some, test, files[name], beams=options.beams)
+            troth.respond([folder / name.lower()], test, files[name], beams=options.beams)
+    if not files["PT+FT"].exists():
+        rerank_file(test, [files["PT"], files["FT"]], files["PT+FT"], models.nli())
     run, known = folder / f"{test.name}-run", seen_domains(data)
     if not run.exists():
         schema = readers.schema(str(test))

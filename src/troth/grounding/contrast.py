@@ -1,23 +1,23 @@
 """`contrast`: having read the document, would a language model rather say something else in the same place?
 
-From no paper. Each sentence of the response is set against rivals, sentences that differ from it in a few words:
+From no paper. Each sentence of the response is set against rivals, sentences that differ from it in a few words, as
+corruptions of answers make them (`perturb.answers`): a name, a number, a date of the passage in the place of another,
+roles exchanged, another unit or quantifier, a negation more or less. The passage are the windows of the document that
+share most words with the sentence (`evidence.py`). The margin of a rival is
 
-- another fact of the passage in the place of one of its facts (names, numbers, dates, times: `core.facts`),
-- two of its facts, or of its phrases, exchanged,
-- another quantifier or relation, as corruptions of answers make them (`perturb.answers`).
+    log P(sentence | passage) − log P(rival | passage)
 
-The passage are the windows of the document that share most words with the sentence (`evidence.py`). The margin of a
-rival is log P(sentence | passage) − log P(rival | passage), sums over tokens, asked as PMI-Faith asks (`pmi.py`), without
-the history. The value of a response is its lowest margin: above 0, the model prefers what is said to every rival; below
-0, the document rather speaks for a rival, which `explain` names. The scale is the model's own: another language model,
-another scale. A response without rivals has no value, with the reason.
+summed over tokens and asked as PMI-Faith asks (`pmi.py`), without the history. The value of a response is its lowest
+margin: above 0, the model prefers what is said to every rival; below 0, the document rather speaks for a rival, which
+`explain` names. Another language model has another scale. A response without rivals has no value, with the reason.
 
-What overlap and a small entailment model cannot see, a name or a number of the document in the wrong place, is what
-this metric is made for. It does not see what is added, and a negation hardly.
+What overlap and a small entailment model do not see, the document's own words put together wrongly, is what this metric
+is for. It does not see what is merely added.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ from troth.models import Lm, Request
 from troth.perturb.answers import KINDS, Replacement, SupportedAnswer
 
 WINDOW, WINDOWS = 3, 3  # sentences of a window, and how many windows are a passage
-RIVALS = 6  # of one fact, those that stand first in the passage
-MOST = 24  # rivals of a sentence
-RULES = ("roles", "quantifier", "relation")  # corruptions of answers that are rivals
+RULES = ("unit", "roles", "quantifier", "negation")  # corruptions of answers that are rivals, beside exchanged facts
+OTHERS = 6  # facts of the passage in the place of one, those that stand first
+EACH = 24  # rivals of a rule
 CHUNK = 64  # sentences asked together
 NO_RIVALS = "the document has nothing that could stand in the place of a fact of the response"
 NO_NUMBER = "the language model gives no finite probability"
@@ -78,8 +78,8 @@ class Contrast:
 
     @property
     def recipe(self) -> dict[str, Any]:
-        return {"lm": self.lm.name, "prompt": "pmi", "windows": f"{WINDOWS}x{WINDOW}", "rivals": f"{RIVALS}/{MOST}",
-                "rules": "+".join(RULES), "worst": "rival"}  # fmt: skip
+        return {"lm": self.lm.name, "prompt": "pmi", "windows": f"{WINDOWS}x{WINDOW}", "rivals": f"{OTHERS}/{EACH}",
+                "rules": "+".join(("fact", *RULES)), "worst": "rival"}  # fmt: skip
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -137,65 +137,51 @@ def _sentences(item: Grounded) -> Iterator[tuple[str, str]]:
 def rivals(passage: str, sentence: str) -> list[Rival]:
     """Sentences that a passage could rather support, each once.
 
-    >>> [one.text for one in rivals("Premium has 50 seats, Free has 5 seats.", "The Free plan has 50 seats.")]
-    ['The Premium plan has 50 seats.', 'The Free plan has 5 seats.']
+    >>> passage = "The pool opens at 9 am and closes at 5 pm."
+    >>> [one.text for one in rivals(passage, "The pool opens at 5 pm.")]
+    ['The pool opens at 9 am.', 'The pool does not open at 5 pm.']
     """
-    own = sorted([*facts(sentence), *names(sentence, name_words(passage))], key=lambda fact: fact.start)
-    others = sorted([*facts(passage), *names(passage, name_words(sentence))], key=lambda fact: fact.start)
-    made: dict[str, Rival] = {}
-    for one in (*_others(passage, sentence, own, others), *_exchanged(sentence, own), *_by_rules(passage, sentence)):
-        if one.text.lower() != sentence.lower():
-            made.setdefault(one.text.lower(), one)
-    return list(made.values())[:MOST]
+    answer, made = SupportedAnswer(passage, sentence), dict[str, Rival]()
+    ways = {kind: KINDS.load(kind).ways(answer) for kind in RULES}
+    for kind, found in (("fact", _facts_exchanged(answer)), *ways.items()):
+        for way in itertools.islice(found, EACH):
+            one = _replaced(sentence, kind, way)
+            if one.text.lower() != sentence.lower():
+                made.setdefault(one.text.lower(), one)
+    return list(made.values())
 
 
-def _others(passage: str, sentence: str, own: Sequence[Fact], others: Sequence[Fact]) -> Iterator[Rival]:
-    """Each fact of a sentence in the place of which another of the passage can stand."""
-    for said in own:
-        old, seen = sentence[said.start : said.end], set[str]()
-        for other in others:
-            new = passage[other.start : other.end]
-            known = any(agree(other, mine) or agree(mine, other) for mine in own)
-            if known or not _alike(said, other) or new.lower() in sentence.lower() or new.lower() in seen:
-                continue
-            seen.add(new.lower())
-            yield Rival(sentence[: said.start] + new + sentence[said.end :], said.kind, old, new)
-            if len(seen) == RIVALS:
-                break
+def _facts_exchanged(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Another fact of the passage in the place of each fact of the sentence; two facts of the sentence exchanged.
+
+    Looser than corruptions, which must be fluent and false: here the language model weighs what fits.
+    """
+    own = sorted([*facts(answer.text), *names(answer.text, name_words(answer.document))], key=lambda fact: fact.start)
+    strange = [one for one in answer.document_facts if not any(agree(one, mine) or agree(mine, one) for mine in own)]
+    for number, said in enumerate(own):
+        others = dict.fromkeys(answer.document[one.start : one.end] for one in strange if _alike(said, one))
+        for other in itertools.islice(others, OTHERS):
+            yield [Replacement(said.start, said.end, other)]
+        for second in own[number + 1 :]:
+            between = answer.text[said.end : second.start]
+            if second.start >= said.end and _alike(said, second) and not _LIST.fullmatch(between):
+                one, two = answer.text[said.start : said.end], answer.text[second.start : second.end]
+                yield [Replacement(said.start, said.end, two), Replacement(second.start, second.end, one)]
 
 
 def _alike(said: Fact, other: Fact) -> bool:
+    """Whether one fact can stand in the place of another: names without a common word, amounts of no other unit."""
     if said.kind == "name" and other.kind == "name":
         return set(said.value.split()).isdisjoint(other.value.split())
     return said.kind == other.kind and (not said.unit or not other.unit or said.unit == other.unit)
 
 
-def _exchanged(sentence: str, own: Sequence[Fact]) -> Iterator[Rival]:
-    """Two facts of a sentence, each in the place of the other, where they are not parts of one list."""
-    for number, first in enumerate(own):
-        for second in own[number + 1 :]:
-            one, two = sentence[first.start : first.end], sentence[second.start : second.end]
-            between = sentence[first.end : second.start]
-            if second.start >= first.end and _alike(first, second) and not _LIST.fullmatch(between):
-                text = sentence[: first.start] + two + between + one + sentence[second.end :]
-                yield Rival(text, "roles", f"{one} … {two}", f"{two} … {one}")
-
-
-def _by_rules(passage: str, sentence: str) -> Iterator[Rival]:
-    answer = SupportedAnswer(passage, sentence)
-    for kind in RULES:
-        for way in KINDS.load(kind).ways(answer):
-            text, said, instead = _replaced(sentence, way)
-            yield Rival(text, kind, said, instead)
-
-
-def _replaced(sentence: str, way: Sequence[Replacement]) -> tuple[str, str, str]:
-    """A sentence after replacements; what stood there, and what stands there now."""
+def _replaced(sentence: str, kind: str, way: Sequence[Replacement]) -> Rival:
     text, ordered = sentence, sorted(way)
     for one in reversed(ordered):
         text = text[: one.start] + one.text + text[one.end :]
     said = [sentence[one.start : one.end] for one in ordered]
-    return text, " … ".join(said), " … ".join(one.text for one in ordered)
+    return Rival(text, kind, " … ".join(said), " … ".join(one.text for one in ordered))
 
 
 def _total(logprobs: Sequence[float | None]) -> float:

@@ -48,15 +48,15 @@ FAITH: Metric = faithfulness(
 class FaithWeights:
     """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
 
-    bias: float = 0.803
-    entailment: float = 0.292
-    contradiction: float = 0.073
-    words: float = 1.167
-    facts: float = 0.584
+    bias: float = 0.652
+    entailment: float = 0.29
+    contradiction: float = 0.145
+    words: float = 1.161
+    facts: float = 0.58
     worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
-    contradicted_bias: float = -0.06
-    contradicted: float = 0.264
+    contradicted_bias: float = 0.047
+    contradicted: float = 0.323
 
 
 WEIGHTS = FaithWeights()
