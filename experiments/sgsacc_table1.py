@@ -55,7 +55,7 @@ def main() -> None:
             troth.train_response(train, folder / method, method=method, fit=mine, **how)
         scores = scored(folder, test, options, data)
         for name in SYSTEMS:
-            cells = [cell(scores.get((name, *key)), percent=key[0] != "bleu") for key in COLUMNS]
+            cells = [cell(scores.get((name, *key))) for key in COLUMNS]
             rows.append([shots, name, *cells])
         head = ["shots", "system", *(f"{metric}, {part}" for metric, part in COLUMNS)]
         publish(options.work, "sgsacc_table1", table(head, rows))
