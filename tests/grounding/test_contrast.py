@@ -94,3 +94,8 @@ def test_explained_from_the_command_line(tmp_path: Path) -> None:
     assert "wrong: contrast" in done.output
     lines = Contrast(CopyLm()).explain(Grounded("a", DOCUMENT, rows[0]["response"], (), None))
     assert lines[0].startswith("“Paris”: the document rather speaks for “Turin”")
+
+
+def test_a_rival_that_only_adds_a_word_is_shown_whole() -> None:
+    lines = Contrast(CopyLm()).explain(Grounded("a", "Admins cannot reset it.", "Admins can reset it.", (), None))
+    assert [line.split(" (")[0] for line in lines] == ["likelier than “Admins can not reset it.”"]

@@ -190,8 +190,11 @@ def _total(logprobs: Sequence[float | None]) -> float:
 
 
 def _line(one: Margin) -> str:
+    """A margin for a reader; a rival that only adds or leaves out words is shown whole."""
+    said, instead = one.rival.said.strip(), one.rival.instead.strip()
+    rival = instead if said and instead else one.rival.text
     if one.value < 0:
-        verdict = f"the document rather speaks for “{one.rival.instead}” ({-one.value:.1f})"
+        verdict = f"the document rather speaks for “{rival}” ({-one.value:.1f})"
     else:
-        verdict = f"likelier than “{one.rival.instead}” ({one.value:.1f})"
-    return f"“{one.rival.said}”: {verdict}: {one.passage}"
+        verdict = f"likelier than “{rival}” ({one.value:.1f})"
+    return f"{f'“{said}”: ' if said and instead else ''}{verdict}: {one.passage}"
