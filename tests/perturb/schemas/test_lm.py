@@ -84,6 +84,11 @@ def test_descriptions_that_are_refused(answer: str, reason: str) -> None:
     assert refused == {reason: lm.TRIES}
 
 
+def test_a_description_that_says_nothing_is_refused() -> None:
+    assert lm._description_refused("Cancels an order that has not been shipped.", "Nothing.") == lm.SHORTER
+    assert lm._description_refused("Number of the order", "Order number.") is None
+
+
 @pytest.mark.parametrize("answer", ["", "a name that is much too long to be one", "1st", "rm -rf /; x", "<b>"])
 def test_names_that_are_refused(answer: str) -> None:
     schema = tools.read([{"name": "f", "parameters": {"properties": {"start_date": {}}}}]).schema

@@ -1,9 +1,9 @@
 """Names and descriptions of a schema in other words, by a language model.
 
 The model continues a prompt with examples, one line at a time, drawn anew for each variant. What it writes is not
-believed: a description must keep numbers, negations, quoted values and names; a name must be one to five words. With an
-entailment model, old and new must entail each other. What is refused is counted under its reason, and an element
-without any other wording stays as it is.
+believed: a description must keep numbers, negations, quoted values, names and a third of its length; a name must be one
+to five words. With an entailment model, old and new must entail each other. What is refused is counted under its
+reason, and an element without any other wording stays as it is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ LONGEST_NAME = 5  # words
 QUOTED = re.compile(r"`[^`]+`|'[^'\s][^']*'|\"[^\"]+\"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b")
 NAME_LOST = "quoted value or name lost"
 NO_NAME = "no name"
+SHORTER = "much shorter"  # "Nothing." has a negation, as "that has not been shipped" has, and says none of it
+SHORTEST = 1 / 3  # of the words of a description
 UNCHANGED, ENTAILED = guard.UNCHANGED, guard.ENTAILED
 
 NAME_PROMPT = """\
@@ -142,6 +144,8 @@ def _description_refused(old: str, new: str) -> str | None:
         return UNCHANGED
     if any(quoted not in new for quoted in QUOTED.findall(old)):
         return NAME_LOST
+    if len(new.split()) < SHORTEST * len(old.split()):
+        return SHORTER
     return guard.changed(old, new)
 
 
