@@ -33,11 +33,15 @@ def copies(name: str, files: int, each: int) -> tuple[str, str]:
             folder.mkdir(parents=True, exist_ok=True)
         (folders[0] / "schema.json").write_text((Path(demo.path("gold")) / "schema.json").read_text())
         rng = random.Random(0)
+        texts = [[_without_id(dialogue) for dialogue in source] for source in sources]  # encoded once: gigabytes follow
         for number in range(1, files + 1):
             picks = [rng.randrange(len(sources[0])) for _ in range(each)]
-            for folder, source in zip(folders, sources, strict=True):
-                renamed: list[dict[str, Any]] = [
-                    {**source[pick], "dialogue_id": f"{number}_{i:05d}"} for i, pick in enumerate(picks)
-                ]
-                (folder / f"dialogues_{number:03d}.json").write_text(json.dumps(renamed, indent=2))
+            for folder, source in zip(folders, texts, strict=True):
+                renamed = [f'{{"dialogue_id": "{number}_{i:05d}", {source[pick]}' for i, pick in enumerate(picks)]
+                (folder / f"dialogues_{number:03d}.json").write_text(f"[{','.join(renamed)}]")
     return str(folders[0]), str(folders[1])
+
+
+def _without_id(dialogue: dict[str, Any]) -> str:
+    """A dialogue in JSON as SGD writes it, without its id and the bracket before it."""
+    return json.dumps({key: value for key, value in dialogue.items() if key != "dialogue_id"}, indent=2)[1:]
