@@ -324,3 +324,17 @@ def test_weights_of_an_unknown_type_are_one_line(tmp_path: Path, tiny: Callable[
     (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"0")
     with pytest.raises(UserError, match="weights of the type F8_E4M3 are not read"):
         WeightDifference(network.module, tmp_path)
+
+
+def test_an_encoder_is_refused_in_one_line(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match="a model of the family 'bert' reads text and writes none"):
+        train_response(data, tmp_path / "run", model=tiny("bert"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_experiment_tracker_leaves_nothing_behind(
+    data: Path, tmp_path: Path, tiny: Callable[[str], Path]
+) -> None:
+    with pytest.raises(UserError, match="nothing"):
+        train_response(data, tmp_path / "run", model=tiny("llama"), log_to="nothing")
+    assert not (tmp_path / "run").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,21 @@ LOGGERS = Registry(
 )
 
 
+def check_installed(names: Sequence[str]) -> None:
+    """Refuses experiment trackers that are unknown or not installed, before anything is written."""
+    for name in names:
+        LOGGERS.load(name)
+        if name in LOGGERS.own:
+            try:
+                import_module(name)
+            except ImportError as error:
+                raise _lacking(name) from error
+
+
+def _lacking(name: str) -> UserError:
+    return UserError(f"{name} is not installed", hint=f"pip install {name}")
+
+
 def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -> Report:
     """A function that reports to all of these."""
     reports: list[Report] = []
@@ -53,7 +69,7 @@ def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -
         try:
             reports.append(make(folder, settings))
         except ImportError as error:
-            raise UserError(f"{name} is not installed", hint=f"pip install {name}") from error
+            raise _lacking(name) from error
 
     def report(step: int, metrics: Mapping[str, float]) -> None:
         for one in reports:

@@ -23,6 +23,7 @@ from troth.systems.trainable import Trainable
 
 IGNORED = -100  # a label that no loss counts
 DECODERS = ("gpt2", "llama", "gpt_neo", "gpt_neox", "mistral", "opt", "phi", "qwen2", "qwen3", "smollm3")
+ENCODERS = ("bert", "roberta", "electra", "distilbert", "mpnet", "convbert", "deberta-v2", "modernbert")
 ENCODER_DECODERS = ("bart", "t5", "mbart", "mt5", "pegasus", "longt5")
 ROOM = Room(items=32, units=8192)  # of a batch of prompts
 FAR = 1024  # tokens that are read, where neither model nor tokenizer says (T5)
@@ -45,6 +46,10 @@ class TextNetwork:
 
         config = msgspec.json.decode((folder / "config.json").read_bytes())
         self.decoder = not config.get("is_encoder_decoder", False)
+        masked = any(str(one).endswith("ForMaskedLM") for one in config.get("architectures") or ())
+        if self.decoder and (masked or config.get("model_type") in ENCODERS):
+            what = f"a model of the family '{config.get('model_type')}' reads text and writes none"
+            raise UserError(what, file=str(folder), hint="name a decoder, or an encoder with a decoder")
         kind = "AutoModelForCausalLM" if self.decoder else "AutoModelForSeq2SeqLM"
         self.tokenizer, self.module = load(ModelFiles(str(folder), lambda: folder), kind)
         self.end = self.tokenizer.eos_token_id

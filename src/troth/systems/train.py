@@ -25,7 +25,7 @@ from troth.readers.shots import Shots
 from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
-from troth.systems.loggers import report_to
+from troth.systems.loggers import check_installed, report_to
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
 from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
@@ -104,6 +104,7 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
         raise UserError(
             f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
         )
+    check_installed(listed(settings.log_to))
     seeds, place = list(settings.seeds), Folder(path_of(out))
     folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}

@@ -28,9 +28,9 @@ from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, TurnTracker
 from troth.systems.states import ANYTHING, allowed
+from troth.systems.text import ENCODERS
 
 IGNORED = -100
-ENCODERS = ("bert", "roberta", "electra", "distilbert", "mpnet", "convbert", "deberta-v2", "modernbert")
 GIVES = ("OFFER", "INFORM", "CONFIRM", "NOTIFY_SUCCESS")  # acts by which a system gives a value
 SPOKEN, REFER = 96, 32  # tokens of an utterance that are read; size of the vectors of references
 MASKED = 0.15

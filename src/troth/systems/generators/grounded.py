@@ -26,7 +26,7 @@ from troth.readers.plain import indented
 from troth.storage.cache import Store
 from troth.systems.generators.model import BEST, folder_of
 from troth.systems.generators.train import PAPER, TrainedGenerator
-from troth.systems.loggers import report_to
+from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import claim, fit_settings, write_curve
 from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
@@ -72,6 +72,7 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
     settings = resolve(GroundedTrainSettings, options)
+    check_installed(listed(settings.log_to))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
     items = _items(path_of(data), settings, settings.limit)
     dev = [] if settings.dev is None else _items(path_of(settings.dev), settings, settings.dev_limit)

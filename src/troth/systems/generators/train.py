@@ -36,7 +36,7 @@ from troth.systems.generators.model import (
     folder_of,
     source_of,
 )  # fmt: skip
-from troth.systems.loggers import report_to
+from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import claim, fit_settings, write_curve
 from troth.systems.text import TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
@@ -107,6 +107,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
     import torch
 
     settings = resolve(ResponseTrainSettings, options)
+    check_installed(listed(settings.log_to))
     one_of("method", settings.method, get_args(Method))
     one_of("encoding", settings.encoding, get_args(Encoding))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
