@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -127,10 +126,7 @@ def test_interrupted(tmp_path: Path) -> None:
         assert process.stderr.readline() == "begun\n"
         time.sleep(0.3)  # until the workers are at work
         os.killpg(process.pid, signal.SIGINT)
-        again = shlex.join(["troth", *command[3:]])
-        assert (
-            process.stderr.read() == f"\ntroth: interrupted; the same command goes on: {again}\n"
-        )  # after the line of ^C
+        assert process.stderr.read() == "\ntroth: interrupted\n"  # on a line of its own, after ^C
     assert process.returncode == 130
     assert list(tmp_path.iterdir()) == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -116,7 +115,7 @@ def main() -> None:
         command = getattr(getattr(error, "ctx", None), "command_path", "troth")
         code = _failed(str(UserError(error.format_message(), hint=f"see {command} --help")))
     except (KeyboardInterrupt, click.Abort):
-        code = _failed(f"interrupted; the same command goes on: {_command()}", 130)
+        code = _failed("interrupted", 130)
     except GoneError:  # whoever read our output has seen enough (`| head`): no error
         code = 141
     except MemoryError:
@@ -127,11 +126,6 @@ def main() -> None:
         code = _crashed(error)
     streams.finish()
     sys.exit(code or 0)
-
-
-def _command() -> str:
-    """The command line as one can paste it, on one line."""
-    return " ".join(shlex.join(["troth", *sys.argv[1:]]).split())
 
 
 def _failed(line: str, code: int = 2) -> int:
