@@ -127,14 +127,26 @@ def start(
 def left_alive(group: int) -> bool:
     """Whether processes of an ended child are still there after a moment; they are ended."""
     for _ in range(50):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
+        if not _running(group):
             return False
         time.sleep(0.02)
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
     return True
+
+
+def _running(group: int) -> bool:
+    """Whether a group of processes has one that has not ended; an ended one may wait for init to take note of it."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, own = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(own) == group and state not in "ZX":
+                return True
+    return not Path("/proc/self/stat").exists()
 
 
 def fault(outcome: Outcome, *, verdict: bool = False) -> str | None:
