@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -272,6 +273,34 @@ def test_another_process_renews_the_file_meanwhile(tmp_path: Path, after: int) -
     connection.close()
     assert len(asked) > after
     assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
+
+
+def test_two_stores_of_one_process_keep_their_file_when_another_process_ends(file: str) -> None:
+    """A descriptor that is closed gives up the locks of all of a process's connections; nothing may be lost by that."""
+    first, second = Store(file), Store(file)
+    first.put("model", [(b"1", b"one")])
+    assert second.get([b"1"]) == {b"1": b"one"}
+    script = "import sys; from troth.storage.cache import Store; Store(sys.argv[1]).put('model', [(b'2', b'two')])"
+    subprocess.run([sys.executable, "-c", script, file], check=True)
+    first.put("model", [(b"3", b"three")])
+    second.put("model", [(b"4", b"four")])
+    look = "import sys; from troth.storage.cache import Store; print(*sorted(Store(sys.argv[1]).get([b'3', b'4'])))"
+    done = subprocess.run([sys.executable, "-c", look, file], check=True, capture_output=True, text=True)
+    assert done.stdout == "b'3' b'4'\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's list of open files")
+def test_no_file_stays_open(file: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing of ours")
+    before = len(os.listdir("/proc/self/fd"))
+    stores = [Store(file) for _ in range(3)]
+    for store in stores:
+        store.put("model", [(b"1", b"one")])
+    for store in stores:
+        store.close()
+    with pytest.raises(UserError):
+        Store(str(tmp_path / "notes.txt")).get([b"1"])
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")

@@ -75,6 +75,9 @@ def key(*parts: str) -> bytes:
     return blake2b(len(data).to_bytes(8, "little") + lengths + b"".join(data), digest_size=16).digest()
 
 
+_FILES = threading.RLock()  # held while a connection is opened or closed, after the store's own lock
+
+
 class Store:
     """The file of answers. It is opened on first use, and again after a fork: no process may inherit a connection."""
 
@@ -166,10 +169,16 @@ class Store:
         return self._with(work, writes=True)
 
     def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
+        with self._lock, _FILES:
+            if self._connection is None:
+                return
+            self._connection.close()
             self._connection = None
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if not any(one._connection is not None and one._file == self._file for one in list(_STORES)):
+            database.let_go(self._file)
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
@@ -201,10 +210,13 @@ class Store:
             self.close()
         if self._connection is None:
             was_writable = self._writable
-            with database.alone(self.path):
-                self._file = self._inode()
-                self._connection, self._writable = database.opened(self.path)
-                self._file = self._inode()
+            with database.alone(self.path), _FILES:
+                try:
+                    self._connection, self._writable = database.opened(self.path)
+                finally:
+                    self._file = self._inode()
+                    if self._connection is None:
+                        self._let_go()
             self._models.clear()
             if was_writable and not self._writable:
                 note(f"{self.path}: the cache is read-only: new answers are not kept")

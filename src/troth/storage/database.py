@@ -60,6 +60,9 @@ _DAMAGE = {  # SQLite's codes for a file that is not what was written; any other
 }  # fmt: skip
 
 
+_READ: dict[tuple[int, int], list[int]] = {}  # descriptors by device and inode
+
+
 class DamagedError(Exception):
     """The file is a valid database, but what it holds is not what was written."""
 
@@ -125,14 +128,31 @@ def _check(path: str) -> bool:
     """Refuses a file that is not a cache; returns whether it is one for certain."""
     if not os.path.isfile(path):
         raise UserError("is not a file", file=path, hint=HINT)
-    with open(path, "rb") as file:
-        page = file.read(_PAGE)
+    page = _first_page(path)
     ours = page[_AT] == OURS.to_bytes(4, "big") or _TABLE in page or _is_usual(path)
     # A process of an earlier version that was killed at once has left the application_id in the WAL file.
     if not ours and not (page.startswith(_MAGIC) and os.path.exists(path + ENDS[0])):
         what = "is a database of another program" if page.startswith(_MAGIC) else "is not a cache of troth"
         raise UserError(what, file=path, hint=HINT)
     return ours
+
+
+def _first_page(path: str) -> bytes:
+    """The first page of a file, which stays open until `let_go`.
+
+    Closing any descriptor of a file gives up all locks that the process has on it, those of its other connections,
+    too; the next process to end would then take the WAL file away from under them.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    status = os.fstat(descriptor)
+    _READ.setdefault((status.st_dev, status.st_ino), []).append(descriptor)
+    return os.read(descriptor, _PAGE)
+
+
+def let_go(file: tuple[int, int] | None) -> None:
+    """Closes what was opened to look at a file (device and inode), once this process has no connection to it."""
+    for descriptor in _READ.pop(file, ()) if file else ():
+        os.close(descriptor)
 
 
 def _is_usual(path: str) -> bool:
