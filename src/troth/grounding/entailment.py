@@ -3,8 +3,8 @@
 From no paper, but the definition of faithfulness in section 3 of PMI-Faith's paper, applied with the project's
 entailment model. A document may be longer than a model reads, and entailment models are trained on single sentences. So
 the premises are the document's sentences, one by one and in windows of three, and the best window counts
-(`windows:1+3`). In a long document only the windows that share most with the sentence are asked about: the two best
-sentences and the best window of three (`evidence:2+1`, see `evidence.py`). A response is faithful only if all of it is
+(`windows:1+3`). In a long document only the windows that share most with the sentence are asked about: the best
+sentence and the three best windows of three (`evidence:1+3`, see `evidence.py`). A response is faithful only if all of it is
 supported: its value is the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more
 lenient). The history is not read: what a response leaves to it ("yes, it is") is entailed by no document.
 """
@@ -27,7 +27,7 @@ from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment
 
 SIZES = (1, 3)
-EVIDENCE = (2, 1)  # windows of each size that are asked about
+EVIDENCE = (1, 3)  # windows of each size that are asked about
 FEW = 6  # windows of a document: up to so many, all are asked about
 KEPT = 64  # documents whose windows are kept: responses to one document follow each other
 PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
