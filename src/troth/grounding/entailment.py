@@ -4,8 +4,8 @@ From no paper, but the definition of faithfulness in section 3 of PMI-Faith's pa
 entailment model. A document may be longer than a model reads, and entailment models are trained on single sentences. So
 the premises are the document's sentences, one by one and in windows of three, and the best window counts
 (`windows:1+3`). In a long document only the windows that share most with the sentence are asked about: the best
-sentence and the three best windows of three (`evidence:1+3`, see `evidence.py`). A response is faithful only if all of it is
-supported: its value is the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more
+sentence and the three best windows of three (`evidence:1+3`, see `evidence.py`). A response is faithful only if all of
+it is supported: its value is the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more
 lenient). The history is not read: what a response leaves to it ("yes, it is") is entailed by no document.
 """
 
