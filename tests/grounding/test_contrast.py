@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import troth
 from troth.cli import app
 from troth.core.records import Grounded
-from troth.grounding.contrast import NO_RIVALS, Contrast, rivals
+from troth.grounding.contrast import NO_NUMBER, NO_RIVALS, Contrast, rivals
 from troth.grounding.metrics import Unscored
 from troth.models import Continuation, Request
 from troth.models.fake import FakeLm
@@ -99,3 +99,12 @@ def test_explained_from_the_command_line(tmp_path: Path) -> None:
 def test_a_rival_that_only_adds_a_word_is_shown_whole() -> None:
     lines = Contrast(CopyLm()).explain(Grounded("a", "Admins cannot reset it.", "Admins can reset it.", (), None))
     assert [line.split(" (")[0] for line in lines] == ["likelier than “Admins can not reset it.”"]
+
+
+def test_a_model_without_any_number_is_named_as_the_reason() -> None:
+    class Mute(CopyLm):
+        def _one(self, asked: Request) -> Continuation:
+            return Continuation((asked.continuation,), (None,))
+
+    item = Grounded("a", DOCUMENT, "In 1998 Paris beat Lyon.", (), None)
+    assert Contrast(Mute()).score([item]) == [Unscored(NO_NUMBER)]

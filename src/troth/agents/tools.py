@@ -30,7 +30,7 @@ def words(name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """The tools of one task by name, and which of them change something where the user has said so."""
+    """The tools of one task by name; and, if the user says so, which of them change something."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     writing: Collection[str] | None = None  # None: as the definitions say, else by the first word of the name

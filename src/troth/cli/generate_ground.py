@@ -61,7 +61,7 @@ def _setting(given: dict[str, Any], **others: Any) -> Setting:
 @click.option("--alpha", type=options.Real(0, 1), default=0.25, show_default=True,
               help="Weight of faithfulness; 0 with --top-p 1: plain decoding.")  # fmt: skip
 @click.option("--top-p", type=options.Real(0, 1, min_open=True), default=0.6, show_default=True,
-              help="Tokens are chosen among the likeliest that sum to this.")  # fmt: skip
+              help="Choose among the likeliest tokens whose probabilities add up to this.")  # fmt: skip
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, for `troth ground`.")
 @decoding
 def ground(

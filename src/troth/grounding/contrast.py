@@ -86,7 +86,8 @@ class Contrast:
         return []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        return [min(one.value for one in own) if own else Unscored(NO_RIVALS) for own in self.margins(items)]
+        found = zip(items, self.margins(items), strict=True)
+        return [min(one.value for one in own) if own else _unscored(item) for item, own in found]
 
     def explain(self, item: Grounded) -> list[str]:
         """The rivals that the language model prefers, the likeliest first; or the nearest one."""
@@ -122,6 +123,12 @@ class Contrast:
                     ]
                 progress(min(at + CHUNK, len(asked)), len(asked))
         return found
+
+
+def _unscored(item: Grounded) -> Unscored:
+    """Why a response has no margin."""
+    asked = any(rivals(passage, sentence) for passage, sentence in _sentences(item))
+    return Unscored(NO_NUMBER if asked else NO_RIVALS)
 
 
 def _sentences(item: Grounded) -> Iterator[tuple[str, str]]:
