@@ -8,44 +8,65 @@ generative ones. MultiWOZ's training part is not at hand: both trackers learn SG
 
 from __future__ import annotations
 
+import argparse
+import filecmp
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import torch
 
 import troth
 from experiments.common import arguments, cell, publish, sgd, table
 from troth.systems.runs import curve
 from troth.systems.train import gains
 
+WEIGHTS = "model.safetensors"
 SETS = ("NED", "SDI", "PI")
 MEASURES = ("jga", *(f"cjga:{name}" for name in SETS), "nohf", "nohf:NED", "coref_jga")
 
 
 def main() -> None:
-    parser = arguments(__doc__ or "")
+    parser = few_shot(__doc__ or "")
     parser.add_argument("--dialogues", type=int, default=500, help="of the test set, for the tracker that points")
-    parser.add_argument("--few", type=int, default=100, help="of the test set, for the one that writes, which is slow")
     parser.add_argument("--trackers", default="span,simpletod")
-    parser.add_argument("--steps", type=int, default=600, help="of the tracker that writes")
     options = parser.parse_args()
-    data, work = options.shared / "data/sgd", options.work / "checkdst"
-    train = sgd(options.shared, options.work)
-    writes = settings(options.steps, 8, 2e-4, options.steps // 4)
-    trackers: dict[str, tuple[int, dict[str, Any]]] = {
-        "span": (
-            options.dialogues,
-            {"recipe": "span", "dev_limit": 60, "fit": settings(1500, 32, 5e-4, 250) | {"bfloat16": True}},
-        ),
-        "simpletod": (options.few, {"recipe": "simpletod", "shots": "5%", "dev_limit": 15, "fit": writes}),
-    }
     for name in options.trackers.split(","):
-        count, how = trackers[name]
-        folder = work / name
-        troth.train_tracker(train, folder, dev=data / "dev", sets=SETS, **how)
-        text = [f"\n`{name}`, while it learns (dev)\n\n{over_training(folder)}"]
-        kept = ("best-jga", "least-slack")
-        text += [f"\n`{name}`, {one} (test)\n\n{final(folder / one, data, count)}" for one in kept]
-        publish(options.work, f"checkdst-{name}", "".join(text))
+        text = pointing(options) if name == "span" else generative(name, options)
+        publish(options.work, f"checkdst-{name}", text)
+
+
+def few_shot(what: str) -> argparse.ArgumentParser:
+    """Options of a generative tracker."""
+    parser = arguments(what)
+    parser.add_argument("--few", type=int, default=100, help="dialogues of the test set, for trackers that write")
+    parser.add_argument("--steps", type=int, default=600, help="of 8 turns")
+    parser.add_argument("--points", type=int, default=4, help="how often it is measured while it learns")
+    parser.add_argument("--dev", type=int, default=15, help="dialogues that it is measured on then")
+    return parser
+
+
+def pointing(options: argparse.Namespace) -> str:
+    fit = settings(1500, 32, 5e-4, 250)
+    return measured(options, "span", options.dialogues, dev_limit=60, fit=fit)
+
+
+def generative(recipe: str, options: argparse.Namespace, **more: Any) -> str:
+    fit = settings(options.steps, 8, 2e-4, options.steps // options.points)
+    return measured(options, recipe, options.few, shots="5%", dev_limit=options.dev, fit=fit, **more)
+
+
+def measured(options: argparse.Namespace, recipe: str, count: int, **how: Any) -> str:
+    """A tracker, trained unless it was before: its measures on dev while it learns, and on test."""
+    data, folder = options.shared / "data/sgd", options.work / "checkdst" / recipe
+    train = sgd(options.shared, options.work)
+    troth.train_tracker(train, folder, recipe=recipe, dev=data / "dev", sets=SETS, **how)
+    text = [f"\n`{recipe}`, while it learns (dev)\n\n{over_training(folder)}"]
+    kept = ["best-jga", "least-slack"]
+    if filecmp.cmp(*(folder / one / WEIGHTS for one in kept), shallow=False):
+        kept = kept[:1]
+    text += [f"\n`{recipe}`, {one} (test)\n\n{final(folder / one, data, count)}" for one in kept]
+    return "".join(text)
 
 
 def settings(steps: int, batch: int, rate: float, every: int) -> dict[str, Any]:
@@ -66,7 +87,8 @@ def _row(name: str, values: dict[str, float]) -> Sequence[str]:
 
 def final(model: Path, data: Path, count: int) -> str:
     """CheckDST's columns on the test set."""
-    done = troth.track(model, data / "test", model / "test", sets=["orig", *SETS], limit=count)
+    with torch.autocast("cpu", torch.bfloat16):  # as in training
+        done = troth.track(model, data / "test", model / "test", sets=["orig", *SETS], limit=count)
     original, *twins = done
     result = troth.checkdst(
         (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in twins},

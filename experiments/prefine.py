@@ -3,16 +3,13 @@
     python -m experiments.prefine
 
 Claim of the paper: the first phase makes the tracker more robust. Here: SmolLM2, 5 % of SGD's dialogues, and the tasks
-at hand (MRPC, WNLI, SQuAD, WikiSQL).
+at hand (MRPC, WNLI, SQuAD, WikiSQL). The tracker without the first phase is the one of `experiments.checkdst`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import troth
-from experiments.checkdst import SETS, final, settings
-from experiments.common import arguments, publish, sgd
+from experiments.checkdst import few_shot, generative, settings
+from experiments.common import publish
 
 TASKS = {
     "mrpc": "mrpc_train.txt",
@@ -23,25 +20,18 @@ TASKS = {
 
 
 def main() -> None:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--dialogues", type=int, default=100, help="of the test set")
+    parser = few_shot(__doc__ or "")
+    parser.add_argument("--first-steps", type=int, default=300, help="of the first phase")
+    parser.add_argument("--recipes", default="simpletod,prefinedst")
     options = parser.parse_args()
-    data, tasks = options.shared / "data/sgd", options.shared / "data/prefinetune"
-    train, work = sgd(options.shared, options.work), options.work / "prefine"
-    first = [f"{name}={tasks / file}" for name, file in TASKS.items()]
-    text = []
-    recipes: dict[str, dict[str, Any]] = {
-        "simpletod": {},
-        "prefinedst": {"first": first, "first_fit": settings(300, 8, 2e-4, 100)},
+    tasks = options.shared / "data/prefinetune"
+    first = {
+        "first": [f"{name}={tasks / file}" for name, file in TASKS.items()],
+        "first_fit": settings(options.first_steps, 8, 2e-4, options.first_steps // 3),
     }
-    for name, how in recipes.items():
-        folder = work / name
-        troth.train_tracker(
-            train, folder, recipe=name, shots="5%", dev=data / "dev", dev_limit=15, sets=SETS,
-            fit=settings(600, 8, 2e-4, 150), **how,
-        )  # fmt: skip
-        text.append(f"\n`{name}` (test)\n\n{final(folder / 'best-jga', data, options.dialogues)}")
-        publish(options.work, "prefine", "".join(text))
+    for name in options.recipes.split(","):
+        text = generative(name, options, **(first if name == "prefinedst" else {}))
+        publish(options.work, f"prefine-{name}", text)
 
 
 if __name__ == "__main__":
