@@ -63,7 +63,7 @@ def measured(options: argparse.Namespace, recipe: str, count: int, **how: Any) -
     troth.train_tracker(train, folder, recipe=recipe, dev=data / "dev", sets=SETS, **how)
     text = [f"\n`{recipe}`, while it learns (dev)\n\n{over_training(folder)}"]
     kept = ["best-jga", "least-slack"]
-    if filecmp.cmp(*(folder / one / WEIGHTS for one in kept), shallow=False):
+    if filecmp.cmp(folder / kept[0] / WEIGHTS, folder / kept[1] / WEIGHTS, shallow=False):
         kept = kept[:1]
     text += [f"\n`{recipe}`, {one} (test)\n\n{final(folder / one, data, count)}" for one in kept]
     return "".join(text)

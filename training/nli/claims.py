@@ -253,7 +253,8 @@ def replayed(path: Path, rng: random.Random) -> Iterator[Pair]:
         yield from rng.sample(groups[group], min(count, len(groups[group])))
 
 
-def mixture(data: Path, rng: random.Random) -> Iterator[Pair]:
+def mixture(data: Path, rng: random.Random, times: int) -> Iterator[Pair]:
+    """All pairs; `times` as many claims by rules as in the first pass."""
     apart, ours = list(fm2(data, kept_apart=True)), list(fm2(data, kept_apart=False))
     claims, articles = fever_apart_from(data, apart), list(squad(data, kept_apart=False))
     web = list(wice(data))
@@ -270,9 +271,9 @@ def mixture(data: Path, rng: random.Random) -> Iterator[Pair]:
         yield from swapped(premise_of(claim.evidence), claim.text, rng)
     known = documents(claims, articles, [page for _, _, page in web])
     long = [one for one in known if len(one) > 1]
-    for _ in range(4000):
+    for _ in range(4000 * times):
         yield from from_sentences(rng.choice(long if rng.random() < 0.75 else known), rng)
-    for _ in range(7000):
+    for _ in range(7000 * times):
         parts = rng.choice(long)
         at = rng.randrange(len(parts))
         if 6 <= len(parts[at].split()) <= 45:
@@ -293,9 +294,10 @@ def main() -> None:
     parser.add_argument("--replay", type=Path, required=True, help="pairs of the first stage")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--times", type=int, default=1, help="as many claims by rules")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    pairs = [*mixture(options.shared / "data", rng), *replayed(options.replay, rng)]
+    pairs = [*mixture(options.shared / "data", rng, options.times), *replayed(options.replay, rng)]
     rng.shuffle(pairs)
     with options.out.open("w", encoding="utf-8") as out:
         for pair in pairs:
