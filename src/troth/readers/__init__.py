@@ -60,14 +60,20 @@ def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:
 
 
 def batches(
-    path: str, format: str | None = None, *, states_only: bool = False, files: Sequence[str] | None = None
+    path: str,
+    format: str | None = None,
+    *,
+    states_only: bool = False,
+    files: Sequence[str] | None = None,
+    parts: bool = False,
 ) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
     """The dialogues of one document after the other, with the document's name, which errors need.
 
     `states_only`: acts and calls are not needed, which makes some readers faster. `files`: only these of a folder.
+    `parts`: a large file of JSON Lines is several documents.
     """
     read: Any = None
-    for document in source.documents(path, files):
+    for document in source.documents(path, files, parts=parts):
         if read is None:
             reader = FORMATS.load(format or recognise(FORMATS, document))
             read = getattr(reader, "read_states", reader.read) if states_only else reader.read

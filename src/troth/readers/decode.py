@@ -90,7 +90,7 @@ def lines(document: Document) -> Iterator[tuple[int, Any]]:
     """The objects of a document that has one per line, with the line's number from 1; blank lines are skipped."""
     if not document.data.strip():
         raise empty(document)
-    for number, line in enumerate(document.data.split(b"\n"), 1):
+    for number, line in enumerate(document.data.split(b"\n"), document.line):
         if not line.strip():
             continue
         with where(line=number):

@@ -1,6 +1,7 @@
 """Reads bytes from a file, a folder, a glob, an address, an archive or standard input, one document at a time.
 
-A folder streams, so that memory grows with its largest file and not with the corpus. What is unpacked, or comes from a
+A folder streams, so that memory grows with its largest file and not with the corpus; so does a file of JSON Lines for
+those who ask for parts of it. What is unpacked, or comes from a
 pipe or a device, has a limit (`_most`). A pipe can be read once and is needed twice, to recognise the format and to
 read it, so its content is kept.
 """
@@ -39,6 +40,7 @@ RATIO = 100  # how many times its size an archive may unpack to; dialogues in JS
 HARMLESS = 10**8  # bytes that anything may unpack to
 
 _CHUNK = 1 << 20  # bytes read at once
+_PART = 64 << 20  # bytes of a file of JSON Lines that are one document, where parts are asked for
 # How packed files begin and end, and what opens them.
 _PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
     ".gz": (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
@@ -66,6 +68,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     data: bytes
+    line: int = 1  # the number of its first line, where it is a part of a file
 
     @property
     def head(self) -> bytes:
@@ -102,19 +105,23 @@ def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Pa
         return [file for file in sorted(folder.iterdir()) if wanted(file.name)]
 
 
-def documents(path: str, only: Sequence[str] | None = None) -> Iterator[Document]:
-    """Every document under a path (or only some files of a folder): sorted, archives opened, schemas left out."""
+def documents(path: str, only: Sequence[str] | None = None, *, parts: bool = False) -> Iterator[Document]:
+    """Every document under a path (or only some files of a folder): sorted, archives opened, schemas left out.
+
+    `parts`: a large file of JSON Lines comes as several documents. Lines of one dialogue that follow each other stay
+    together.
+    """
     if path == "-":
         yield _stdin()
         return
     chosen = files(path) if only is None else [place(file) for file in only]
     for file in chosen or [_file(path)]:
-        yield from _open(file)
+        yield from _parts(file) if parts and unpacked_name(file.name).endswith(".jsonl") else _open(file)
 
 
 def first(path: str) -> Document:
     """The first document under a path, which the format is recognised by."""
-    return next(documents(path))
+    return next(documents(path, parts=True))
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
@@ -234,6 +241,60 @@ def _open(file: Path) -> Iterator[Document]:
             yield _piped(file)
 
 
+def _parts(file: Path) -> Iterator[Document]:
+    with _readable(file):
+        if not file.is_file() or (file.stat().st_size <= _PART and file.suffix not in _PACKED):
+            yield from _open(file)
+            return
+        with file.open("rb") as raw:
+            lines, most = _unpacked(file, raw)
+            kept, number, seen = b"", 1, 0
+            while chunk := lines.read(_PART):
+                seen += len(chunk)
+                rest = lines.readline(int(max(1, min(LARGEST, most - seen + 1))))
+                chunk, seen = chunk + rest, seen + len(rest)
+                if seen > most or len(kept) + len(chunk) > LARGEST:
+                    raise _too_large(str(file), min(most, LARGEST))
+                data = kept + chunk if kept else chunk.removeprefix(codecs.BOM_UTF8)
+                cut = _last_dialogue(data)
+                if cut:
+                    yield Document(str(file), data[:cut], number)
+                    number += data.count(b"\n", 0, cut)
+                kept = data[cut:]
+            if kept or number == 1:
+                yield Document(str(file), kept, number)
+
+
+def _unpacked(file: Path, raw: IO[bytes]) -> tuple[IO[bytes], float]:
+    """The content of a file, as it is read, and how many bytes it may have: where it is packed, in proportion to it."""
+    head = raw.read(8)
+    raw.seek(0)
+    for ending, (mark, opened) in _PACKED.items():
+        if file.suffix == ending or head.startswith(mark):
+            own = os.environ.get("TROTH_INPUT_LIMIT")
+            return opened(raw), size(own) if own else max(HARMLESS, RATIO * file.stat().st_size)
+    return raw, float("inf")
+
+
+class _Named(msgspec.Struct):
+    dialogue: str | int | None = None
+
+
+def _last_dialogue(data: bytes) -> int:
+    """Where the lines of the last dialogue begin, which may go on; the end, where lines name none."""
+    cut, last = len(data), None
+    while cut:
+        begin = data.rfind(b"\n", 0, cut - 1) + 1
+        try:
+            name = msgspec.json.decode(data[begin:cut], type=_Named).dialogue
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return cut  # whoever reads it says what is wrong
+        if name is None or (last is not None and name != last):
+            return cut
+        cut, last = begin, name
+    return 0
+
+
 def _parquet(file: Path) -> Iterator[Document]:
     """The rows of a Parquet file as JSON lines, some thousands at a time; what a row does not have is left out."""
     import polars as pl
@@ -316,10 +377,14 @@ def _bytes(name: str, file: IO[bytes], most: int, begin: bytes = b"") -> bytes:
     while chunk := chunk or file.read(_CHUNK):
         data.write(chunk)
         if data.tell() > most:
-            hint = "TROTH_INPUT_LIMIT=20GB allows more, where that is what it should hold"
-            raise UserError(f"holds more than {most / 1e6:,.0f} MB once it is read", file=name, hint=hint)
+            raise _too_large(name, most)
         chunk = b""
     return data.getvalue()
+
+
+def _too_large(name: str, most: float) -> UserError:
+    hint = "TROTH_INPUT_LIMIT=20GB allows more, where that is what it should hold"
+    return UserError(f"holds more than {most / 1e6:,.0f} MB once it is read", file=name, hint=hint)
 
 
 def _most(packed: int | None = None) -> int:

@@ -69,7 +69,7 @@ def feed(corpus: Corpus, systems: Sequence[Predictions], *, workers: int = 1) ->
     """What each system's `make` makes, after it has been given every gold dialogue with its prediction."""
     if systems[0].path is None:
         gatherers = [systems[0].make()]
-        _add(gatherers[0], together(readers.batches(corpus.gold, corpus.format, states_only=True)))
+        _add(gatherers[0], together(readers.batches(corpus.gold, corpus.format, states_only=True, parts=True)))
     else:
         gatherers = _joined(corpus, systems, workers)
     if not gatherers[0][0].dialogues:
@@ -98,27 +98,28 @@ def _joined(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> lis
 
 
 def _score(corpus: Corpus, systems: Sequence[Predictions], share: _Share) -> _Gathered:
-    """Reads one share: a file of gold, then a file of each system's predictions, and so on."""
+    """Reads one share: a file of gold, then the files of each system's predictions that go with it, and so on."""
     golds = _batches(corpus.gold, corpus.format, share)
     preds = [_translated(_batches(systems[i].path or "", corpus.pred_format, share), systems[i]) for i in share.systems]
     gathered: _Gathered = [(systems[i].make(), Join()) for i in share.systems]
-    more = True
-    while more:
-        batch = next(golds, None)
-        more = batch is not None
+    batch = next(golds, None)
+    while True:
         for gatherers, join in gathered if batch is not None else ():
             _add(gatherers, join.add_gold(*batch))  # type: ignore[misc]
         for side, (gatherers, join) in zip(preds, gathered, strict=True):
-            predicted = next(side, None)
-            if predicted is not None:
-                more = True
+            while batch is None or (join.golds and not join.preds):  # no side runs ahead of the other
+                predicted = next(side, None)
+                if predicted is None:
+                    break
                 _add(gatherers, join.add_pred(*predicted))
-    return gathered
+        if batch is None:
+            return gathered
+        batch = next(golds, None)
 
 
 def _batches(path: str, format: str | None, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
     files = None if share.files is None else [str(file) for file in source.files(path)[share.files]]
-    return readers.batches(path, format, states_only=True, files=files)
+    return readers.batches(path, format, states_only=True, files=files, parts=True)
 
 
 def _translated(
