@@ -70,7 +70,7 @@ def test_templates_that_are_lacking_are_listed(fine: Troth, tmp_path: Path) -> N
         "generate", "templates", GOLD, "--templates", str(tmp_path), "--out", str(tmp_path / "r.jsonl"), "--json"
     )
     assert result.json()["responses"] == 30
-    assert "423 acts have no template: 21 responses leave something out, 147 turns have none" in result.err
+    assert "no template for 423 acts: 21 incomplete responses, 147 turns without a response" in result.err
     assert "  20 × Trains_1: OFFER!!leave_time!!@\n" in result.err
     assert "more; --json lists them" in result.err
 

@@ -1,4 +1,4 @@
-"""What a live run is to do: its options, the conversations that it replays, and the sets of words in which it does."""
+"""What a live run is to do: its options, the conversations that it replays, and the wordings of its tools and users."""
 
 from __future__ import annotations
 

@@ -89,13 +89,13 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
     show.note(f"{counted(summary.responses, 'response')} to {counted(summary.acts, 'act')}")
     if summary.lacking:
         acts = sum(one.acts for one in summary.lacking)
-        show.note(f"{acts} acts have no template: {summary.partial} responses leave something out, "
-                  f"{summary.silent} turns have none")  # fmt: skip
+        show.note(f"no template for {counted(acts, 'act')}: {counted(summary.partial, 'incomplete response')}, "
+                  f"{counted(summary.silent, 'turn')} without a response")  # fmt: skip
         for one in summary.lacking[:SHOWN]:
             hint = f" ({one.hint})" if one.hint else ""
             show.note(f"  {one.acts} × {one.service}: {one.key}{hint}")
         if len(summary.lacking) > SHOWN:
             show.note(f"  … and {len(summary.lacking) - SHOWN} more; --json lists them")
     if summary.without_acts:
-        show.note(f"{summary.without_acts} system turns have no acts, and no response")
+        show.note(f"no acts, and so no response: {counted(summary.without_acts, 'system turn')}")
     show.note(f"written: {out}")

@@ -193,6 +193,6 @@ def _word_by_word(result: Any, models: Any, file: str | None, number: int) -> No
     if file is not None:
         write(responses, file)
         show.note(f"written: {file}")
-    if number:
-        words.draw(least_supported(responses, number))
+    if number and (least := least_supported(responses, number)):
+        words.draw(least)
         show.note(words.LEGEND)

@@ -60,14 +60,15 @@ class Checks:
             outcome = gate(*runs, metric=metric, margin=margin, confidence=confidence)
         except UserError as error:
             raise _failure(error) from None
+        over = runs[0].clusters
         if outcome.verdict == "worse":
             compare = ["troth", "compare", os.fspath(base), os.fspath(new), "--metrics", metric]
             compare += [] if gold is None else ["--gold", os.fspath(gold)]
             compare += [] if profile is None else ["--profile", profile]
-            pytest.fail(f"{_worse(outcome, confidence)}\nlook closer: {shlex.join(compare)}", pytrace=False)
+            pytest.fail(f"{_worse(outcome, over, confidence)}\nlook closer: {shlex.join(compare)}", pytrace=False)
         if outcome.verdict == "undecided":
-            why = f"about {outcome.needed} dialogues would decide" if outcome.needed else outcome.reason
-            line = f"undecided: {_change(outcome)}: too few dialogues to tell: {why}"
+            why = f"about {outcome.needed} {over} would decide" if outcome.needed else outcome.reason
+            line = f"undecided: {_change(outcome, over)}: too few {over} to tell: {why}"
             self._item.user_properties.append((PROPERTY, line))
         return outcome
 
@@ -154,17 +155,17 @@ def _failure(error: UserError) -> BaseException:
     return pytest.fail.Exception(f"troth: {error}", pytrace=False)
 
 
-def _change(outcome: GateOutcome) -> str:
+def _change(outcome: GateOutcome, over: str) -> str:
     from troth.core.table import signed
 
     bounds = [signed(one, outcome.scale) for one in (outcome.low, outcome.high) if one is not None]
     interval = f" ({' … '.join(bounds)})" if bounds else ""
     difference = signed(outcome.difference, outcome.scale)
-    change = f"{outcome.metric} {difference}{interval} over {outcome.dialogues} dialogues"
+    change = f"{outcome.metric} {difference}{interval} over {outcome.dialogues} {over}"
     return f"{change}, margin {signed(outcome.margin, outcome.scale).lstrip('+')}"
 
 
-def _worse(outcome: GateOutcome, confidence: float) -> str:
+def _worse(outcome: GateOutcome, over: str, confidence: float) -> str:
     from troth.core.metric import PERCENT
     from troth.core.table import number
 
@@ -173,7 +174,7 @@ def _worse(outcome: GateOutcome, confidence: float) -> str:
     lines = [f"  {word:<4}  {name:<{width}}  {number(value, outcome.scale):>6}" for name, value, word in values]
     points = "points, " if outcome.scale in PERCENT else ""
     last = f"  at a confidence of {confidence:.0%}; {points}new minus base; {outcome.signature}"
-    return "\n".join([f"worse: {_change(outcome)}", *lines, last])
+    return "\n".join([f"worse: {_change(outcome, over)}", *lines, last])
 
 
 def _outside(score: Score, where: str, bound: float) -> str:

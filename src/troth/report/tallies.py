@@ -1,6 +1,6 @@
-"""What a run's dialogues say beyond its scores, counted in one pass over them.
+"""What the report counts in a run's dialogues besides its scores, in one pass.
 
-FGA over λ, JGA by service, which slots go wrong and how, which turns have no prediction, and the acts of responses.
+FGA over λ, JGA by service, which slots are wrong and how, which turns have no prediction, and the acts of responses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the explorer shows of trackers: gathered in the same pass that scores the dialogues.
 
 How a slot is wrong: `missed`, `invented`, `wrong`, or `stale` (the prediction keeps a value that gold had before and
-has given up). A fault is as old as the turn since which its slot has been wrong with the same prediction and the same
-gold: a slot whose gold value changes while it is wrong is a fresh fault, as line 10 of FGA's algorithm 1 has it.
+has given up). A fault begins at the turn from which its slot has been wrong with the same prediction and the same
+gold. Where gold's value changes while the slot is wrong, a new fault begins, as in line 10 of FGA's algorithm 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The table that all metrics of state tracking are made from: one row per frame, and how to make units of it.
 
-FGA needs a state to be right or wrong. Under fuzzy matching a joint score J may lie between; then a unit is exact iff J
-is 1, and its weight is J + (1 - J)·(1 - exp(-λ·lag)), which is the paper's where J is 0 or 1, equals JGA at λ = 0 in
-every profile and grows with λ.
+FGA needs each state to be right or wrong. With fuzzy matching, a joint score J may lie between 0 and 1. A unit is then
+exact only where J is 1, and its weight is J + (1 - J)·(1 - exp(-λ·lag)). That is the paper's weight where J is 0 or 1;
+it equals JGA at λ = 0 in every profile, and grows with λ.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a paraphrase must leave as it was: values, numbers, names, times, yes and no. Whatever breaks one is refused.
+"""What a paraphrase must not change: values, numbers, names, times, yes and no. One that does is refused.
 
-An engine is any writer of text and is not believed. `protected` says which stretches of a turn carry its annotation;
-`accepted` looks for each of them in the new text, writes them back letter by letter, moves the spans there, and gives
-the reason where the text may not be kept. Nothing here needs a model; it cannot see a change of meaning that leaves all
-these words in place, which is what an entailment model is for.
+Whatever wrote the paraphrase is not trusted. `protected` finds the parts of a turn that carry its annotation.
+`accepted` looks for each of them in the new text, restores its exact letters, moves the spans there, and gives the
+reason where the paraphrase is refused. No model is needed. A change of meaning that keeps all these words is not seen
+here; an entailment model can find it.
 """
 
 from __future__ import annotations
