@@ -1,4 +1,4 @@
-"""Two nodes of Ray in the middle of their work: one leaves, or a worker is killed; no result may be missing.
+"""Two nodes of Ray in the middle of their work: one leaves, a worker is killed, memory is short; no result is missing.
 
 Needs the extra 'ray'. A case takes half a minute, and minutes on a busy machine.
 """
@@ -19,13 +19,21 @@ from tests.engine.nodes import SECOND, TwoNodes
 from tests.torture.sandbox import Fault
 
 ITEMS, PATIENCE = 30, 300
+LEAVES, KILLED, HUNGRY = "a node leaves", "a worker is killed", "a worker runs out of memory"
+HOG = 3 << 30  # bytes that the hungry worker takes, once
 WORK = """
 import json, os, sys, time
 from pathlib import Path
 from troth.engine import mapped, using
 
-def slow(number, folder=Path(sys.argv[2])):
+def slow(number, folder=Path(sys.argv[2]), hungry=int(sys.argv[4])):
     import ray
+    if number == hungry and not (folder.parent / f"{folder.name}-hungry").exists():
+        (folder.parent / f"{folder.name}-hungry").touch()
+        held = bytearray(HOG)
+        held[::4096] = b"x" * len(held[::4096])
+        time.sleep(60)
+        (folder.parent / f"{folder.name}-spared").touch()
     (folder / f"{number} {os.getpid()} {ray.util.get_node_ip_address()}").touch()
     time.sleep(0.5)
     return 2 * number
@@ -39,19 +47,30 @@ def attack(folder: Path, seed: int) -> Iterator[list[Fault]]:
     """For ever: what happens in turn, the moment by chance."""
     number = 0
     while True:
-        for what in ("a node leaves", "a worker is killed"):
+        for what in (LEAVES, KILLED, HUNGRY):
             begun = folder / f"begun-{number}"
             begun.mkdir(parents=True)
             chance = random.Random(f"{seed} {number}")
-            with TwoNodes(folder / "ray.log") as nodes:
-                wrong = _disturbed(nodes, begun, chance.randint(1, ITEMS // 2), leaves=what == "a node leaves")
+            with TwoNodes(folder / "ray.log", **(_little_memory() if what == HUNGRY else {})) as nodes:
+                wrong = _disturbed(nodes, begun, chance.randint(1, ITEMS // 2), what)
             yield [Fault("cluster", what, "--engine ray", fault) for fault in wrong]
             number += 1
 
 
-def _disturbed(nodes: TwoNodes, begun: Path, after: int, *, leaves: bool) -> list[str]:
+def _little_memory() -> dict[str, str]:
+    """Settings of Ray's monitor of memory: what is used now and half of what the hungry worker takes is too much."""
+    known = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    total, free = (int(known[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+    return {
+        "RAY_memory_usage_threshold": f"{(total - free + HOG / 2) / total:.4f}",
+        "RAY_memory_monitor_refresh_ms": "100",
+    }
+
+
+def _disturbed(nodes: TwoNodes, begun: Path, after: int, what: str) -> list[str]:
     """What is wrong with the results of work during which something happened, after so many items were begun."""
-    command = [sys.executable, "-c", WORK, nodes.address, str(begun), str(ITEMS)]
+    leaves, hungry = what == LEAVES, after if what == HUNGRY else -1
+    command = [sys.executable, "-c", WORK.replace("HOG", str(HOG)), nodes.address, str(begun), str(ITEMS), str(hungry)]
     logs = begun.with_suffix(".out"), begun.with_suffix(".err")
     with logs[0].open("wb") as out, logs[1].open("wb") as err:
         work = subprocess.Popen(command, stdout=out, stderr=err)
@@ -65,14 +84,17 @@ def _disturbed(nodes: TwoNodes, begun: Path, after: int, *, leaves: bool) -> lis
         wrong = [] if any(SECOND in one.name for one in items) else ["the node that left had no work: nothing is shown"]
         nodes.leave()
     else:
-        os.kill(int(items[-1].name.split()[1]), signal.SIGKILL)
         wrong = []
+        if what == KILLED:
+            os.kill(int(items[-1].name.split()[1]), signal.SIGKILL)
     try:
         work.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         work.kill()
         work.wait()
         return [*wrong, "does not end"]
+    if begun.with_name(f"{begun.name}-spared").exists():
+        wrong.append("the hungry worker was not killed: nothing is shown")
     said = logs[1].read_text(errors="replace").strip().splitlines()
     if work.returncode or not logs[0].stat().st_size:
         return [*wrong, f"exits with {work.returncode} and no result: {said[-1] if said else ''}"]

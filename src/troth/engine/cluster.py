@@ -10,6 +10,7 @@ import logging
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, TypeVar
@@ -121,10 +122,12 @@ def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], poo
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     payload = ray.put(cloudpickle.dumps((__version__, function, list(items))))
     rows = ray.data.from_items([{"item": place} for place in range(len(items))], override_num_blocks=len(items))
-    done = rows.map_batches(
-        _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=-1,
-        compute=pool,
-    )  # fmt: skip
+    with warnings.catch_warnings():  # the number of restarts is an option that Ray means to drop, and has no other for
+        warnings.simplefilter("ignore", DeprecationWarning)
+        done = rows.map_batches(
+            _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=-1,
+            compute=pool,
+        )  # fmt: skip
     for row in done.iter_rows():
         yield int(row["item"]), bytes(row["answer"])
 

@@ -1,0 +1,107 @@
+"""Which words of a claim are not supported: WiCE's labels of words against troth's doubt, coverage and PMI-Faith.
+
+    python -m experiments.words [--split dev] [--lm embedded]
+
+PMI-Faith reads the two windows that `doubt` reads, since most documents are longer than the language model can read. A
+word's score is the logarithm of how many times likelier the document makes it; where the document says nothing about a
+word, that is near 0. The threshold of F1 is chosen on half of the claims and used on the other, and the other way
+round.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from experiments.common import arguments, publish, table
+from troth import models, stats
+from troth.core.records import Grounded
+from troth.grounding import doubts
+from troth.grounding.evidence import passages, stem
+from troth.grounding.pmi import measure
+from troth.grounding.words import words
+from troth.models import Lm
+
+
+class Claim(NamedTuple):
+    """A claim by words, with the document and what people say of each word: 1 for not supported."""
+
+    words: list[str]
+    document: str
+    labels: list[int]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--split", default="dev", choices=("train", "dev"))
+    parser.add_argument("--lm", default="embedded", help="language model of PMI-Faith")
+    parser.add_argument("--cache", help="file of the model's answers")
+    options = parser.parse_args()
+    claims = list(labelled(options.shared / f"data/wice/tokens_{options.split}.jsonl"))
+    lm = models.lm(options.lm, cache=options.cache)
+    columns = {
+        "`doubt`": [doubts.word_doubts(one.document, one.text, one.words) for one in claims],
+        "not in the document (`coverage`)": [absent(one) for one in claims],
+        "PMI-Faith's words": [[-ratio for ratio in row] for row in ratios(claims, lm)],
+        "always “supported”": [[0.0] * len(one.words) for one in claims],
+        "always “not supported”": [[1.0] * len(one.words) for one in claims],
+    }
+    rows = [[name, *measured(values, claims)] for name, values in columns.items()]
+    rows[-2][-1] = "0.000"
+    publish(options.work, f"words-{options.split}", table(["words that are not supported", "AUROC", "F1"], rows))
+
+
+def labelled(path: Path) -> Iterator[Claim]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        words = ["_".join(word.split()) or "_" for word in row["claim_tokens"]]  # white space is between words alone
+        yield Claim(words, "\n\n".join(row["evidence"]), [int(one) for one in row["non_supported_spans"]])
+
+
+def absent(claim: Claim) -> list[float]:
+    known = passages(claim.document)
+    return [float(any(stem(part) not in known for part in re.findall(r"\w+", word.lower()))) for word in claim.words]
+
+
+def ratios(claims: Sequence[Claim], lm: Lm) -> list[list[float]]:
+    items = []
+    for number, claim in enumerate(claims):
+        best = passages(claim.document).best(claim.text, doubts.WINDOW, doubts.WINDOWS)
+        items.append(Grounded(str(number), "\n".join(window.text for window in best), claim.text))
+    made = []
+    for claim, faith in zip(claims, measure(items, lm), strict=True):
+        made.append([word.ratio or 0.0 for word in words(claim.text, faith)])
+    return made
+
+
+def measured(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list[str]:
+    flat = [(value, label) for row, claim in zip(values, claims, strict=True) for value, label in
+            zip(row, claim.labels, strict=True)]  # fmt: skip
+    area = stats.auroc([value for value, _ in flat], [label for _, label in flat])
+    halves = [
+        [pair for row, claim in zip(values[i::2], claims[i::2], strict=True) for pair in
+         zip(row, claim.labels, strict=True)] for i in (0, 1)
+    ]  # fmt: skip
+    right = said = wanted = 0
+    for chosen_on, used_on in (halves, halves[::-1]):
+        at = max(sorted({value for value, _ in chosen_on}), key=lambda t: f1(chosen_on, t))
+        found = [label for value, label in used_on if value >= at]
+        right, said = right + sum(found), said + len(found)
+        wanted += sum(label for _, label in used_on)
+    return [f"{area or 0.5:.3f}", f"{2 * right / (said + wanted):.3f}"]
+
+
+def f1(pairs: Sequence[tuple[float, int]], at: float) -> float:
+    found = [label for value, label in pairs if value >= at]
+    return 2 * sum(found) / (len(found) + sum(label for _, label in pairs))
+
+
+if __name__ == "__main__":
+    main()
