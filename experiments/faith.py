@@ -39,10 +39,10 @@ SEED = 15
 EACH = 200  # responses of a set
 PAIRS = 40  # corruptions of a kind
 NEAR = 0.02  # of AUROC: half a standard error of a set, no difference
-NAMES = ("entailment", "contradiction", "words", "facts")
+NAMES = ("entailment", "contradiction", "words", "facts", "places")
 GRID = {
     "entailment": (1.0,), "contradiction": (0.0, 0.25, 0.5), "words": (0.0, 2.0, 4.0, 8.0, 12.0),
-    "facts": (0.0, 1.0, 2.0, 4.0, 8.0), "worst": (0.25, 0.5, 0.75),
+    "facts": (0.0, 1.0, 2.0, 4.0, 8.0), "places": (0.0, 1.0, 2.0, 4.0, 8.0), "worst": (0.25, 0.5, 0.75),
 }  # fmt: skip
 REFUTED, UNKNOWN = ("REFUTES", "REFUTED"), ("NOT_ENOUGH_INFO", "not_supported")
 OTHERS = "coverage,facts,u_f1,rouge_l,nli"

@@ -47,7 +47,7 @@ def main() -> None:
     claims = list(labelled(options.shared / f"data/wice/tokens_{options.split}.jsonl"))
     lm = models.lm(options.lm, cache=options.cache)
     columns = {
-        "`doubt`": [doubts.word_doubts(one.document, one.text, one.words) for one in claims],
+        "`doubt`": [[word.doubt for word in doubts.doubted_words(one.document, one.text)] for one in claims],
         "not in the document (`coverage`)": [absent(one) for one in claims],
         "PMI-Faith's words": [[-ratio for ratio in row] for row in ratios(claims, lm)],
         "always “supported”": [[0.0] * len(one.words) for one in claims],

@@ -18,6 +18,12 @@ from troth.grounding.sentences import sentences
 REMEMBERED = 64  # documents: claims of one document follow each other
 LONGEST_SENTENCE = 80  # words: longer ones, as tables and code have them, are cut into parts of this size
 
+COMMON = frozenset(
+    """
+    a an the of in on at to for from by with as and or but is are was were be been being has have had do does did it
+    its he she they his her their this that these those who which also not into over
+    """.split()  # noqa: SIM905
+)
 _WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?<=\w{3})(?:'s|ies|ing|ed|es|s|ly|y|e)$")
 
@@ -44,6 +50,11 @@ class Passages:
     def __contains__(self, word: str) -> bool:
         """Whether the document has a word, given without its ending."""
         return word in self._sentences_with
+
+    def rarity(self, word: str) -> float:
+        """How rare a word without its ending is: 1 where one sentence has it or none, less where more have it."""
+        most = len(self.sentences)
+        return math.log(1 + most / len(self._sentences_with.get(word, (0,)))) / math.log(1 + most) if most else 1.0
 
     def windows(self, size: int) -> int:
         """How many windows of a size there are; one where the document is shorter."""

@@ -68,7 +68,7 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
     known = passages(document)
     found: list[CheckedFact] = []
     for start, sentence in placed(response):
-        for fact in _facts(sentence, document):
+        for fact in sentence_facts(sentence, document):
             rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
             windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
             passage = next((text for text in windows if _has(text, fact, sentence)), None)
@@ -82,7 +82,7 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
     return found
 
 
-def _facts(sentence: str, document: str) -> list[Fact]:
+def sentence_facts(sentence: str, document: str) -> list[Fact]:
     """The facts of a sentence in order; a number inside a name belongs to the name."""
     named = names(sentence, name_words(document))
     counted = [

@@ -5,7 +5,8 @@ From no paper. Each sentence of the response gets log odds of being supported: a
 - the log odds of entailment by its best passage (`entailment.py`),
 - the log odds of contradiction by the same passage, which count against it,
 - the share of its words that the document has,
-- the share of its facts (names, numbers, dates, times) that the document has where it speaks of the same (`facts.py`).
+- the share of its facts (names, numbers, dates, times) that the document has where it speaks of the same (`facts.py`),
+- whether the words around a fact are those around another one in the document (`places.py`).
 
 The response has the mean of its sentences' log odds, mixed with the lowest, so that every sentence moves the value and
 one wrong sentence is not hidden by many right ones. The value is the probability of these log odds. Form and weights
@@ -31,6 +32,7 @@ from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSup
 from troth.grounding.evidence import passages, stem
 from troth.grounding.facts import checked_facts
 from troth.grounding.metrics import Unscored, Value, faithfulness
+from troth.grounding.places import MISPLACED, placed_facts
 from troth.storage.explorer import ClaimSupport
 
 FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
@@ -53,6 +55,7 @@ class FaithWeights:
     contradiction: float = 0.145
     words: float = 1.161
     facts: float = 0.58
+    places: float = 0.58
     worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
     contradicted_bias: float = 0.047
@@ -100,7 +103,11 @@ class FaithScore:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
-        lines = [claim_line(one) for one in self.claims(item)]
+        claims = self.claims(item)
+        lines = [claim_line(one) for one in claims]
+        placed = [fact for one in claims for fact in placed_facts(item.document, one.sentence)]
+        wrong = [fact for fact in placed if fact.fit < MISPLACED]
+        lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
 
@@ -123,11 +130,13 @@ def features(document: str, support: SentenceSupport) -> dict[str, float]:
     words = [stem(word) for word in _WORD.findall(support.sentence.lower())]
     known = passages(document)
     found = checked_facts(document, support.sentence)
+    fits = [fact.fit for fact in placed_facts(document, support.sentence)]
     return {
         "entailment": log_odds(support.entailment),
         "contradiction": -log_odds(support.answers[support.best].contradiction),
         "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
         "facts": sum(fact.credit for fact in found) / len(found) - 1 if found else 0.0,
+        "places": min(0.0, *fits) if fits else 0.0,
     }
 
 

@@ -1,0 +1,111 @@
+"""Does a fact stand where the document has it? Names, numbers and dates of the document, put in each other's place.
+
+"Premium has 50 seats, free has 5" does not support "free has 50 seats", though it has every word of it. Each fact of
+the claim is compared with the facts of its kind in the document by the words around them: near words count more, words
+on the other side count half, and a word counts less the more sentences of the document have it. Where another fact has
+the words of the claim around it, and the claim's own fact has not, the claim's fact is out of place. Rules alone, no
+model. Settings were tried on supported answers of BEGIN, FaithDial's audit, WiCE, FM2, COVID-Fact and Climate-FEVER
+against the same with facts exchanged; the rest of these sets hardly moves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from troth.core.facts import Fact, agree
+from troth.grounding.evidence import COMMON, passages, stem
+from troth.grounding.facts import sentence_facts
+
+NEAR = 3  # words after which the weight of a word around a fact has fallen to a third
+OTHER_SIDE = 0.5  # weight of a word that stands after the fact here and before it there
+COMMON_WEIGHT = 0.3
+LITTLE = 0.2  # shared words that are as good as none
+MISPLACED = -0.18  # fit from which a fact counts as out of place
+FARTHEST = 12  # words on each side that are looked at
+SENTENCES = 20  # of the document, those that share most with the claim
+MOST = 40  # facts of a sentence that are looked at: tables have hundreds
+
+_WORD = re.compile(r"\w+")
+
+Around = dict[tuple[str, bool], float]  # words around a fact and whether they stand before it, to their weights
+
+
+class PlacedFact(NamedTuple):
+    """A fact of a claim, how well its place fits (below 0: another fact's fits better), and that other fact."""
+
+    text: str
+    start: int
+    end: int
+    fit: float
+    other: str
+
+
+class _Known(NamedTuple):
+    fact: Fact
+    text: str
+    around: Around
+
+
+def placed_facts(document: str, claim: str) -> list[PlacedFact]:
+    """The facts of a claim that the document has, where it has others of their kind, too.
+
+    >>> document = "The premium plan has 50 seats. The free plan has 5 seats."
+    >>> [(one.text, one.fit < 0, one.other) for one in placed_facts(document, "The free plan has 50 seats.")]
+    [('50', True, '5')]
+    """
+    own = sentence_facts(claim, document)[:MOST]
+    near = [window.text for window in passages(document).best(claim, 1, SENTENCES)] if own else []
+    known = [fact for sentence in near for fact in _known(document, sentence)]
+    found = []
+    for fact in own:
+        alike = [one for one in known if one.fact.kind == fact.kind and one.fact.unit == fact.unit]
+        same = [one for one in alike if _same(fact, one.fact)]
+        others = [one for one in alike if not _same(fact, one.fact)]
+        if not same or not others:
+            continue
+        around = _around(document, claim, fact)
+        whole = _shared(around, around) or 1.0
+        mine = max(_shared(around, one.around) for one in same) / whole
+        other = max(others, key=lambda one: _shared(around, one.around))
+        theirs = _shared(around, other.around) / whole
+        fit = (mine - theirs) / math.sqrt(mine + theirs + LITTLE)
+        found.append(PlacedFact(claim[fact.start : fact.end], fact.start, fact.end, fit, other.text))
+    return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _known(document: str, sentence: str) -> list[_Known]:
+    """The facts of a sentence of a document with the words around them."""
+    return [
+        _Known(fact, sentence[fact.start : fact.end], _around(document, sentence, fact))
+        for fact in sentence_facts(sentence, document)[:MOST]
+    ]
+
+
+def _around(document: str, sentence: str, fact: Fact) -> Around:
+    known = passages(document)
+    before = [match[0].lower() for match in _WORD.finditer(sentence, 0, fact.start)]
+    after = [match[0].lower() for match in _WORD.finditer(sentence, fact.end)]
+    around: Around = {}
+    for first, words in ((True, before[::-1]), (False, after)):
+        for distance, word in enumerate(words[:FARTHEST]):
+            weight = math.exp(-distance / NEAR) * known.rarity(stem(word))
+            key = stem(word), first
+            around[key] = max(around.get(key, 0.0), weight * COMMON_WEIGHT if word in COMMON else weight)
+    return around
+
+
+def _shared(claim: Around, known: Around) -> float:
+    return math.fsum(
+        weight * max(known.get((word, first), 0.0), OTHER_SIDE * known.get((word, not first), 0.0))
+        for (word, first), weight in claim.items()
+    )
+
+
+def _same(one: Fact, other: Fact) -> bool:
+    if one.kind == "name":  # Obama and Barack Obama
+        return not set(one.value.split()).isdisjoint(other.value.split())
+    return agree(one, other) or agree(other, one)

@@ -1,0 +1,47 @@
+"""Facts that stand where the document has others."""
+
+from __future__ import annotations
+
+import pytest
+
+from troth.grounding.doubts import doubted_words
+from troth.grounding.places import MISPLACED, placed_facts
+
+PLANS = "The premium plan has 50 seats. The free plan has 5 seats. Support answers within two days."
+PEOPLE = "Ada Lovelace wrote to Charles Babbage in 1842. Babbage was born in London, Lovelace's mother in Durham."
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "wrong", "text", "other"),
+    [
+        (PLANS, "The free plan has 5 seats.", "The free plan has 50 seats.", "50", "5"),
+        (PLANS, "The premium plan has 50 seats.", "The premium plan has 5 seats.", "5", "50"),
+        (PEOPLE, "Babbage was born in London.", "Babbage was born in Durham.", "Durham", "London"),
+    ],
+)
+def test_a_fact_in_the_place_of_another_fits_less(document: str, right: str, wrong: str, text: str, other: str) -> None:
+    assert all(fact.fit >= 0 for fact in placed_facts(document, right))
+    worst = min(placed_facts(document, wrong), key=lambda fact: fact.fit)
+    assert (worst.text, worst.other) == (text, other)
+    assert wrong[worst.start : worst.end] == text
+    assert worst.fit < MISPLACED
+    marked = [word.text.strip(".") for word in doubted_words(document, wrong) if word.unsupported]
+    assert marked == [text]
+    assert not any(word.unsupported for word in doubted_words(document, right))
+
+
+def test_roles_exchanged_fit_less() -> None:
+    right, wrong = ("Ada Lovelace wrote to Charles Babbage.", "Charles Babbage wrote to Ada Lovelace.")
+    assert min(one.fit for one in placed_facts(PEOPLE, wrong)) < min(one.fit for one in placed_facts(PEOPLE, right))
+
+
+def test_facts_without_a_rival_or_that_the_document_lacks_say_nothing() -> None:
+    assert placed_facts("The plan has 50 seats.", "The plan has 50 seats.") == []
+    assert placed_facts(PLANS, "The plan has 70 seats.") == []
+    assert placed_facts("", "The plan has 50 seats.") == placed_facts(PLANS, "") == []
+    assert placed_facts("Rooms: 5 days, 50 seats.", "5 days.") == []  # of another kind: no rival
+
+
+def test_a_table_of_numbers_takes_bounded_time() -> None:
+    document = " ".join(f"row {number} has {number * 7} units" for number in range(20_000))
+    assert len(placed_facts(document, " ".join(str(number) for number in range(5_000)))) <= 40
