@@ -36,8 +36,9 @@ from troth.perturb.answers import KINDS, corruptions
 from troth.readers import grounded
 
 SEED = 15
-EACH = 200  # responses of a set
-PAIRS = 40  # corruptions of a kind
+EACH = 300  # responses of a set
+POOL = 700  # responses of a set, whose supported ones are corrupted
+PAIRS = 80  # corruptions of a kind
 NEAR = 0.02  # of AUROC: half a standard error of a set, no difference
 NAMES = ("entailment", "contradiction", "words", "facts", "places")
 GRID = {
@@ -63,8 +64,8 @@ def main() -> None:
     parser.add_argument("--nli", default="embedded", help="entailment model")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    chosen_sets = sets(options.shared)
-    kinds = corrupted(chosen_sets)
+    chosen_sets = sets(options.shared, EACH)
+    kinds = corrupted(sets(options.shared, POOL))
     entailment = SentenceEntailment(models.nli(options.nli, cache=options.cache), evidence=EVIDENCE)
     judged = {name: judge(items, entailment) for name, items in (chosen_sets | kinds).items()}
     weights, report = choose({name: judged[name] for name in chosen_sets}, {name: judged[name] for name in kinds})
@@ -174,8 +175,8 @@ def _auroc(values: Sequence[Any], labels: Sequence[int | None]) -> str:
     return "–" if area is None else f"{area:.3f}"
 
 
-def sets(shared: Path) -> dict[str, list[Grounded]]:
-    """Labelled responses by set, at most `EACH` of each, drawn by the seed."""
+def sets(shared: Path, each: int) -> dict[str, list[Grounded]]:
+    """Labelled responses by set, at most `each` of each, drawn by the seed."""
     data = shared / "data"
     begin = {"wow": "wow/begin_dev_wow", "cmu": "cmu-dog/begin_dev_cmu", "topical": "topicalchat/begin_dev_tc"}
     found = {f"begin-{name}": _read(data / f"begin/{path}.tsv") for name, path in begin.items()}
@@ -184,7 +185,7 @@ def sets(shared: Path) -> dict[str, list[Grounded]]:
     found["fm2"] = _claims(data / "factcheck/fm2_dev.jsonl", ("SUPPORTS",))
     found["covid"] = _claims(data / "factcheck/covidfact.jsonl.gz", ("SUPPORTED",))
     found["climate"] = _claims(data / "factcheck/climate_fever.jsonl.gz", ("SUPPORTS",))
-    return {name: _drawn(items, EACH, name) for name, items in found.items()}
+    return {name: _drawn(items, each, name) for name, items in found.items()}
 
 
 def corrupted(sets: dict[str, list[Grounded]]) -> dict[str, list[Grounded]]:
