@@ -25,7 +25,7 @@ from troth.models.client import Refused, Silent
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
-from troth.systems.recipe import Recipe, TrackerModel
+from troth.systems.recipe import FreeTracker, Recipe, TrackerModel
 from troth.systems.states import allowed, dialogue_text
 
 Form = Literal["prompt", "tools"]
@@ -38,19 +38,13 @@ KEPT = 4  # prefixes whose keys and values are kept
 AT_ONCE = 8  # turns that are answered together
 
 
-class PromptedModel(TrackerModel):
+class PromptedModel(FreeTracker):
     """Asks a language model; there is nothing to train."""
 
     def __init__(self, lm: Lm | SharedPrefixLm | EndpointLm, form: Form, answer: int) -> None:
         self.lm, self.form, self.answer = lm, form, answer
 
-    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
-        """All turns are asked in one go: what is asked does not depend on the answers before."""
-        states = iter(self.predict([turn for turns in dialogues for turn in turns]))
-        return [[next(states) for _ in turns] for turns in dialogues]
-
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
-        """The states after each of some turns, by service."""
         asked = [(prefix(turn.services, self.form), question(turn)) for turn in turns]
         if isinstance(self.lm, EndpointLm):
             with ThreadPoolExecutor(self.lm.parallel) as pool:

@@ -54,6 +54,18 @@ class TrackerModel(ABC):
         """The states after every turn of some dialogues, by service. `before` of the turns is gold: not to be used."""
 
 
+class FreeTracker(TrackerModel):
+    """Predicts the states after a turn from what was said, so that all turns can be asked about together."""
+
+    @abstractmethod
+    def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
+        """The states after each of some turns, by service; `before` of the turns is gold: not to be used."""
+
+    def track(self, dialogues: Sequence[Sequence[TrackerTurn]]) -> list[list[dict[str, State]]]:
+        states = iter(self.predict([turn for turns in dialogues for turn in turns]))
+        return [[next(states) for _ in turns] for turns in dialogues]
+
+
 class TurnTracker(TrackerModel):
     """Predicts the states after a turn from those before it."""
 
