@@ -67,3 +67,11 @@ def test_a_model_is_opened_once_per_worker(tmp_path: Path) -> None:
     work: WithModel[int, Path, int] = WithModel(lambda item, _: item, opened)
     assert list(mapped(work, range(30), 2)) == list(range(30))
     assert len((tmp_path / "opened").read_text()) <= 3  # this process and two more
+
+
+def test_embedded_models_say_the_same_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra 'nli'")
+    monkeypatch.setattr(spread, "BLOCK", 8)
+    file = demo.path("documents/careful.jsonl")
+    results = [troth.ground(file, metrics="faith,nli", cache=None, resamples=20, workers=workers) for workers in (1, 2)]
+    same(*results)

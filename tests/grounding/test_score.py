@@ -208,7 +208,7 @@ def test_steps(data: str) -> None:
     seen: list[tuple[str, int, int]] = []
     with within(lambda *step: seen.append(step)):
         ground(data, metrics=["u_f1", "bleu"], resamples=10)
-    assert seen == [("u_f1", 3, 3), ("bleu", 3, 3)]
+    assert seen == [("u_f1", 5, 5), ("bleu", 5, 5)]
 
 
 def test_wrong_use(tmp_path: Path) -> None:

@@ -85,13 +85,16 @@ class FaithScore:
         return self.entailment.remarks
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        self.seen.clear()  # a service scores for months
         values: list[Value] = []
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
             odds = [one.odds for one in claims]
             values.append(combined(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
+
+    def forget(self) -> None:
+        """Claims of what was scored are not needed any more: a service scores for months."""
+        self.seen.clear()
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
         """The sentences of a response with their verdicts; of one that was scored they are at hand."""

@@ -16,7 +16,8 @@ from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.grounding.calibration import Fitted, not_scored
-from troth.grounding.metrics import FAITHFUL, ClaimJudge, Grader, Unscored, Value, grade
+from troth.grounding.metrics import FAITHFUL, ClaimJudge, Grader, Unscored, Value
+from troth.grounding.spread import in_blocks
 from troth.stats import estimates
 from troth.stats.estimates import Cell, Resampling
 from troth.storage.explorer import ClaimSupport
@@ -131,11 +132,11 @@ def graded(
     graders: Iterable[Grader],
     fitted: Mapping[str, Fitted] | None = None,
     *,
-    by: Callable[[Grader, Sequence[Grounded]], list[Value]] = grade,
+    by: Callable[[Grader, Sequence[Grounded]], list[Value]] = in_blocks,
 ) -> list[GradedSystem]:
     """The responses of each system with the values of each grader, which gets all systems at once.
 
-    `by`: what gives a grader's values; workers may have computed them.
+    `by`: what gives a grader's values; workers may have computed them, of the same blocks.
     """
     items = [item for own in systems.values() for item in own]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}
@@ -146,6 +147,8 @@ def graded(
             mine = [next(values) for _ in own]
             claims = _claims(grader, own, mine) if isinstance(grader, ClaimJudge) else None
             metrics[name].append(MetricValues(grader.metric, grader.recipe, mine, judge, claims))
+        if isinstance(grader, ClaimJudge):
+            grader.forget()
     return [GradedSystem(name, own, metrics[name]) for name, own in systems.items()]
 
 

@@ -23,8 +23,8 @@ from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import graded, rows
-from troth.grounding.metrics import Grader, Models, default_metrics, grade, graders
-from troth.grounding.spread import spread
+from troth.grounding.metrics import Grader, Models, default_metrics, graders
+from troth.grounding.spread import in_blocks, spread
 from troth.models import USUAL, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT
@@ -139,7 +139,7 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
     names = [grader.metric.name for grader in settings.graders]
     every, workers = [item for own in items.values() for item in own], settings.workers
     shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
-    systems = graded(items, settings.graders, judges, by=grade if shared is None else shared.of)
+    systems = graded(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
     how = Resampling(settings.resamples, settings.seed)
     notes = [f"{name}: {note}" for name, one in files.items() for note in one.notes()]
     notes += [f"{system.name}: {note}" for system in systems for note in system.notes()]
