@@ -50,11 +50,9 @@ def main() -> None:
         "`doubt`": [[word.doubt for word in doubts.doubted_words(one.document, one.text)] for one in claims],
         "not in the document (`coverage`)": [absent(one) for one in claims],
         "PMI-Faith's words": [[-ratio for ratio in row] for row in ratios(claims, lm)],
-        "always “supported”": [[0.0] * len(one.words) for one in claims],
         "always “not supported”": [[1.0] * len(one.words) for one in claims],
     }
     rows = [[name, *measured(values, claims)] for name, values in columns.items()]
-    rows[-2][-1] = "0.000"
     publish(options.work, f"words-{options.split}", table(["words that are not supported", "AUROC", "F1"], rows))
 
 
@@ -85,6 +83,7 @@ def measured(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list
     flat = [(value, label) for row, claim in zip(values, claims, strict=True) for value, label in
             zip(row, claim.labels, strict=True)]  # fmt: skip
     area = stats.auroc([value for value, _ in flat], [label for _, label in flat])
+    assert area is not None
     halves = [
         [pair for row, claim in zip(values[i::2], claims[i::2], strict=True) for pair in
          zip(row, claim.labels, strict=True)] for i in (0, 1)
@@ -95,7 +94,7 @@ def measured(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list
         found = [label for value, label in used_on if value >= at]
         right, said = right + sum(found), said + len(found)
         wanted += sum(label for _, label in used_on)
-    return [f"{area or 0.5:.3f}", f"{2 * right / (said + wanted):.3f}"]
+    return [f"{area:.3f}", f"{2 * right / (said + wanted):.3f}"]
 
 
 def f1(pairs: Sequence[tuple[float, int]], at: float) -> float:

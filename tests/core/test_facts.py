@@ -72,3 +72,10 @@ def test_names(text: str, expected: list[str]) -> None:
 
 def test_a_word_that_begins_a_sentence_is_a_name_if_another_text_says_so() -> None:
     assert [fact.value for fact in names("Crayola makes crayons.", frozenset({"crayola"}))] == ["crayola"]
+
+
+@pytest.mark.parametrize(
+    "text", ["ſeptember 5", "uſ$5", "5 mıllion", f"{'7' * 5000} million", f"{'7' * 400} million years"]
+)
+def test_odd_letters_and_endless_numbers_are_read(text: str) -> None:
+    assert len(facts(text)) <= 2

@@ -16,6 +16,7 @@ FactKind = Literal["number", "money", "date", "time", "name"]
 KINDS: tuple[FactKind, ...] = ("number", "money", "date", "time", "name")
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
           "december")  # fmt: skip
+LONGEST = 40  # digits of a number that words such as "million" can still change
 REMEMBERED = 1 << 13  # texts: documents, instructions and results of tools repeat from answer to answer
 
 SMALL = {word: number for number, word in enumerate(
@@ -98,6 +99,11 @@ _FACT = re.compile(
 )  # fmt: skip
 
 
+_PLAIN_LETTERS = str.maketrans(
+    "ſıİ\u212a", "siIK"
+)  # letters that expressions take for s, i and k where case is ignored
+
+
 class Fact(NamedTuple):
     """Something checkable in a text: its kind, its normal form, and where it stands.
 
@@ -120,7 +126,7 @@ def facts(text: str) -> tuple[Fact, ...]:
     [('number', '2', ''), ('time', '05:00p', ''), ('date', '*-03-01', ''), ('money', '1250', 'dollar')]
     """
     found: list[Fact] = []
-    for match in _FACT.finditer(text):
+    for match in _FACT.finditer(text.translate(_PLAIN_LETTERS)):
         name = match.lastgroup or ""
         at = _FACT.groupindex[name]
         read = _READ[name](*(match[at + place] for place in range(1, _INNER[name] + 1)))
@@ -203,7 +209,7 @@ def _clock(hour: int, minute: int, half: str | None, exact: bool) -> _Reading:
 
 def _scaled(digits: str, scale: str | None) -> str:
     plain = number(digits)
-    if not scale or scale.lower() not in SCALES:
+    if not scale or scale.lower() not in SCALES or len(plain) > LONGEST:
         return plain
     whole, _, rest = plain.partition(".")
     factor = SCALES[scale.lower()]

@@ -85,6 +85,7 @@ class FaithScore:
         return self.entailment.remarks
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
+        self.seen.clear()  # a service scores for months
         values: list[Value] = []
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
@@ -92,12 +93,8 @@ class FaithScore:
             values.append(combined(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
 
-    def forget(self) -> None:
-        """Claims of what was scored are not needed any more: a service scores for months."""
-        self.seen.clear()
-
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
-        """The sentences of a response with their verdicts; of one that was scored they are at hand."""
+        """The sentences of a response with their verdicts; of one that was scored last they are at hand."""
         known = self.seen.get((item.document, item.response))
         if known is None:
             (supports,) = self.entailment.supports([item])
@@ -139,7 +136,7 @@ def features(document: str, support: SentenceSupport) -> dict[str, float]:
         "contradiction": -log_odds(support.answers[support.best].contradiction),
         "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
         "facts": sum(fact.credit for fact in found) / len(found) - 1 if found else 0.0,
-        "places": min(0.0, *fits) if fits else 0.0,
+        "places": min((0.0, *fits)),
     }
 
 

@@ -16,8 +16,8 @@ from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.grounding.calibration import Fitted, not_scored
-from troth.grounding.metrics import FAITHFUL, ClaimJudge, Grader, Unscored, Value
-from troth.grounding.spread import in_blocks
+from troth.grounding.metrics import FAITHFUL, Grader, Unscored, Value
+from troth.grounding.spread import Answers, in_blocks
 from troth.stats import estimates
 from troth.stats.estimates import Cell, Resampling
 from troth.storage.explorer import ClaimSupport
@@ -132,7 +132,7 @@ def graded(
     graders: Iterable[Grader],
     fitted: Mapping[str, Fitted] | None = None,
     *,
-    by: Callable[[Grader, Sequence[Grounded]], list[Value]] = in_blocks,
+    by: Callable[[Grader, Sequence[Grounded]], Answers] = in_blocks,
 ) -> list[GradedSystem]:
     """The responses of each system with the values of each grader, which gets all systems at once.
 
@@ -141,21 +141,14 @@ def graded(
     items = [item for own in systems.values() for item in own]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}
     for grader in graders:
-        values = iter(by(grader, items))
+        answers = by(grader, items)
+        begin = 0
         judge = (fitted or {}).get(grader.metric.name)
         for name, own in systems.items():
-            mine = [next(values) for _ in own]
-            claims = _claims(grader, own, mine) if isinstance(grader, ClaimJudge) else None
-            metrics[name].append(MetricValues(grader.metric, grader.recipe, mine, judge, claims))
-        if isinstance(grader, ClaimJudge):
-            grader.forget()
+            mine = slice(begin, begin := begin + len(own))
+            claims = None if answers.claims is None else answers.claims[mine]
+            metrics[name].append(MetricValues(grader.metric, grader.recipe, answers.values[mine], judge, claims))
     return [GradedSystem(name, own, metrics[name]) for name, own in systems.items()]
-
-
-def _claims(judge: ClaimJudge, items: Sequence[Grounded], values: Sequence[Value]) -> list[Sequence[ClaimSupport]]:
-    """The claims of each response that has a value."""
-    pairs = zip(items, values, strict=True)
-    return [() if isinstance(value, Unscored) else judge.claims(item) for item, value in pairs]
 
 
 def document_key(item: Grounded) -> str:

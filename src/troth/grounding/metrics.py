@@ -111,8 +111,6 @@ class ClaimJudge(Protocol):
 
     def claims(self, item: Grounded) -> Sequence[ClaimSupport]: ...
 
-    def forget(self) -> None: ...
-
 
 @dataclass(frozen=True)
 class Models:

@@ -14,68 +14,93 @@ from typing import NamedTuple
 from troth.core.progress import bar, within
 from troth.core.records import Grounded
 from troth.engine import WithModel, mapped
-from troth.grounding.metrics import Grader, Models, Value, grade, graders
+from troth.grounding.metrics import ClaimJudge, Grader, Models, Unscored, Value, grade, graders
+from troth.storage.explorer import ClaimSupport
 
 BLOCK = 256  # responses
 
 
-class _Graded(NamedTuple):
-    """The values of a block, grader by grader, and what graders have to say so far."""
+class Answers(NamedTuple):
+    """What a grader says of some responses: values, and, where it judges claims, those of each response."""
 
-    values: list[list[Value]]
+    values: list[Value]
+    claims: list[Sequence[ClaimSupport]] | None
+
+
+class _Block(NamedTuple):
+    """The answers to a block, grader by grader, and what graders have to say so far."""
+
+    answers: list[Answers]
     remarks: list[str]
 
 
-class SpreadValues(NamedTuple):
-    """The values of all responses by metric, and remarks of the workers."""
+class SpreadAnswers(NamedTuple):
+    """The answers to all responses by metric, and remarks of the workers."""
 
-    by_metric: dict[str, list[Value]]
+    by_metric: dict[str, Answers]
     remarks: list[str]
 
-    def of(self, grader: Grader, _: Sequence[Grounded]) -> list[Value]:
+    def of(self, grader: Grader, _: Sequence[Grounded]) -> Answers:
         return self.by_metric[grader.metric.name]
 
 
-def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadValues:
-    """The values of these metrics for all responses, computed by workers."""
+def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadAnswers:
+    """The answers of these metrics to all responses, computed by workers."""
     blocks = _blocks(items)
     opened: Callable[[], list[Grader]] = partial(graders, tuple(names), replace(models))  # not with models open here
-    work = mapped(WithModel(_grade, opened), [[items[at] for at in block] for block in blocks], workers)
-    values: dict[str, list[Value]] = {name: [0.0] * len(items) for name in names}
+    work = mapped(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
+    found: dict[str, list[Answers]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
-    for block, done in zip(blocks, work, strict=True):
-        for name, some in zip(names, done.values, strict=True):
-            for place, value in zip(block, some, strict=True):
-                values[name][place] = value
+    for done in work:
+        for name, answers in zip(names, done.answers, strict=True):
+            found[name].append(answers)
         remarks |= dict.fromkeys(done.remarks)
-    return SpreadValues(values, [f"{remark} (in one of the workers, so far)" for remark in remarks])
+    joined = {name: _joined(blocks, parts) for name, parts in found.items()}
+    return SpreadAnswers(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
 
 
-def in_blocks(grader: Grader, items: Sequence[Grounded]) -> list[Value]:
-    """The values of all responses, computed here."""
-    values: list[Value] = [0.0] * len(items)
+def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Answers:
+    """The answers to all responses, computed here."""
+    blocks, parts = _blocks(items), list[Answers]()
     done = 0
     with bar(grader.metric.name) as progress:
-        for block in _blocks(items):
+        for block in blocks:
 
             def inside(_: str, part: int, whole: int, begun: int = done, size: int = len(block)) -> None:
                 progress(begun + size * part // max(1, whole), len(items))
 
             with within(inside):
-                for place, value in zip(block, grade(grader, [items[at] for at in block]), strict=True):
-                    values[place] = value
+                parts.append(_answers(grader, [items[at] for at in block]))
             done += len(block)
-    return values
+    return _joined(blocks, parts)
+
+
+def _block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
+    answers = [_answers(grader, items) for grader in own]
+    return _Block(answers, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
+
+
+def _answers(grader: Grader, items: Sequence[Grounded]) -> Answers:
+    values = grade(grader, items)
+    if not isinstance(grader, ClaimJudge):
+        return Answers(values, None)
+    pairs = zip(items, values, strict=True)
+    return Answers(values, [() if isinstance(value, Unscored) else grader.claims(item) for item, value in pairs])
+
+
+def _joined(blocks: Sequence[Sequence[int]], parts: Sequence[Answers]) -> Answers:
+    """The answers of all blocks in the order of the responses."""
+    places = [place for block in blocks for place in block]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    values = [value for part in parts for value in part.values]
+    claims = [claim for part in parts for claim in part.claims or ()]
+    judged = bool(parts) and parts[0].claims is not None
+    return Answers([values[at] for at in order], [claims[at] for at in order] if judged else None)
 
 
 def _blocks(items: Sequence[Grounded]) -> list[list[int]]:
     order = sorted(range(len(items)), key=lambda place: _size(items[place]))
     return [order[start : start + BLOCK] for start in range(0, len(order), BLOCK)]
-
-
-def _grade(items: Sequence[Grounded], own: Sequence[Grader]) -> _Graded:
-    values = [grade(grader, items) for grader in own]
-    return _Graded(values, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
 
 
 def _size(item: Grounded) -> tuple[int, str, int, str]:

@@ -32,7 +32,8 @@ from troth.core.registry import Registry, imported
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.grounding.graded import document_key
-from troth.grounding.metrics import Models, Unscored, grade, graders
+from troth.grounding.metrics import Models, Unscored, graders
+from troth.grounding.spread import in_blocks
 from troth.integrations.states import Columns, dialogues_of
 from troth.readers import plain
 from troth.readers.grounded.mapped import passages
@@ -277,7 +278,7 @@ def _documents(metrics: Sequence[Metric], columns: Columns, settings: LoadSettin
     documents = [document_key(item) for item in items]
     every = []
     for metric, grader in zip(metrics, graders([one.name for one in metrics], settings.models), strict=True):
-        values = grade(grader, items)
+        values = in_blocks(grader, items).values
         rows = [
             (float(value), (document, -1, item.id))
             for value, document, item in zip(values, documents, items, strict=True)

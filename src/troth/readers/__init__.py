@@ -44,7 +44,7 @@ FORMATS = Registry(
 
 def detect(path: str) -> str:
     """The name of the format of the first document under a path."""
-    return recognise(FORMATS, source.first(path))
+    return recognise(FORMATS, source.head(path))
 
 
 def side(path: str, format: str | None = None) -> Literal["gold", "pred"] | None:
@@ -73,13 +73,31 @@ def batches(
     `parts`: a large file of JSON Lines is several documents.
     """
     read: Any = None
+    if parts and source.is_large(path, files):
+        parts = FORMATS.load(format or recognise(FORMATS, source.head(path, files))).FORMAT.streams
+    paired = False
     for document in source.documents(path, files, parts=parts):
         if read is None:
             reader = FORMATS.load(format or recognise(FORMATS, document))
             read = getattr(reader, "read_states", reader.read) if states_only else reader.read
         with where(file=document.name, hint=LAYOUT):
             items = list(read(document))
+            if parts:
+                items, paired = _as_before(items, document, paired=paired)
         yield document.name, items
+
+
+def _as_before(
+    items: list[Dialogue | Pair], document: source.Document, *, paired: bool
+) -> tuple[list[Dialogue | Pair], bool]:
+    """The dialogues of a part, as pairs where the file has pairs; whether it has is known from its first part."""
+    pairs = any(isinstance(item, Pair) for item in items)
+    if document.line == 1:
+        return items, pairs
+    if pairs and not paired:
+        what = f"predictions begin after line {document.line}, and not in the first 64 MB"
+        raise UserError(what, hint="put a dialogue with a prediction first")
+    return [item if isinstance(item, Pair) or not paired else Pair(item, None) for item in items], paired
 
 
 def gold(path: str, format: str | None = None) -> Iterator[Dialogue]:

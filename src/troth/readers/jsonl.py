@@ -23,7 +23,7 @@ from troth.readers.source import Document
 
 FORMAT = Format(
     name="jsonl", about="troth's own JSON Lines: one user turn per line, with its state or a prediction or both",
-    writes=True, pairs=True, ending=".jsonl",
+    writes=True, pairs=True, ending=".jsonl", streams=True,
 )  # fmt: skip
 
 NEEDED = ("dialogue", "turn", "state")

@@ -1,9 +1,8 @@
 """Reads bytes from a file, a folder, a glob, an address, an archive or standard input, one document at a time.
 
-A folder streams, so that memory grows with its largest file and not with the corpus; so does a file of JSON Lines for
-those who ask for parts of it. What is unpacked, or comes from a
-pipe or a device, has a limit (`_most`). A pipe can be read once and is needed twice, to recognise the format and to
-read it, so its content is kept.
+A folder streams, so that memory grows with its largest file and not with the corpus. A file of JSON Lines streams, too,
+for those who ask for parts of it. What is unpacked, or comes from a pipe or a device, has a limit (`_most`). A pipe can
+be read once and is needed twice, to recognise the format and to read it, so its content is kept.
 """
 
 from __future__ import annotations
@@ -119,9 +118,23 @@ def documents(path: str, only: Sequence[str] | None = None, *, parts: bool = Fal
         yield from _parts(file) if parts and unpacked_name(file.name).endswith(".jsonl") else _open(file)
 
 
+def is_large(path: str, only: Sequence[str] | None = None) -> bool:
+    """Whether a file of JSON Lines under a path has, or may have, more than one part."""
+    if path == "-":
+        return False
+    chosen = (files(path) or [_file(path)]) if only is None else [place(file) for file in only]
+    lines = [file for file in chosen if unpacked_name(file.name).endswith(".jsonl") and file.is_file()]
+    return any(file.suffix in _PACKED or file.stat().st_size > _PART for file in lines)
+
+
 def first(path: str) -> Document:
     """The first document under a path, which the format is recognised by."""
-    return next(documents(path, parts=True))
+    return next(documents(path))
+
+
+def head(path: str, only: Sequence[str] | None = None) -> Document:
+    """The first document under a path, or its beginning where it is large, for those who recognise its format."""
+    return next(documents(path, only, parts=True))
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
@@ -242,27 +255,28 @@ def _open(file: Path) -> Iterator[Document]:
 
 
 def _parts(file: Path) -> Iterator[Document]:
+    """A file of JSON Lines in parts. Nothing is cut at the end of the file, so that a small one is one document."""
     with _readable(file):
         if not file.is_file() or (file.stat().st_size <= _PART and file.suffix not in _PACKED):
             yield from _open(file)
             return
         with file.open("rb") as raw:
-            lines, most = _unpacked(file, raw)
-            kept, number, seen = b"", 1, 0
-            while chunk := lines.read(_PART):
+            content, most = _unpacked(file, raw)
+            held, number, seen = b"", 1, 0
+            chunk = content.read(_PART).removeprefix(codecs.BOM_UTF8)
+            while chunk:
+                more = content.read(_PART)
                 seen += len(chunk)
-                rest = lines.readline(int(max(1, min(LARGEST, most - seen + 1))))
-                chunk, seen = chunk + rest, seen + len(rest)
-                if seen > most or len(kept) + len(chunk) > LARGEST:
-                    raise _too_large(str(file), min(most, LARGEST))
-                data = kept + chunk if kept else chunk.removeprefix(codecs.BOM_UTF8)
-                cut = _last_dialogue(data)
-                if cut:
-                    yield Document(str(file), data[:cut], number)
-                    number += data.count(b"\n", 0, cut)
-                kept = data[cut:]
-            if kept or number == 1:
-                yield Document(str(file), kept, number)
+                held += chunk
+                if seen > most or len(held) > _most():
+                    raise _too_large(str(file), min(most, _most()))
+                cut = _last_dialogue(held) if more else len(held)
+                if held[:cut].strip() or (number == 1 and not more):
+                    yield Document(str(file), held[:cut], number)
+                number += held.count(b"\n", 0, cut)
+                held, chunk = held[cut:], more
+            if seen == 0:
+                yield Document(str(file), b"")
 
 
 def _unpacked(file: Path, raw: IO[bytes]) -> tuple[IO[bytes], float]:
@@ -281,17 +295,23 @@ class _Named(msgspec.Struct):
 
 
 def _last_dialogue(data: bytes) -> int:
-    """Where the lines of the last dialogue begin, which may go on; the end, where lines name none."""
-    cut, last = len(data), None
+    """Where the lines of the last dialogue begin, which may go on; the end of the last line, where it names none."""
+    end = cut = data.rfind(b"\n") + 1
+    last = None
     while cut:
         begin = data.rfind(b"\n", 0, cut - 1) + 1
-        try:
-            name = msgspec.json.decode(data[begin:cut], type=_Named).dialogue
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return cut  # whoever reads it says what is wrong
-        if name is None or (last is not None and name != last):
-            return cut
-        cut, last = begin, name
+        line = data[begin:cut]
+        if line.strip():
+            try:
+                name = msgspec.json.decode(line, type=_Named).dialogue
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return end  # whoever reads it says what is wrong
+            if name is None:
+                return end
+            if last is not None and name != last:
+                return cut
+            last = name
+        cut = begin
     return 0
 
 

@@ -107,7 +107,7 @@ def _score(corpus: Corpus, systems: Sequence[Predictions], share: _Share) -> _Ga
         for gatherers, join in gathered if batch is not None else ():
             _add(gatherers, join.add_gold(*batch))  # type: ignore[misc]
         for side, (gatherers, join) in zip(preds, gathered, strict=True):
-            while batch is None or (join.golds and not join.preds):  # no side runs ahead of the other
+            while batch is None or len(join.golds) > len(join.preds):  # no side runs ahead of the other
                 predicted = next(side, None)
                 if predicted is None:
                     break

@@ -110,7 +110,7 @@ def _documents(path: str) -> Iterator[Document]:
     if not files and path not in ("", "-") and place(path).is_dir():
         raise UserError("no .jsonl, .json, .csv or .tsv file in this folder", file=path, hint=source.RIGHT_FILE)
     for file in map(str, files) if files else [path]:
-        yield from source.documents(file, parts=True)
+        yield from source.documents(file)
 
 
 def _sharing(items: Iterable[Grounded], texts: dict[str, str]) -> Iterator[Grounded]:
