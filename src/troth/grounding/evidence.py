@@ -69,7 +69,7 @@ class Passages:
         if count <= number:
             return [self.window(start, size) for start in range(count)]
         scores = [0.0] * count
-        for word in {stem(word) for word in _WORD.findall(claim.lower())}:
+        for word in dict.fromkeys(map(stem, _WORD.findall(claim.lower()))):  # sums depend on the order
             places = self._sentences_with.get(word, ())
             weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
             for start in {
