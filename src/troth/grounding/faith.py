@@ -50,16 +50,16 @@ FAITH: Metric = faithfulness(
 class FaithWeights:
     """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
 
-    bias: float = 0.652
-    entailment: float = 0.29
-    contradiction: float = 0.145
-    words: float = 1.161
-    facts: float = 0.58
-    places: float = 0.58
+    bias: float = 1.021
+    entailment: float = 0.26
+    contradiction: float = 0.13
+    words: float = 2.078
+    facts: float = 0.26
+    places: float = 1.039
     worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
-    contradicted_bias: float = 0.047
-    contradicted: float = 0.323
+    contradicted_bias: float = 0.074
+    contradicted: float = 0.367
 
 
 WEIGHTS = FaithWeights()
