@@ -17,7 +17,7 @@ from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.grounding.calibration import Fitted, not_scored
 from troth.grounding.metrics import FAITHFUL, Grader, Unscored, Value
-from troth.grounding.spread import Answers, in_blocks
+from troth.grounding.spread import Gradings, in_blocks
 from troth.stats import estimates
 from troth.stats.estimates import Cell, Resampling
 from troth.storage.explorer import ClaimSupport
@@ -132,7 +132,7 @@ def graded(
     graders: Iterable[Grader],
     fitted: Mapping[str, Fitted] | None = None,
     *,
-    by: Callable[[Grader, Sequence[Grounded]], Answers] = in_blocks,
+    by: Callable[[Grader, Sequence[Grounded]], Gradings] = in_blocks,
 ) -> list[GradedSystem]:
     """The responses of each system with the values of each grader, which gets all systems at once.
 

@@ -20,7 +20,7 @@ from troth.storage.explorer import ClaimSupport
 BLOCK = 256  # responses
 
 
-class Answers(NamedTuple):
+class Gradings(NamedTuple):
     """What a grader says of some responses: values, and, where it judges claims, those of each response."""
 
     values: list[Value]
@@ -30,38 +30,38 @@ class Answers(NamedTuple):
 class _Block(NamedTuple):
     """The answers to a block, grader by grader, and what graders have to say so far."""
 
-    answers: list[Answers]
+    answers: list[Gradings]
     remarks: list[str]
 
 
-class SpreadAnswers(NamedTuple):
+class SpreadGradings(NamedTuple):
     """The answers to all responses by metric, and remarks of the workers."""
 
-    by_metric: dict[str, Answers]
+    by_metric: dict[str, Gradings]
     remarks: list[str]
 
-    def of(self, grader: Grader, _: Sequence[Grounded]) -> Answers:
+    def of(self, grader: Grader, _: Sequence[Grounded]) -> Gradings:
         return self.by_metric[grader.metric.name]
 
 
-def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadAnswers:
+def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadGradings:
     """The answers of these metrics to all responses, computed by workers."""
     blocks = _blocks(items)
     opened: Callable[[], list[Grader]] = partial(graders, tuple(names), replace(models))  # not with models open here
     work = mapped(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
-    found: dict[str, list[Answers]] = {name: [] for name in names}
+    found: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:
         for name, answers in zip(names, done.answers, strict=True):
             found[name].append(answers)
         remarks |= dict.fromkeys(done.remarks)
     joined = {name: _joined(blocks, parts) for name, parts in found.items()}
-    return SpreadAnswers(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
+    return SpreadGradings(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
 
 
-def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Answers:
+def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     """The answers to all responses, computed here."""
-    blocks, parts = _blocks(items), list[Answers]()
+    blocks, parts = _blocks(items), list[Gradings]()
     done = 0
     with bar(grader.metric.name) as progress:
         for block in blocks:
@@ -80,22 +80,22 @@ def _block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
     return _Block(answers, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
 
 
-def _answers(grader: Grader, items: Sequence[Grounded]) -> Answers:
+def _answers(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     values = grade(grader, items)
     if not isinstance(grader, ClaimJudge):
-        return Answers(values, None)
+        return Gradings(values, None)
     pairs = zip(items, values, strict=True)
-    return Answers(values, [() if isinstance(value, Unscored) else grader.claims(item) for item, value in pairs])
+    return Gradings(values, [() if isinstance(value, Unscored) else grader.claims(item) for item, value in pairs])
 
 
-def _joined(blocks: Sequence[Sequence[int]], parts: Sequence[Answers]) -> Answers:
+def _joined(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Gradings:
     """The answers of all blocks in the order of the responses."""
     places = [place for block in blocks for place in block]
     order = sorted(range(len(places)), key=places.__getitem__)
     values = [value for part in parts for value in part.values]
     claims = [claim for part in parts for claim in part.claims or ()]
     judged = bool(parts) and parts[0].claims is not None
-    return Answers([values[at] for at in order], [claims[at] for at in order] if judged else None)
+    return Gradings([values[at] for at in order], [claims[at] for at in order] if judged else None)
 
 
 def _blocks(items: Sequence[Grounded]) -> list[list[int]]:
