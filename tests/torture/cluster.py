@@ -98,5 +98,7 @@ def _disturbed(nodes: TwoNodes, begun: Path, after: int, what: str) -> list[str]
     said = logs[1].read_text(errors="replace").strip().splitlines()
     if work.returncode or not logs[0].stat().st_size:
         return [*wrong, f"exits with {work.returncode} and no result: {said[-1] if said else ''}"]
-    right = json.loads(logs[0].read_text()) == [2 * number for number in range(ITEMS)]
+    *more, last = logs[0].read_text(errors="replace").splitlines()
+    wrong += [f"on standard output beside the result: {line[:200]}" for line in more[:1]]
+    right = json.loads(last) == [2 * number for number in range(ITEMS)]
     return wrong if right else [*wrong, "other results than undisturbed"]

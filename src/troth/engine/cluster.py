@@ -47,11 +47,11 @@ def _connected(workers: int, address: str | None) -> Iterator[Any]:
         raise UserError(
             f"Ray cannot be reached: {first}", file=target, hint="ray start --head prints its address"
         ) from error
-    try:
-        with redirect_stdout(sys.stderr):  # Ray prints there what happens to its workers, in the middle of our results
+    with redirect_stdout(sys.stderr):  # Ray prints what happens to its workers, up to its end, among our results
+        try:
             yield ray
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def usable(workers: int, address: str | None) -> int:
