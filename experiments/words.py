@@ -11,7 +11,6 @@ round.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from experiments.common import arguments, publish, table
 from troth import models, stats
 from troth.core.records import Grounded
 from troth.grounding import doubts
-from troth.grounding.evidence import passages, stem
+from troth.grounding.evidence import passages, stems
 from troth.grounding.pmi import measure
 from troth.grounding.words import words
 from troth.models import Lm
@@ -65,7 +64,7 @@ def labelled(path: Path) -> Iterator[Claim]:
 
 def absent(claim: Claim) -> list[float]:
     known = passages(claim.document)
-    return [float(any(stem(part) not in known for part in re.findall(r"\w+", word.lower()))) for word in claim.words]
+    return [float(any(part not in known for part in stems(word))) for word in claim.words]
 
 
 def ratios(claims: Sequence[Claim], lm: Lm) -> list[list[float]]:

@@ -99,9 +99,8 @@ _FACT = re.compile(
 )  # fmt: skip
 
 
-_PLAIN_LETTERS = str.maketrans(
-    "ſıİ\u212a", "siIK"
-)  # letters that expressions take for s, i and k where case is ignored
+# Letters that expressions take for s, i and k where case is ignored.
+_PLAIN_LETTERS = str.maketrans("ſıİ\u212a", "siIK")
 
 
 class Fact(NamedTuple):
@@ -157,6 +156,13 @@ def agree(said: Fact, known: Fact) -> bool:
     if {said.kind, known.kind} == {"date", "number"}:  # 1984 pages, or the year
         return said.value.removesuffix("-*-*") == known.value.removesuffix("-*-*")
     return said.kind == known.kind and said.value == known.value
+
+
+def date_shape(value: str) -> str:
+    """Which parts of a date are said: a year, a day, a decade, a weekday."""
+    if value.startswith("century"):
+        return "century"
+    return re.sub(r"\d+", "0", value) if value[0] in "*0123456789" else "weekday"
 
 
 def clock_readings(value: str) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ import re
 
 import msgspec
 
-from troth.grounding.evidence import COMMON, passages, stem
-from troth.grounding.places import MISPLACED, placed_facts
+from troth.grounding.evidence import COMMON, passages, stems
+from troth.grounding.places import misplaced_facts
 from troth.grounding.sentences import placed
 
 WINDOW, WINDOWS = 3, 2  # sentences of a window, and how many windows
@@ -22,8 +22,6 @@ ELSEWHERE = 0.5  # doubt of a word that another part of the document has
 AROUND = 2  # words on each side
 MIXED = 0.3  # share of the words around in a word's doubt
 DOUBTED = 0.55  # doubt from which a word counts as unsupported
-
-_WORD = re.compile(r"\w+")
 
 
 class DoubtedWord(msgspec.Struct, frozen=True):
@@ -50,9 +48,9 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     for start, sentence in placed(response):
         spans = [match.span() for match in re.finditer(r"\S+", sentence)]
         doubts = word_doubts(document, sentence, [sentence[begin:end] for begin, end in spans])
-        misplaced = _misplaced(document, sentence)
+        misplaced = misplaced_facts(document, sentence)
         for (begin, end), doubt in zip(spans, doubts, strict=True):
-            wrong = any(begin < last and first < end for first, last in misplaced)
+            wrong = any(begin < fact.end and fact.start < end for fact in misplaced)
             own = max(doubt, DOUBTED) if wrong else doubt
             found.append(DoubtedWord(sentence[begin:end], start + begin, start + end, own))
     return found
@@ -61,22 +59,13 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
 def word_doubts(document: str, sentence: str, words: list[str]) -> list[float]:
     """The doubt of each word of a sentence, however it was cut into words."""
     known = passages(document)
-    near = {
-        stem(word)
-        for window in known.best(sentence, WINDOW, WINDOWS)
-        for word in _WORD.findall(window.text.lower())
-    }  # fmt: skip
+    near = {word for window in known.best(sentence, WINDOW, WINDOWS) for word in stems(window.text)}
     own: list[float | None] = []
     for text in words:
-        stems = [stem(word) for word in _WORD.findall(text.lower())]
-        silent = not stems or text.lower() in COMMON
-        own.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in stems))
+        parts = stems(text)
+        silent = not parts or text.lower() in COMMON
+        own.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
     return [_mixed(own, place) for place in range(len(own))]
-
-
-def _misplaced(document: str, sentence: str) -> list[tuple[int, int]]:
-    """Where facts stand in a sentence that the document has in another place."""
-    return [(fact.start, fact.end) for fact in placed_facts(document, sentence) if fact.fit < MISPLACED]
 
 
 def _mixed(own: list[float | None], place: int) -> float:

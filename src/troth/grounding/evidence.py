@@ -41,7 +41,7 @@ class Passages:
 
     def __init__(self, document: str) -> None:
         self.sentences = [part for sentence in sentences(document) for part in _parts(sentence)]
-        self._words = [frozenset(map(stem, _WORD.findall(sentence.lower()))) for sentence in self.sentences]
+        self._words = [frozenset(stems(sentence)) for sentence in self.sentences]
         self._sentences_with: dict[str, list[int]] = {}
         for place, own in enumerate(self._words):
             for word in own:
@@ -69,7 +69,7 @@ class Passages:
         if count <= number:
             return [self.window(start, size) for start in range(count)]
         scores = [0.0] * count
-        for word in dict.fromkeys(map(stem, _WORD.findall(claim.lower()))):  # sums depend on the order
+        for word in dict.fromkeys(stems(claim)):  # not a set: the sums depend on the order
             places = self._sentences_with.get(word, ())
             weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
             for start in {
@@ -89,6 +89,11 @@ def passages(document: str) -> Passages:
 def stem(word: str) -> str:
     """A word without its usual ending: plays, played and playing are one."""
     return _ENDING.sub("", word)
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text, in lower case and without their usual endings."""
+    return [stem(word) for word in _WORD.findall(text.lower())]
 
 
 def _parts(sentence: str) -> Iterable[str]:

@@ -20,7 +20,7 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.proper_names import name_words, names
 from troth.core.records import Grounded
-from troth.grounding.evidence import passages, stem
+from troth.grounding.evidence import passages, stem, stems
 from troth.grounding.metrics import Unscored, Value, faithfulness
 from troth.grounding.sentences import placed
 
@@ -129,7 +129,7 @@ def _spells(passage: str, letters: str) -> bool:
 
 
 def _stems(passage: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in re.findall(r"\w+", passage.lower()))
+    return frozenset(stems(passage))
 
 
 @dataclass(frozen=True)

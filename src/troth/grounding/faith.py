@@ -29,10 +29,10 @@ from troth.core.records import Grounded
 from troth.grounding.claims import claim, claim_line
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
-from troth.grounding.evidence import passages, stem
+from troth.grounding.evidence import passages, stems
 from troth.grounding.facts import checked_facts
 from troth.grounding.metrics import Unscored, Value, faithfulness
-from troth.grounding.places import MISPLACED, placed_facts
+from troth.grounding.places import misplaced_facts, placed_facts
 from troth.storage.explorer import ClaimSupport
 
 FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
@@ -105,8 +105,7 @@ class FaithScore:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
         claims = self.claims(item)
         lines = [claim_line(one) for one in claims]
-        placed = [fact for one in claims for fact in placed_facts(item.document, one.sentence)]
-        wrong = [fact for fact in placed if fact.fit < MISPLACED]
+        wrong = [fact for one in claims for fact in misplaced_facts(item.document, one.sentence)]
         lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
@@ -127,7 +126,7 @@ class FaithScore:
 
 def features(document: str, support: SentenceSupport) -> dict[str, float]:
     """What a sentence's log odds are made of, by the names of the weights."""
-    words = [stem(word) for word in _WORD.findall(support.sentence.lower())]
+    words = stems(support.sentence)
     known = passages(document)
     found = checked_facts(document, support.sentence)
     fits = [fact.fit for fact in placed_facts(document, support.sentence)]

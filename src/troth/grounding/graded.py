@@ -141,13 +141,13 @@ def graded(
     items = [item for own in systems.values() for item in own]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}
     for grader in graders:
-        answers = by(grader, items)
+        found = by(grader, items)
         begin = 0
         judge = (fitted or {}).get(grader.metric.name)
         for name, own in systems.items():
             mine = slice(begin, begin := begin + len(own))
-            claims = None if answers.claims is None else answers.claims[mine]
-            metrics[name].append(MetricValues(grader.metric, grader.recipe, answers.values[mine], judge, claims))
+            claims = None if found.claims is None else found.claims[mine]
+            metrics[name].append(MetricValues(grader.metric, grader.recipe, found.values[mine], judge, claims))
     return [GradedSystem(name, own, metrics[name]) for name, own in systems.items()]
 
 

@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.core.facts import Fact, agree
+from troth.core.facts import Fact, agree, date_shape
 from troth.grounding.evidence import COMMON, passages, stem
 from troth.grounding.facts import sentence_facts
 
@@ -76,6 +76,11 @@ def placed_facts(document: str, claim: str) -> list[PlacedFact]:
     return found
 
 
+def misplaced_facts(document: str, claim: str) -> list[PlacedFact]:
+    """The facts of a claim in whose place the document has another."""
+    return [fact for fact in placed_facts(document, claim) if fact.fit < MISPLACED]
+
+
 @lru_cache(maxsize=256)
 def _known(document: str, sentence: str) -> list[_Known]:
     """The facts of a sentence of a document with the words around them."""
@@ -109,11 +114,7 @@ def _alike(one: Fact, other: Fact) -> bool:
     """Whether one could stand in the other's place: a number for a number of the same unit, a year for a year."""
     if one.kind != other.kind or one.unit != other.unit:
         return False
-    return one.kind != "date" or _exactness(one) == _exactness(other)
-
-
-def _exactness(date: Fact) -> list[bool]:
-    return [part == "*" for part in date.value.split("-")]
+    return one.kind != "date" or date_shape(one.value) == date_shape(other.value)
 
 
 def _same(one: Fact, other: Fact) -> bool:

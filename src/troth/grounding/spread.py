@@ -28,14 +28,14 @@ class Gradings(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The answers to a block, grader by grader, and what graders have to say so far."""
+    """The gradings of a block, grader by grader, and what graders have to say so far."""
 
-    answers: list[Gradings]
+    gradings: list[Gradings]
     remarks: list[str]
 
 
 class SpreadGradings(NamedTuple):
-    """The answers to all responses by metric, and remarks of the workers."""
+    """The gradings of all responses by metric, and remarks of the workers."""
 
     by_metric: dict[str, Gradings]
     remarks: list[str]
@@ -45,22 +45,22 @@ class SpreadGradings(NamedTuple):
 
 
 def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadGradings:
-    """The answers of these metrics to all responses, computed by workers."""
+    """What these metrics say of all responses, computed by workers."""
     blocks = _blocks(items)
     opened: Callable[[], list[Grader]] = partial(graders, tuple(names), replace(models))  # not with models open here
     work = mapped(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
     found: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:
-        for name, answers in zip(names, done.answers, strict=True):
-            found[name].append(answers)
+        for name, gradings in zip(names, done.gradings, strict=True):
+            found[name].append(gradings)
         remarks |= dict.fromkeys(done.remarks)
     joined = {name: _joined(blocks, parts) for name, parts in found.items()}
     return SpreadGradings(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
 
 
 def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
-    """The answers to all responses, computed here."""
+    """What a grader says of all responses, computed here."""
     blocks, parts = _blocks(items), list[Gradings]()
     done = 0
     with bar(grader.metric.name) as progress:
@@ -70,17 +70,17 @@ def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
                 progress(begun + size * part // max(1, whole), len(items))
 
             with within(inside):
-                parts.append(_answers(grader, [items[at] for at in block]))
+                parts.append(_gradings(grader, [items[at] for at in block]))
             done += len(block)
     return _joined(blocks, parts)
 
 
 def _block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
-    answers = [_answers(grader, items) for grader in own]
-    return _Block(answers, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
+    gradings = [_gradings(grader, items) for grader in own]
+    return _Block(gradings, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
 
 
-def _answers(grader: Grader, items: Sequence[Grounded]) -> Gradings:
+def _gradings(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     values = grade(grader, items)
     if not isinstance(grader, ClaimJudge):
         return Gradings(values, None)
@@ -89,7 +89,7 @@ def _answers(grader: Grader, items: Sequence[Grounded]) -> Gradings:
 
 
 def _joined(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Gradings:
-    """The answers of all blocks in the order of the responses."""
+    """The gradings of all blocks in the order of the responses."""
     places = [place for block in blocks for place in block]
     order = sorted(range(len(places)), key=places.__getitem__)
     values = [value for part in parts for value in part.values]

@@ -25,7 +25,7 @@ from troth.models.client import Refused, Silent
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
-from troth.systems.recipe import FreeTracker, Recipe, TrackerModel
+from troth.systems.recipe import Recipe, StatelessTracker, TrackerModel
 from troth.systems.states import allowed, dialogue_text
 
 Form = Literal["prompt", "tools"]
@@ -38,7 +38,7 @@ KEPT = 4  # prefixes whose keys and values are kept
 AT_ONCE = 8  # turns that are answered together
 
 
-class PromptedModel(FreeTracker):
+class PromptedModel(StatelessTracker):
     """Asks a language model; there is nothing to train."""
 
     def __init__(self, lm: Lm | SharedPrefixLm | EndpointLm, form: Form, answer: int) -> None:

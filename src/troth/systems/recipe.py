@@ -54,7 +54,7 @@ class TrackerModel(ABC):
         """The states after every turn of some dialogues, by service. `before` of the turns is gold: not to be used."""
 
 
-class FreeTracker(TrackerModel):
+class StatelessTracker(TrackerModel):
     """Predicts the states after a turn from what was said, so that all turns can be asked about together."""
 
     @abstractmethod

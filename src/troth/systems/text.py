@@ -18,7 +18,7 @@ from troth.core.errors import UserError
 from troth.models.batches import Room, by_length, encodable, padded
 from troth.models.hf import reach
 from troth.models.hub import ModelFiles, load
-from troth.systems.recipe import FreeTracker, Recipe, TrainableTracker
+from troth.systems.recipe import Recipe, StatelessTracker, TrainableTracker
 from troth.systems.trainable import Trainable
 
 IGNORED = -100  # a label that no loss counts
@@ -187,7 +187,7 @@ class TextLearner(Trainable[TextExample]):
         self.network.save(folder)
 
 
-class TextModel(TextLearner, FreeTracker, TrainableTracker[TextExample]):
+class TextModel(TextLearner, StatelessTracker, TrainableTracker[TextExample]):
     """A tracker whose network reads and writes text; recipes say what."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from troth.core.facts import SMALL, UNITS, Fact, agree
+from troth.core.facts import SMALL, UNITS, Fact, agree, date_shape
 from troth.core.proper_names import COMMON
 from troth.perturb.answers import CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import in_case_of, words
@@ -78,7 +78,9 @@ def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
     if said.kind == "date":
         near = not _year(said) or not _year(other) or abs(_year(said) - _year(other)) <= FARTHEST_YEARS
         return (
-            near and _shape(said.value) == _shape(other.value) and before(answer.text, said) not in ("from", "between")
+            near
+            and date_shape(said.value) == date_shape(other.value)
+            and before(answer.text, said) not in ("from", "between")
         )
     if said.kind == "time":
         return True
@@ -108,13 +110,6 @@ def _is_label(text: str, fact: Fact) -> bool:
 
 def _year(fact: Fact) -> int:
     return int(fact.value[:4]) if fact.value[:4].isdecimal() else 0
-
-
-def _shape(date: str) -> str:
-    """Which parts of a date are said: a year, a day, a decade, a weekday."""
-    if date.startswith("century"):
-        return "century"
-    return re.sub(r"\d+", "0", date) if date[0] in "*0123456789" else "weekday"
 
 
 def _fits_name(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
