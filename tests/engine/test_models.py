@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import troth
 from troth import demo
+from troth.core.progress import within
 from troth.engine import WithModel, mapped
 from troth.grounding import spread
 from troth.grounding.metrics import Models
@@ -70,8 +72,31 @@ def test_a_model_is_opened_once_per_worker(tmp_path: Path) -> None:
 
 
 def test_embedded_models_say_the_same_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, and the claims that the page shows; each pair of texts is asked about once."""
     pytest.importorskip("onnxruntime", reason="needs the extra 'nli'")
     monkeypatch.setattr(spread, "BLOCK", 8)
     file = demo.path("documents/careful.jsonl")
     results = [troth.ground(file, metrics="faith,nli", cache=None, resamples=20, workers=workers) for workers in (1, 2)]
     same(*results)
+    claims = [[view.claims for view in result.explorer().responses] for result in results]
+    assert claims[0] == claims[1]
+    assert any(claims[0])
+
+
+def test_a_run_in_one_process_has_the_blocks_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "BLOCK", 3)
+    sizes: list[int] = []
+    inner: Any = vars(spread)["grade"]
+
+    def watched(grader: Any, items: Any) -> Any:
+        sizes.append(len(items))
+        return inner(grader, items)
+
+    monkeypatch.setattr(spread, "grade", watched)
+    steps: list[tuple[str, int, int]] = []
+    with within(lambda *step: steps.append(step)):
+        result = troth.ground(demo.path("documents/careful.jsonl"), metrics="coverage", resamples=0)
+    count = len(result.rows())
+    assert sizes == [3] * (count // 3) + [count % 3] * bool(count % 3)
+    assert [done for _, done, _ in steps] == sorted({done for _, done, _ in steps})
+    assert steps[-1] == ("coverage", count, count)

@@ -161,3 +161,39 @@ def test_a_stray_prediction_does_not_make_gold_wait(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Join, "add_gold", watched)
     troth.dst(gold, pred, resamples=0, common=True)
     assert max(waiting) < 30
+
+
+def test_the_limit_of_the_environment_holds_for_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "gold.jsonl", rows())
+    monkeypatch.setenv("TROTH_INPUT_LIMIT", "1KB")
+    with pytest.raises(UserError, match="holds more than 0 MB"):
+        list(readers.batches(path, parts=True))
+
+
+@pytest.mark.filterwarnings("ignore:.*filesystem.*:UserWarning")
+def test_files_of_storages_are_read_in_parts(tmp_path: Path) -> None:
+    """Their files can be read and sought, and no more: `readline` takes no number of bytes there."""
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    content = Path(written(tmp_path / "gold.jsonl", rows())).read_bytes()
+
+    class Storage(fsspec.AbstractFileSystem):  # type: ignore[misc,name-defined]
+        protocol = "parts"
+
+        def info(self, path: str, **_: object) -> dict[str, object]:
+            return {"name": path, "size": len(content), "type": "file"}
+
+        def ls(self, path: str, detail: bool = True, **_: object) -> list[object]:
+            return [self.info(path)] if detail else [path]
+
+        def _open(self, path: str, mode: str = "rb", **_: object) -> object:
+            class File(fsspec.spec.AbstractBufferedFile):  # type: ignore[misc,name-defined]
+                def _fetch_range(self, start: int, end: int) -> bytes:
+                    return content[start:end]
+
+            return File(self, path, mode, size=len(content))
+
+    fsspec.register_implementation("parts", Storage, clobber=True)
+    parts = [items for _, items in readers.batches("parts://bucket/gold.jsonl", parts=True)]
+    assert len(parts) > 5
+    assert [item for items in parts for item in items] == list(readers.read(str(tmp_path / "gold.jsonl")))
