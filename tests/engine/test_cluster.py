@@ -9,7 +9,11 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ import troth
 from troth import demo
 from troth.core.errors import UserError
 from troth.engine import cluster as engine_cluster
-from troth.engine import mapped, parts, using
+from troth.engine import mapped, marked, parts, using
 from troth.grounding import spread
 from troth.grounding.metrics import Models
 from troth.tracking import feed
@@ -106,9 +110,9 @@ def shared_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     inner = engine_cluster.mapped
 
-    def spy(function: Any, items: Any, workers: int, address: str | None) -> Any:
+    def spy(function: Any, items: Any, *rest: Any, **more: Any) -> Any:
         counts.append(len(items))
-        return inner(function, items, workers, address)
+        return inner(function, items, *rest, **more)
 
     monkeypatch.setattr(engine_cluster, "mapped", spy)
     return counts
@@ -156,3 +160,64 @@ def test_models_are_opened_by_the_actors(cluster: None, shared_out: list[int], m
 def test_an_engine_that_is_not_known() -> None:
     with pytest.raises(UserError, match="engine cannot be 'rai'"), using("rai"):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_an_interrupted_command_leaves_no_process(cluster: None, corpus: dict[str, str], tmp_path: Path) -> None:
+    """Also the daemons that Ray starts itself, and that it would leave behind."""
+    many = {side: copies(Path(corpus[side]), tmp_path / side) for side in ("gold", "hasty")}
+    command = f"-m troth dst {many['gold']} {many['hasty']} --engine ray --workers 2".split()
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        folder = soon(lambda: mark(process.pid))
+        assert folder
+        assert soon(lambda: "raylet" in belonging(folder))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "troth: interrupted"
+    assert soon(lambda: not belonging(folder) and not Path(folder).exists())
+
+
+def copies(folder: Path, out: Path) -> str:
+    """A folder of dialogues as often as it takes to be shared out."""
+    out.mkdir()
+    files = sorted(folder.glob("dialogues_*.json"))
+    times = 1 + 3 * feed.WORTH_IT // sum(path.stat().st_size for path in files)
+    for path in files:
+        dialogues = json.loads(path.read_text())
+        every = [one | {"dialogue_id": f"{one['dialogue_id']}-{copy}"} for copy in range(times) for one in dialogues]
+        (out / path.name).write_text(json.dumps(every))
+    if (folder / "schema.json").exists():
+        shutil.copy(folder / "schema.json", out)
+    return str(out)
+
+
+def mark(parent: int) -> str:
+    """The folder that the guard of a process watches over."""
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            given = (one / "cmdline").read_text().split("\0")
+            if "marked.py" in " ".join(given) and (one / "stat").read_text().rpartition(")")[2].split()[1] == str(
+                parent
+            ):
+                return given[-2]
+    return ""
+
+
+def belonging(folder: str) -> str:
+    """The command lines of the processes of a folder."""
+    lines = []
+    for process in marked._belonging(folder):
+        with suppress(OSError):
+            lines.append(Path(f"/proc/{process}/cmdline").read_text())
+    return "\n".join(lines)
+
+
+def soon(value: Callable[[], Any]) -> Any:
+    """A value once it is true."""
+    end = time.monotonic() + 60
+    while not (found := value()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found

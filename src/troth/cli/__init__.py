@@ -125,6 +125,8 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001 (a panic of a library in Rust is no Exception)
         code = _crashed(error)
     streams.finish()
+    if code == 130:
+        os._exit(code)  # what libraries do at the end can take seconds
     sys.exit(code or 0)
 
 

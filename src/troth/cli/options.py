@@ -151,7 +151,7 @@ def workers(*flags: str, default: int = 0) -> Callable[[F], F]:
 
             if address is not None and works_on != "ray":
                 raise click.UsageError(f"--address goes with {flags[0]} ray")
-            with using(works_on, address=address):
+            with using(works_on, address=address, ends=True):
                 return command(*args, **kwargs)
 
         return called  # type: ignore[return-value]

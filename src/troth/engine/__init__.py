@@ -35,15 +35,16 @@ class Engine:
 
     name: str = "processes"
     address: str | None = None  # of a Ray cluster; None: that of RAY_ADDRESS, else Ray is started on this machine
+    ends: bool = False  # this process ends with its work: an interrupt need not wait until Ray has stopped
 
 
 _ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
 @contextmanager
-def using(name: str, *, address: str | None = None) -> Iterator[None]:
-    """While inside, work is done by this engine: "processes" or "ray"."""
-    before = _ENGINE.set(Engine(one_of("engine", name, ENGINES), address))
+def using(name: str, *, address: str | None = None, ends: bool = False) -> Iterator[None]:
+    """While inside, work is done by this engine: "processes" or "ray". `ends`: the process ends with it."""
+    before = _ENGINE.set(Engine(one_of("engine", name, ENGINES), address, ends))
     try:
         yield
     finally:
@@ -56,7 +57,7 @@ def parts(workers: int) -> int:
     if engine.name == "ray":
         from troth.engine import cluster
 
-        return SHARES * cluster.usable(workers, engine.address)
+        return SHARES * cluster.usable(workers, engine.address, ends=engine.ends)
     return processes.usable(workers)
 
 
@@ -95,5 +96,5 @@ def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int)
     if engine.name == "ray":
         from troth.engine import cluster
 
-        return cluster.mapped(function, items, workers, engine.address)
+        return cluster.mapped(function, items, workers, engine.address, ends=engine.ends)
     return processes.mapped(function, items, workers)

@@ -6,17 +6,19 @@ reading back while results wait. Every item must come back once: what does not i
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import pickle
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.core.version import __version__
+from troth.engine.marked import kill, marked
 from troth.engine.processes import sendable
 
 Item = TypeVar("Item")
@@ -27,8 +29,11 @@ EXTRA = "pip install 'troth[ray]'"
 
 
 @contextmanager
-def _connected(workers: int, address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster or started on this machine; what was started here is ended here."""
+def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
+    """Ray, connected to a cluster or started on this machine; what was started here is ended here.
+
+    `ends`: this process ends with its work. Ray takes seconds to stop, so that an interrupt then kills it instead.
+    """
     try:
         import ray
         import ray.data
@@ -38,29 +43,41 @@ def _connected(workers: int, address: str | None) -> Iterator[Any]:
         yield ray
         return
     target = address or os.environ.get("RAY_ADDRESS") or None
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
-    own = {"num_cpus": workers or os.cpu_count(), "include_dashboard": False} if target is None else {}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+    with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to its workers among our results
+        stop = abandon = ray.shutdown
+        if target is None:
+            folder = stack.enter_context(marked())
+            options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": folder}
+            abandon = functools.partial(kill, folder)
+        try:
+            _init(ray, target, options)
+            yield ray
+        except KeyboardInterrupt:
+            stop = abandon if ends else stop
+            raise
+        finally:
+            stop()
+
+
+def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:
     try:
-        ray.init(address=target or "local", **quiet, **own)  # not one that an earlier program left on this machine
+        ray.init(address=target or "local", **options)  # not one that an earlier program left on this machine
     except (ConnectionError, OSError, ValueError, RuntimeError, TimeoutError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
             f"Ray cannot be reached: {first}", file=target, hint="ray start --head prints its address"
         ) from error
-    with redirect_stdout(sys.stderr):  # Ray prints what happens to its workers, up to its end, among our results
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
 
 
-def usable(workers: int, address: str | None) -> int:
+def usable(workers: int, address: str | None, *, ends: bool = False) -> int:
     """How many actors to work with: `workers`, or for 0 the processors of the cluster."""
     if workers:
         return workers
     if not address and not os.environ.get("RAY_ADDRESS"):
         return os.cpu_count() or 1
-    with _connected(workers, address) as ray:
+    with _connected(workers, address, ends=ends) as ray:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
@@ -85,13 +102,13 @@ class _Actor:
 
 
 def mapped(
-    function: Callable[[Item], Out], items: Sequence[Item], workers: int, address: str | None
+    function: Callable[[Item], Out], items: Sequence[Item], workers: int, address: str | None, *, ends: bool = False
 ) -> Generator[Out, None, None]:
     """The results of `function` on each item, in order, computed by a pool of up to `workers` actors."""
     if len(items) < 2:
         yield from map(function, items)
         return
-    with _connected(workers, address) as ray:
+    with _connected(workers, address, ends=ends) as ray:
         processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
         count = min(len(items), workers or processors)
         pool = ray.data.ActorPoolStrategy(min_size=min(count, processors), max_size=count)
