@@ -1,4 +1,4 @@
-"""What assistants and trackers leave on disk, to be damaged: transcripts, live runs, training runs, predictions."""
+"""What assistants, trackers and generators leave on disk, to be damaged: transcripts, runs, weights, predictions."""
 
 from __future__ import annotations
 
@@ -64,6 +64,25 @@ def trackers(folder: Path) -> list[Subject]:
     ]  # fmt: skip
 
 
+def generators(folder: Path) -> list[Subject]:
+    """The folders of generators, of all weights and of prefixes; `trackers` comes first, and lays their model."""
+    works.done(folder, *works.SPEAK)
+    prefixes = tuple(part.replace("spoken", "prefixes") for part in works.SPEAK)
+    works.done(folder, *prefixes, "--method", "pt")
+    spoken, trained, of_prefixes = (
+        tuple(str(path.relative_to(folder)) for path in sorted((folder / name).rglob("*")) if path.is_file())
+        for name in ("spoken/last", "spoken", "prefixes/last")
+    )
+    quick = ("corpus", "--limit", "1", "--beams", "2", "--nli", "fake", "--no-cache", "--out", NEW)
+    one, two = ("generate", "respond", "spoken", *quick), ("generate", "respond", "prefixes", *quick)
+    both = (*one, "--with", "prefixes")
+    return [
+        Subject("training of a generator", trained, (works.SPEAK, ("train", "curve", "spoken")), "spoken"),
+        Subject("generator", spoken, (one, both, (*both, "--exact")), "spoken"),
+        Subject("prefixes", of_prefixes, (two, both, (*prefixes, "--method", "pt")), "prefixes"),
+    ]
+
+
 def corruptions(folder: Path) -> list[Subject]:
     """Answers and corruptions of them, as `troth stress ground` writes them."""
     stress = ("stress", "ground", "--metrics", "coverage", "--resamples", "10")
@@ -76,4 +95,4 @@ def corruptions(folder: Path) -> list[Subject]:
     return [Subject("corruptions", ("corrupted.jsonl",), commands)]
 
 
-PARTS = (transcripts, live_runs, corruptions, trackers)
+PARTS = (transcripts, live_runs, corruptions, trackers, generators)

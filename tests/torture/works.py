@@ -21,6 +21,9 @@ PARALLEL = 4  # conversations of an assistant at a time
 
 TRAIN = ("train", "tracker", "corpus", "trained", "--recipe", "trippy", "--model", "bert", "--dev", "corpus",
          "--dev-limit", "1", "--steps", "9", "--batch", "4", "--save-every", "2", "--evaluate-every", "4")  # fmt: skip
+SPEAK = ("train", "response", "corpus", "spoken", "--model", "llama", "--dev", "corpus", "--dev-limit", "2", "--length",
+         "96", "--answer", "8", "--steps", "6", "--batch", "2", "--save-every", "2", "--evaluate-every", "3", "--nli",
+         "fake", "--no-cache")  # fmt: skip
 AGENT = ("agent", "run", "assistant:answer", "tasks.json", "--tools", "tools.json", "--users", "disfluency", "--out")
 ASSISTANT = """
 import hashlib, json, os
@@ -50,6 +53,8 @@ class Work(NamedTuple):
 WORKS = {
     "dst": Work(("dst", "gold", "pred", "--out", "new", "--force", "--workers", "2"), "new"),
     "train": Work(tuple(part.replace("trained", "new") for part in TRAIN), "new", goes_on=True, heavy=True),
+    "train response": Work(tuple(part.replace("spoken", "new") for part in (*SPEAK, "--method", "pt")), "new",
+                           goes_on=True, heavy=True),
     "agent run": Work((*AGENT, "new", "--parallel", str(PARALLEL)), "new", goes_on=True),
     "ground": Work(("ground", DOCUMENTS, "--metrics", "pmi_faith,nli", "--lm", "llama", "--cache", "cache.sqlite",
                     "--resamples", "10", "--out", "new", "--force"), "new", goes_on=True, heavy=True),
