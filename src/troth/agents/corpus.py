@@ -33,7 +33,7 @@ class AgentTask:
     messages: tuple[Message, ...] = ()
 
     def joined(self, other: AgentTask) -> AgentTask:
-        """What two files say of one task; the first that says something is taken."""
+        """Joins what two files say about a task. Where both say something, the first one counts."""
         return AgentTask(
             self.id,
             other.expected if self.expected is None else self.expected,
@@ -92,7 +92,7 @@ class ReadTrials(NamedTuple):
 
 
 def gold_files(gold: Path | Sequence[Path] | None) -> list[str]:
-    """The paths of the files with gold calls, of which users name none, one or several."""
+    """The paths of the gold files; users may name none, one or several."""
     if gold is None:
         return []
     several = [gold] if isinstance(gold, str | os.PathLike) else gold
@@ -123,7 +123,7 @@ def join(
     tools: tuple[Tool, ...] = (),
     writing: Iterable[str] | None = None,
 ) -> AgentCorpus:
-    """Trajectories of each system with gold: from trajectories whose calls are the right ones, or their own."""
+    """Each system's trajectories joined with gold: that of separate gold files, or that in its own file."""
     tasks: dict[str, AgentTask] = {}
     for one in gold or ():
         known = _task(one, derived=True)

@@ -139,7 +139,7 @@ def _wrong_message(one: TrialAnalysis, turn: int | None) -> int | None:
 
 
 def partings(one: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[PartingView]:
-    """Where a trial parts from each other trial of its task, in what it changes."""
+    """The first change in which a trial differs from each other trial of its task."""
     mine = [call.numbered for call in one.calls if call.writes and not call.failed]
     keys = written_calls(one)
     for other in trials:

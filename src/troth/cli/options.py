@@ -120,7 +120,7 @@ CACHE_FILE = click.option(
 
 
 def OUT(command: F) -> F:  # noqa: N802
-    """`--out RUN` and `--force`, as one argument `out`: a folder in which no run is lost without being asked for."""
+    """`--out RUN` and `--force`, as one argument `out`. A run that is there is replaced only with `--force`."""
 
     @option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
     @click.option("--force", is_flag=True, help="With --out: replace the run that is in the folder.")
@@ -134,7 +134,7 @@ def OUT(command: F) -> F:  # noqa: N802
 
 
 def workers(*flags: str, default: int = 0) -> Callable[[F], F]:
-    """`--workers`, `--address` and an option with these flags: the command runs while its engine is chosen."""
+    """Adds `--workers`, `--address` and an option with these flags; the command runs on the chosen engine."""
 
     def decorated(command: F) -> F:
         @number(

@@ -43,7 +43,7 @@ class Study:
         return tuple(self.scale)
 
     def answer(self, said: str, id: str, question: str) -> str:
-        """The answer that is meant; an error where there is none."""
+        """The answer of the scale that a cell means; an error if it means none."""
         for answer, written in self.scale.items():
             if said.lower() in written:
                 return answer
@@ -70,7 +70,7 @@ def key_file(sheet: str) -> str:
 
 
 def check_sheet(sheet: str) -> None:
-    """Refuses a name that is not one of a new sheet, or whose key exists already."""
+    """Raises an error for a name that does not end in .csv, or where the sheet or its key exists already."""
     if not sheet.endswith(".csv"):
         raise UserError("a sheet's name ends in .csv", file=sheet, hint="for example sheet.csv")
     for name in (sheet, key_file(sheet)):
@@ -95,7 +95,7 @@ def as_csv(study: Study, cells: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def numbered(items: Sequence[T], ending: str, letter: str = "p") -> dict[str, T]:
-    """Items by id, which end in a mark of what is asked."""
+    """Items by id: a number, and `ending`, a mark of the questions."""
     width = len(str(len(items)))
     return {f"{letter}{number:0{width}}-{ending}": item for number, item in enumerate(items, 1)}
 

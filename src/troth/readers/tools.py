@@ -40,7 +40,7 @@ class Definition(NamedTuple):
 
     path: Path
     function: dict[str, Any]
-    parameters: tuple[str, ...]  # (): nothing is said of its parameters
+    parameters: tuple[str, ...]  # (): the document says nothing about its parameters
 
     @property
     def schema(self) -> Any:

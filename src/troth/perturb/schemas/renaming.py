@@ -22,7 +22,7 @@ from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, Se
 from troth.readers.decode import where
 
 INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
-INTENT, COUNT = "intent", "count"  # what stands in the place of a slot there
+INTENT, COUNT = "intent", "count"  # acts that have these in place of a slot
 ALIGN = "elements must stand in the same order in both schemas"
 
 V = TypeVar("V")
@@ -58,7 +58,7 @@ class ServiceNames(msgspec.Struct, frozen=True):
         return renamed
 
     def act(self, act: str, slot: str) -> str:
-        """What stands in the slot's place of an act."""
+        """What an act has where others have a slot: also an intent, or a count."""
         pseudo = (slot == INTENT and act in INTENT_ACTS) or (slot == COUNT and act == "INFORM_COUNT")
         return slot if pseudo else self.slot(slot)
 

@@ -235,7 +235,7 @@ def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
 
 
 def _check(schema: Schema, paraphrases: Paraphrases) -> None:
-    """Paraphrases of what is not there would be lost: most likely a name is misspelt."""
+    """Raises an error for paraphrases of something that the schema lacks: most likely a name is misspelt."""
     for name, service in paraphrases.items():
         if name not in schema:
             raise UserError(f"paraphrases of '{name}', which is not a service of the schema", hint=near(name, schema))

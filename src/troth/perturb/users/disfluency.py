@@ -32,7 +32,7 @@ _UNSAYABLE = NO_VALUE | {"true", "false", "yes", "no"}
 _FIRST_PERSON = frozenset(("i", "i'm", "i'd", "i'll", "i've"))
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOKEN = re.compile(r"\S+")
-# What no one pauses before: punctuation, and what is written apart but said as one ("John 's", "do n't").
+# Nobody pauses before these: punctuation, and what is written apart but said as one ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
 _Place = tuple[Key, int]  # a value's service and slot, and where it begins
@@ -77,7 +77,7 @@ class Disfluency(Family, frozen=True):
 
 
 class _Speaker:
-    """Draws where the user falters. Between two disfluencies lie words; how many is one draw, not one per word."""
+    """Draws where disfluencies go. How many words come before the next one is one draw, not one per word."""
 
     def __init__(self, dialogue: Dialogue, rng: Random, inventory: Inventory, options: Disfluency) -> None:
         self.dialogue, self.rng, self.inventory = dialogue, rng, inventory
@@ -92,7 +92,7 @@ class _Speaker:
         self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, where only that tells what is new
 
     def _fluent(self) -> float:
-        """How many words go well before the next that does not: geometric."""
+        """How many words stay as they are before the next disfluency; geometrically distributed."""
         if self.rate <= 0:
             return math.inf
         return 0 if self.rate >= 1 else int(math.log(1.0 - self.rng.random()) / self.fluency)
@@ -149,7 +149,7 @@ class _Speaker:
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
 
     def _restart(self, text: _Text, at: int) -> bool:
-        """Some words are broken off and said again from where they began; else a beginning leads nowhere."""
+        """A restart: some words are broken off and repeated from the first; or a sentence is begun and dropped."""
         run = 0
         while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens(at - run)):
             run += 1
@@ -191,7 +191,7 @@ class _Speaker:
         return repairable
 
     def _wrong(self, key: Key) -> str | None:
-        """A value of the slot that nobody could take for one of this dialogue's."""
+        """Another value of the slot, one that does not look like any value of this dialogue."""
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
         right = [lowered(value) for value in annotated(self.dialogue).of(key)]
         for _ in range(TRIES if others else 0):

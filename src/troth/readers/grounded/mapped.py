@@ -60,7 +60,7 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
 
 
 def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
-    """Every row with its number; it is read when it is called, so that an error in it is that of one row."""
+    """Every row's number, with a function that reads the row: an error then concerns that row alone."""
     if document.starts(b"["):
         yield from ((number, partial(_same, row)) for number, row in enumerate(unique(document, list[Any]), 1))
     elif document.starts(b"{"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 QUESTION = CardQuestion("Does it say what it was told to say?", "responses")
 HEADLINE = ("sgsacc", "ser")
-GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups say the same of single acts
+GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups by act have the same figure
 LOST = ("dropped", "contradicted")
 WORST, FEWER = 15, 8  # acts or slots in a chart, and where each is a chart of its own
 LEAD = (

@@ -27,7 +27,7 @@ class Tracking(ABC):
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
-        self._layouts: dict[int, tuple[Service, Layout]] = {}  # what an id belongs to is kept, so that it stays its own
+        self._layouts: dict[int, tuple[Service, Layout]] = {}  # by id; the service stays, and keeps its id
         self._tables: dict[int, tuple[Layout, Floats]] = {}
         self._vectors: dict[str, Floats] = {}
         self._turns: dict[bytes, Any] = {}  # words of turns, in half precision
@@ -72,7 +72,7 @@ class Tracking(ABC):
         self._turns.clear()
 
     def _read(self, ids: Ints, segments: Ints) -> Floats:
-        """The words of turns; a turn is read once, under however many wordings of the schema it is tracked."""
+        """The encoded words of turns. A turn is encoded once, also if it is tracked under several schemas."""
         lengths = (segments != PADDING).sum(1)
         keys = [np.stack([ids[at, :count], segments[at, :count]]).tobytes() for at, count in enumerate(lengths)]
         new = [at for at, key in enumerate(keys) if key not in self._turns]
