@@ -316,7 +316,7 @@ def test_unknown_slot_ignored(fine: Troth, corpus: Corpus) -> None:
     turn(items)["frames"][0]["state"]["slot_values"]["from_sation"] = ["York"]
     corpus.write("pred", items)
     result = fine("dst", str(corpus.gold), str(corpus.pred), "--unknown", "ignore")
-    assert "pred: 3 dialogues, 1 ignored slots; JGA|" in result.err
+    assert "pred: 3 dialogues, 1 ignored slot; JGA|" in result.err
 
 
 @pytest.mark.parametrize("side", ["gold", "pred"])
@@ -390,7 +390,7 @@ def test_missing_predictions_are_no_error(fine: Troth, corpus: Corpus) -> None:
     lacking = result.json()[0]
     assert lacking["n"] == whole["n"]
     assert lacking["value"] < whole["value"]
-    assert "pred: 3 dialogues, 1 missing dialogues, 2 missing turns; " in fine("dst", *pair).err
+    assert "pred: 3 dialogues, 1 missing dialogue, 2 missing turns; " in fine("dst", *pair).err
     skipped = fine("dst", *pair, "--missing", "skip", "--json").json()[0]
     assert skipped["n"] < whole["n"]
 

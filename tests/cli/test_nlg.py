@@ -57,7 +57,7 @@ def test_the_table_is_laid_out_like_table_1(fine: Troth, gold: str, tmp_path: Pa
     ]
     assert [line.partition("|")[0] for line in told.err.splitlines() if "|" in line] == metrics
     assert "good: 2 dialogues, 5 turns, 7 acts" in told.err
-    assert "bad: 2 dialogues, 5 turns, 1 empty responses, 7 acts" in told.err
+    assert "bad: 2 dialogues, 5 turns, 1 empty response, 7 acts" in told.err
 
 
 def test_ser_alone_asks_no_model(fine: Troth, gold: str, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_ser_alone_asks_no_model(fine: Troth, gold: str, tmp_path: Path) -> None
         "act_coverage:ser  28.57 (0.19 … 98.82)",
     ]
     assert told.err.splitlines() == [
-        "system: 2 dialogues, 5 turns, 1 empty responses",
+        "system: 2 dialogues, 5 turns, 1 empty response",
         f"SER|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:5|v:{V}",
         f"SER_APPLICABLE|unit:turn|match:substring|schema:{SLOTS}|missing:part|n:2|v:{V}",
     ]

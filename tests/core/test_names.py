@@ -1,4 +1,4 @@
-"""`NAME=PATH` as users write it."""
+"""`NAME=PATH` as users write it, and counts as they read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.core.names import labelled, named
+from troth.core.names import labelled, named, tallied
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_a_path_that_exists_as_written_is_a_path(tmp_path: Path, monkeypatch: py
         ("pred", "lr=0.1/pred.json"),
         ("mine", "lr=0.1/pred.json"),
     ]
+
+
+def test_counts_of_one_are_in_the_singular() -> None:
+    counts = {"dialogues": 1, "missing_turns": 1, "acts true only in context": 1, "trials": 2, "empty_responses": 0}
+    assert tallied(counts) == ["1 dialogue", "1 missing turn", "1 act true only in context", "2 trials"]

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from troth.cli import streams
-from troth.core.errors import GoneError, UserError, near
+from troth.core.errors import EndNow, GoneError, UserError, near
 from troth.core.registry import imported
 from troth.core.version import __version__
 
@@ -114,6 +114,10 @@ def main() -> None:
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "troth")
         code = _failed(str(UserError(error.format_message(), hint=f"see {command} --help")))
+    except EndNow:
+        _failed("interrupted")
+        streams.finish()
+        os._exit(130)
     except (KeyboardInterrupt, click.Abort):
         code = _failed("interrupted", 130)
     except GoneError:  # whoever read our output has seen enough (`| head`): no error
@@ -125,8 +129,6 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001 (a panic of a library in Rust is no Exception)
         code = _crashed(error)
     streams.finish()
-    if code == 130:
-        os._exit(code)  # what libraries do at the end can take seconds
     sys.exit(code or 0)
 
 

@@ -8,7 +8,7 @@ import click
 
 from troth.cli import Lazy, options, show
 from troth.core import table as tables
-from troth.core.names import counted
+from troth.core.names import counted, tallied
 
 AGENT = {
     "score": "troth.cli.agent:score",
@@ -76,7 +76,7 @@ def score(
         if len(mine) > examples:
             show.note(f"… {len(mine)} {title} in all")
     for system, counts in result.counts.items():
-        named = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
+        named = ", ".join(tallied(counts))
         show.note(f"{system}: {named}")
     for recipe in dict.fromkeys(one.recipe.partition("|")[2] for one in result.scores if one.value is not None):
         if recipe:

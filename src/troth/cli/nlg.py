@@ -12,6 +12,7 @@ from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.groups import WHOLE
+from troth.core.names import tallied
 
 if TYPE_CHECKING:
     from troth.responses.metrics import JudgedResponse
@@ -115,9 +116,9 @@ def _write(path: str, result: Result) -> None:
 def _note(result: Result) -> None:
     """What was missing, and the recipes."""
     for system, counts in result.counts.items():
-        named = [(name.replace("_", " "), count) for name, count in counts.items() if count]
-        show.note(f"{system}: {', '.join(f'{count} {name}' for name, count in named if 'excluded' not in name)}")
-        left = [f"{count} {name.replace(' excluded', '')}" for name, count in named if "excluded" in name]
+        named = tallied(counts)
+        show.note(f"{system}: {', '.join(one for one in named if 'excluded' not in one)}")
+        left = [one.replace(" excluded", "") for one in named if "excluded" in one]
         if left:
             show.note(f"{system}: not validated: {', '.join(left)}")
     shown = [metric.name for metric in result.metrics if metric.variant != "coverage"]

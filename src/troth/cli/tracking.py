@@ -10,7 +10,7 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
-from troth.core.names import counted
+from troth.core.names import counted, tallied
 from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -90,9 +90,8 @@ def dst(
     )
     show.result(result, json_form=json, out=out)
     for system, counts in result.counts.items():
-        lacking = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
         first = next(score for score in result.scores if score.system == system)
-        show.note(f"{system}: {', '.join(lacking)}; {first.signature}")
+        show.note(f"{system}: {', '.join(tallied(counts))}; {first.signature}")
 
 
 def _rates(rates: str | None, forget: str | None) -> list[float]:

@@ -51,6 +51,10 @@ class PredictionError(UserError):
     """Something wrong on the prediction's side of a pair: the file to name is the prediction's."""
 
 
+class EndNow(BaseException):
+    """An interrupt after which the command ends at once: a library that it leaves behind would take seconds to stop."""
+
+
 class GoneError(Exception):
     """Whoever read our output has gone (`| head`)."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from troth.core.errors import UserError
 
@@ -63,3 +64,12 @@ def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: "1 dialogue", "2 dialogues"."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+_PLURAL = re.compile(r"(?<=\w[^\Ws])s\b")  # the s of "turns" in "missing turns"
+
+
+def tallied(counts: Mapping[str, int]) -> list[str]:
+    """Counts by names in the plural, as a result has them: "1 dialogue", "2 missing turns"; those of 0 are left out."""
+    named = [(name.replace("_", " "), count) for name, count in counts.items() if count]
+    return [f"1 {_PLURAL.sub('', name, count=1)}" if count == 1 else f"{count} {name}" for name, count in named]

@@ -6,7 +6,6 @@ reading back while results wait. Every item must come back once: what does not i
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import pickle
@@ -16,9 +15,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, TypeVar
 
-from troth.core.errors import UserError
+from troth.core.errors import EndNow, UserError
 from troth.core.version import __version__
-from troth.engine.marked import kill, marked
+from troth.engine.marked import marked
 from troth.engine.processes import sendable
 
 Item = TypeVar("Item")
@@ -32,7 +31,7 @@ EXTRA = "pip install 'troth[ray]'"
 def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
     """Ray, connected to a cluster or started on this machine; what was started here is ended here.
 
-    `ends`: this process ends with its work. Ray takes seconds to stop, so that an interrupt then kills it instead.
+    `ends`: this process ends with its work. Ray takes seconds to stop, so an interrupt leaves that to a guard.
     """
     try:
         import ray
@@ -46,19 +45,17 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to its workers among our results
-        stop = abandon = ray.shutdown
         if target is None:
             folder = stack.enter_context(marked())
             options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": folder}
-            abandon = functools.partial(kill, folder)
+        stack.callback(ray.shutdown)
         try:
             _init(ray, target, options)
             yield ray
         except KeyboardInterrupt:
-            stop = abandon if ends else stop
+            if ends:  # nothing is waited for: the guard of the folder kills what is left
+                raise EndNow(stack.pop_all()) from None
             raise
-        finally:
-            stop()
 
 
 def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:
