@@ -1,5 +1,7 @@
 """Generators: training beside transformers' Trainer, and an ensemble in one go beside two runs one after the other.
 
+The two runs are ours, and those of transformers' `generate`, which reads a prompt once for each beam.
+
 The fine-tuned model is the embedded one with a little noise on all weights, the prefixes are drawn: neither changes how
 long a step takes. All answers have the same number of tokens, since no end is found in them. What is compared is taken
 in turn, round by round, over the same networks in memory.
@@ -30,8 +32,9 @@ from troth.systems.generators.model import (
     fingerprint,
     open_generator,
 )
+from troth.systems.generators.prefix import prefixed
 from troth.systems.generators.respond import decoded
-from troth.systems.text import TextNetwork
+from troth.systems.text import TextNetwork, tensors
 
 TURNS, ANSWER, BEAMS, ROUNDS = 4, 12, 4, 3
 LOAD = """
@@ -72,6 +75,24 @@ def seconds(systems: dict[str, ResponseGenerator], turns: Sequence[ResponseTurn]
     return time.perf_counter() - start
 
 
+def plain_seconds(system: ResponseGenerator, turns: Sequence[ResponseTurn], schema: Schema) -> float:
+    """The same lists by transformers' `generate`, all turns in one batch."""
+    import torch
+    from transformers import GenerationConfig
+
+    network = system.network
+    config = GenerationConfig(
+        max_new_tokens=ANSWER, min_new_tokens=ANSWER, do_sample=False, num_beams=BEAMS, num_return_sequences=BEAMS,
+        pad_token_id=network.padding, eos_token_id=network.end,
+    )  # fmt: skip
+    layers, pairs = system.prefixes or ((), None)
+    start = time.perf_counter()
+    ids, mask = tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
+    with torch.inference_mode(), prefixed(layers, pairs):
+        network.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)
+    return time.perf_counter() - start
+
+
 def ensembles(folders: tuple[Path, Path, Path], turns: Sequence[ResponseTurn], schema: Schema) -> list[tuple[str, str]]:
     """Both ways to decode two generators over one set of weights, beside two runs one after the other."""
     ft, pt, own = folders
@@ -94,12 +115,17 @@ def ensembles(folders: tuple[Path, Path, Path], turns: Sequence[ResponseTurn], s
             def in_one_go(_: int, some: Any = some, both: dict[str, ResponseGenerator] = both) -> float:
                 return seconds(both, some, schema)
 
-            alone, together = timing.interleaved(one_after_the_other, in_one_go, rounds=ROUNDS)
+            def by_transformers(_: int, some: Any = some, other: ResponseGenerator = other) -> float:
+                return plain_seconds(fine, some, schema) + plain_seconds(other, some, schema)
+
+            theirs, alone, together = timing.interleaved(by_transformers, one_after_the_other, in_one_go, rounds=ROUNDS)
             what = f"{name}, {count} turn{'s' * (count > 1)}"
             rows += [
                 (f"{what}: two runs", f"{median(alone):.2f} s"),
                 (f"{what}: in one go", f"{median(together):.2f} s"),
                 ("ratio (aim: 1.5)", f"{timing.ratio(alone, together):.2f}"),
+                (f"{what}: two runs of transformers", f"{median(theirs):.2f} s"),
+                ("ratio (aim: 1.5)", f"{timing.ratio(theirs, together):.2f}"),
             ]
     return rows
 
@@ -117,7 +143,11 @@ def main() -> None:
         sizes = {tuple(path.name for path in paths): timing.python(LOAD, *map(str, paths), repeat=1)
                  for paths in ((ft,), (ft, own), (ft, pt))}  # fmt: skip
         rows += [
-            (f"memory of {' with '.join(names)}", f"{int(one.out) / 1024:.0f} MB, peak {one.peak_mb:.0f} MB")
+            (f"memory of {' with '.join(names)}", f"{int(one.out) / 1024:.0f} MB")
             for names, one in sizes.items()
         ]
     timing.show(f"Generators: {LM}, {BEAMS} beams, {ANSWER} tokens, 1 and {TURNS} turns, {ROUNDS} rounds", rows)
+
+
+if __name__ == "__main__":
+    main()
