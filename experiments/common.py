@@ -6,10 +6,13 @@ import argparse
 import os
 import shutil
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from troth.core.score import Score
+from troth.report import charts
+from troth.report.page import figures
+from troth.report.page.model import Chart
 from troth.storage import files
 
 WORK = Path(".experiments")
@@ -51,6 +54,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     marks = ["---", *["---:"] * (len(head) - 1)]
     lines = [head, marks, *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def dots(path: Path, title: str, scores: Mapping[tuple[str, str, str], Score | None]) -> None:
+    """A chart of scores with their intervals, in percent. A key: the panel, the row, and what the colour stands for."""
+    fields = ["panel", "system", "series", "value", "low", "high"]
+    rows = [[*key, one.value, one.low, one.high] for key, one in scores.items() if one is not None]
+    chart = Chart(
+        "dots", "dots", title, fields, rows, "value", "system", "series", low="low", high="high", panel="panel",
+        percent=True,
+    )  # fmt: skip
+    charts.write(figures.draw(chart), str(path))
 
 
 def publish(work: Path, name: str, text: str) -> None:

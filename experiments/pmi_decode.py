@@ -25,8 +25,9 @@ from troth.grounding.overlap import rouge_l
 from troth.grounding.settings import MODES, Setting
 from troth.grounding.sweep import SweepSettings, sweep
 from troth.readers import grounded
+from troth.report import charts
 
-METRICS = ("pmi_faith", "nli", "relevance")
+METRICS, HEAD = ("pmi_faith", "nli", "relevance"), ("PMI-Faith", "entailment", "ROUGE-L to gold")
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def main() -> None:
     test = drawn_contexts([data / "gold_wow.csv"], work / "test", options.contexts)
     how = GenerateSettings(model=model, setting=Setting(max_tokens=options.max_tokens))
     grid_of = [[float(one) for one in text.split(",")] for text in (options.alphas, options.ps)]
-    alpha, top_p, grid = table_5(dev, how, *grid_of)
+    alpha, top_p, grid = table_5(dev, how, options.work / "pmi_decode.svg", *grid_of)
     text = f"{grid}\npicked: α {alpha:g}, p {top_p:g}\n"
     publish(options.work, "pmi_decode", text)
     text += "\n" + table_4(test, how, options, (alpha, top_p))
@@ -71,8 +72,10 @@ def drawn_contexts(paths: list[Path], out: Path, count: int) -> Path:
     return file
 
 
-def table_5(dev: Path, how: GenerateSettings, alphas: list[float], ps: list[float]) -> tuple[float, float, str]:
-    """The grid, and the setting that the paper's rule picks."""
+def table_5(
+    dev: Path, how: GenerateSettings, chart: Path, alphas: list[float], ps: list[float]
+) -> tuple[float, float, str]:
+    """The grid as a table and a chart, and the setting that the paper's rule picks."""
     settings = SweepSettings(
         model=how.model, setting=replace(how.setting, alpha=0.0, top_p=1.0), alphas=alphas, ps=ps,
         metrics=("pmi_faith", "nli"),
@@ -83,9 +86,16 @@ def table_5(dev: Path, how: GenerateSettings, alphas: list[float], ps: list[floa
         for alpha in alphas
         for p in ps
     ]
+    points = [
+        {"α": alpha, "p": f"{p:g}", "mean": found.score(name, system=f"α {alpha:g}, p {p:g}").value, "metric": title}
+        for name, title in zip(METRICS, HEAD, strict=True)
+        for alpha in alphas
+        for p in ps
+    ]
+    charts.panels(points, x="α", y="mean", colour="p", panel="metric", path=str(chart), title="PMI-Decode")
     picked = found.details[0] if found.details else None
     best = (picked.alpha, picked.top_p) if picked is not None else (0.25, 0.6)
-    return *best, table(["α", "p", "PMI-Faith", "entailment", "ROUGE-L to gold"], rows)
+    return *best, table(["α", "p", *HEAD], rows)
 
 
 def table_4(test: Path, how: GenerateSettings, options: Any, picked: tuple[float, float]) -> str:

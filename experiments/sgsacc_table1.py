@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import troth
-from experiments.common import arguments, cell, publish, sgd, table
+from experiments.common import arguments, cell, dots, publish, sgd, table
 from troth import models, readers
 from troth.core import groups
 from troth.core.score import Score
@@ -26,6 +26,7 @@ SYSTEMS = ("template copy", "FT", "PT", "PT+FT")
 METHODS: dict[Method, float] = {"ft": 1e-4, "pt": 0.0}  # rates; 0: the option's
 COLUMNS = [("bleu", "all"), *((metric, part) for metric in ("ser", "sgsacc_validated", "sgsacc")
                               for part in ("all", "seen", "unseen"))]  # fmt: skip
+SHOWN = {"sgsacc_validated": "SGSAcc", "ser": "SER (lower is better)"}  # in the chart
 
 
 def main() -> None:
@@ -45,6 +46,7 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     test = test_set(data, work, options.dialogues)
     rows: list[list[str]] = []
+    points: dict[tuple[str, str, str], Score | None] = {}
     for shots in options.shots.split(","):
         folder = work / f"{shots}-shot"
         how: dict[str, Any] = {"model": options.model, "templates": t2g2 / "utterance_templates", "dev": data / "dev",
@@ -57,8 +59,11 @@ def main() -> None:
         for name in SYSTEMS:
             cells = [cell(scores.get((name, *key))) for key in COLUMNS]
             rows.append([shots, name, *cells])
+            points |= {(f"{title}, {part}", name, f"{shots} shots"): scores.get((name, metric, part))
+                       for metric, title in SHOWN.items() for part in ("seen", "unseen")}  # fmt: skip
         head = ["shots", "system", *(f"{metric}, {part}" for metric, part in COLUMNS)]
         publish(options.work, "sgsacc_table1", table(head, rows))
+    dots(options.work / "sgsacc_table1.svg", "Faithfulness in seen and unseen domains", points)
 
 
 def test_set(data: Path, work: Path, count: int) -> Path:
