@@ -24,7 +24,7 @@ import ray
 
 import troth
 from troth import demo
-from troth.core.errors import UserError
+from troth.core.errors import EndNow, UserError
 from troth.engine import cluster as engine_cluster
 from troth.engine import mapped, marked, parts, using
 from troth.grounding import spread
@@ -162,14 +162,21 @@ def test_an_engine_that_is_not_known() -> None:
         pass
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
+from troth.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(not marked.watched(), reason="needs /proc")
 def test_an_interrupted_command_leaves_no_process(cluster: None, corpus: dict[str, str], tmp_path: Path) -> None:
     """Also the daemons that Ray starts itself, and that it would leave behind."""
     many = {side: copies(Path(corpus[side]), tmp_path / side) for side in ("gold", "hasty")}
-    command = f"-m troth dst {many['gold']} {many['hasty']} --engine ray --workers 2".split()
-    with subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
+    arguments = ["dst", many["gold"], many["hasty"], "--engine", "ray", "--workers", "2"]
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         folder = soon(lambda: mark(process.pid))
         assert folder
         assert soon(lambda: "raylet" in belonging(folder))
@@ -209,7 +216,7 @@ def mark(parent: int) -> str:
 def belonging(folder: str) -> str:
     """The command lines of the processes of a folder."""
     lines = []
-    for process in marked._belonging(folder):
+    for process in marked._writers(folder):
         with suppress(OSError):
             lines.append(Path(f"/proc/{process}/cmdline").read_text())
     return "\n".join(lines)
@@ -221,3 +228,29 @@ def soon(value: Callable[[], Any]) -> Any:
     while not (found := value()) and time.monotonic() < end:
         time.sleep(0.1)
     return found
+
+
+@pytest.mark.skipif(not marked.watched(), reason="needs /proc")
+@pytest.mark.parametrize("ends", [True, False])
+def test_who_goes_on_waits_for_ray_to_stop(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    """A command that ends does not; the guard stops what is left."""
+    stopped: list[bool] = []
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
+    monkeypatch.setattr(engine_cluster, "_init", lambda *_: None)
+    expected = EndNow if ends else KeyboardInterrupt
+    with pytest.raises(expected) as caught, engine_cluster._connected(2, None, ends=ends):
+        raise KeyboardInterrupt
+    assert stopped == ([] if ends else [True])
+    if ends:
+        caught.value.args[0].close()
+
+
+def test_no_folder_for_ray_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_TMPDIR", "/nowhere")
+    line = r"/nowhere: Ray has no folder for its files: .*RAY_TMPDIR names another"
+    with pytest.raises(UserError, match=line), engine_cluster._connected(2, None, ends=True):
+        pass

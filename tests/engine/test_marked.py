@@ -12,24 +12,25 @@ from pathlib import Path
 
 import pytest
 
-from troth.engine.marked import kill, marked
+from troth.engine.marked import kill, marked, watched
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+pytestmark = pytest.mark.skipif(not watched(), reason="needs /proc")
 
-# A daemon of whom nobody is the parent any more: one that keeps its environment, one that holds a file and lost it.
+HOLDS = "import sys, time; file = open(sys.argv[1], sys.argv[2]); print(flush=True); time.sleep(60)"
+# A daemon whose parent has ended; and a process that is forked, and so holds whatever its parent had open.
 STARTS = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
 from troth.engine.marked import marked
 with marked() as folder:
-    script = "import sys, time; file = open(sys.argv[1], 'w'); time.sleep(60)"
-    for name, more in (("named", {}), ("open", {"env": {"PATH": os.environ["PATH"]}})):
-        place = folder + "/file" if name == "open" else os.devnull
-        shell = f'"{sys.executable}" -c "$0" "$1" >/dev/null 2>&1 </dev/null & echo $!'
-        started = subprocess.run(["sh", "-c", shell, script, place], capture_output=True, text=True, **more)
-        print(started.stdout.strip(), flush=True)
+    shell = f'"{sys.executable}" -c "$0" "$1" w >/dev/null 2>&1 </dev/null & echo $!'
+    started = subprocess.run(["sh", "-c", shell, sys.argv[1], folder + "/file"], capture_output=True, text=True)
+    forked = os.fork()
+    if not forked:
+        time.sleep(60)
     while not os.path.exists(folder + "/file"):
         time.sleep(0.01)
-    print(folder, flush=True)
+    print(started.stdout.strip(), forked, folder, flush=True)
     sys.stdin.read()
 """
 
@@ -52,34 +53,61 @@ def soon(holds: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, None])
 def test_they_end_with_the_process_that_started_them(ends: signal.Signals | None) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STARTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True,
+        [sys.executable, "-c", STARTS, HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdin is not None
-        named, opened = (int(process.stdout.readline()) for _ in range(2))
-        folder = process.stdout.readline().strip()
-        assert alive(named)
-        assert alive(opened)
-        if ends is None:
-            process.stdin.close()
-        else:
-            process.send_signal(ends)
-        process.wait()
-        assert soon(lambda: not alive(named) and not alive(opened))
-    assert soon(lambda: not Path(folder).exists())
+        daemon, forked, folder = process.stdout.readline().split()
+        try:
+            assert alive(int(daemon))
+            if ends is None:
+                process.stdin.close()
+            else:
+                process.send_signal(ends)
+            process.wait(timeout=20)
+            assert soon(lambda: not alive(int(daemon)))
+            assert soon(lambda: not Path(folder).exists())
+            assert alive(int(forked))  # not theirs, though it keeps the pipe to the guard open
+        finally:
+            os.kill(int(forked), signal.SIGKILL)
 
 
-def test_others_are_left_alone() -> None:
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+def holding(path: str, mode: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, "-c", HOLDS, path, mode], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout as said:
+        said.readline()
+    return process
+
+
+def test_others_are_left_alone(tmp_path: Path) -> None:
+    """Who reads a file of the folder, and who writes into one beside it."""
+    others = []
     try:
         with marked() as folder:
-            own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-            assert os.environ["TROTH_MARK"] == folder
+            Path(folder, "log").touch()
+            sibling = Path(folder + "x")
+            sibling.mkdir()
+            others = [holding(f"{folder}/log", "r"), holding(f"{sibling}/file", "w")]
+            own = holding(f"{folder}/log", "a")
             kill(folder)
-            assert own.wait() == -signal.SIGKILL
-        assert "TROTH_MARK" not in os.environ
-        assert other.poll() is None
+            assert own.wait(timeout=20) == -signal.SIGKILL
+            (sibling / "file").unlink()
+            sibling.rmdir()
+        assert [one.poll() for one in others] == [None, None]
     finally:
-        other.kill()
-        other.wait()
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def test_a_folder_behind_a_link(tmp_path: Path) -> None:
+    with marked() as real:
+        link = f"{real}/link"
+        os.mkdir(f"{real}/place")
+        os.symlink(f"{real}/place", link)
+        with marked(link) as folder:
+            own = holding(f"{folder}/file", "w")
+            kill(folder)
+            assert own.wait(timeout=20) == -signal.SIGKILL

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from troth.core.errors import cut
+from troth.core.errors import EndNow, cut
 from troth.core.progress import LONGEST
 from troth.core.table import Table, one_line
 from troth.storage.result import Result, written
@@ -60,7 +60,7 @@ def resumable() -> Iterator[None]:
     """Around work that the same command goes on with: an interrupt says which command that is."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EndNow):
         note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
         raise
 

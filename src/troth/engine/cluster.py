@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from troth.core.errors import EndNow, UserError
 from troth.core.version import __version__
-from troth.engine.marked import marked
+from troth.engine.marked import marked, watched
 from troth.engine.processes import sendable
 
 Item = TypeVar("Item")
@@ -43,19 +43,27 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
         return
     target = address or os.environ.get("RAY_ADDRESS") or None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
-    with ExitStack() as stack:
-        stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to its workers among our results
+    with redirect_stdout(sys.stderr), ExitStack() as stack:  # Ray prints what happens to its workers among our results
         if target is None:
-            folder = stack.enter_context(marked())
-            options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": folder}
-        stack.callback(ray.shutdown)
+            options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": _folder(stack)}
         try:
             _init(ray, target, options)
+            stack.callback(ray.shutdown)
             yield ray
         except KeyboardInterrupt:
-            if ends:  # nothing is waited for: the guard of the folder kills what is left
+            if ends and target is None and watched():  # nothing is waited for: the guard kills what is left
                 raise EndNow(stack.pop_all()) from None
             raise
+
+
+def _folder(stack: ExitStack) -> str:
+    """A folder for Ray's files, whose processes end with ours."""
+    place = os.environ.get("RAY_TMPDIR")
+    try:
+        return stack.enter_context(marked(place))
+    except OSError as error:
+        what = f"Ray has no folder for its files: {error.strerror}"
+        raise UserError(what, file=place, hint="RAY_TMPDIR names another") from error
 
 
 def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:

@@ -1,14 +1,14 @@
 """Processes that a library starts, ended with ours: also those that the library would leave behind.
 
-They are known by a folder that is theirs: its name is in their environment, and with it in that of whatever they start
-themselves; and they hold files in it open. Both can be read in /proc, whoever their parent is by then. A guard, a
-process of its own, waits until ours ends, however it ends, kills what still belongs to the folder, and removes it.
-Where there is no /proc, the library has to see to it.
+They are known by a folder of their own in which they write logs: the files that a process has open can be read in
+/proc, whoever its parent is by then. A guard, a process of its own, waits until ours ends, however it ends, kills what
+still writes into the folder, and removes it. Where there is no /proc, the library has to see to it.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -19,64 +19,69 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-NAME = "TROTH_MARK"
 PATIENCE = 3.0  # seconds in which what was being started at the end is looked for again
-LONGEST = 20  # letters of the folder for temporary files: names of sockets, far below it, have a limit
+LONGEST = 28  # letters of the folder for temporary files: names of sockets, far below it, have a limit
 
 
 @contextmanager
-def marked() -> Iterator[str]:
-    """A new folder; what is started within belongs to it, and ends with this process at the latest."""
-    usual = tempfile.gettempdir()
+def marked(place: str | None = None) -> Iterator[str]:
+    """A new folder, in `place` or where temporary files are. What writes into it ends with this process at last."""
+    usual = os.path.realpath(place or tempfile.gettempdir())
     folder = tempfile.mkdtemp(prefix="troth-", dir=usual if len(usual) <= LONGEST else "/tmp")  # noqa: S108
-    command = [sys.executable, "-I", __file__, folder]
+    command = [sys.executable, "-I", __file__, str(os.getpid()), folder]
     quiet = subprocess.DEVNULL
     guard = subprocess.Popen(  # noqa: S603 (ourselves)
         command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True
     )
-    os.environ[NAME] = folder
     try:
         yield folder
     finally:
-        os.environ.pop(NAME)
-        guard.communicate()  # closes its input
+        with suppress(subprocess.TimeoutExpired, OSError):
+            guard.communicate(b"\n", timeout=2 * PATIENCE)
+
+
+def watched() -> bool:
+    """Whether the processes of this machine can be looked at here: /proc is there, and is that of our own numbers."""
+    with suppress(OSError):
+        return os.readlink("/proc/self") == str(os.getpid())
+    return False
 
 
 def kill(folder: str) -> None:
-    """Kills all processes that belong to a folder, and those that they were about to start."""
+    """Kills all processes that write into a folder, and those that they were about to start."""
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and (found := _belonging(folder)):
+    while watched() and time.monotonic() < end and (found := _writers(folder)):
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.02)
 
 
-def _belonging(folder: str) -> list[int]:
-    """The processes of a folder that have not ended, but for this one and the one that began it."""
+def _writers(folder: str) -> list[int]:
+    """Our user's processes that have a file of the folder open to write, but for this one and its parent."""
     spared = {os.getpid(), os.getppid()}
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is somebody else's
-            if int(process.name) not in spared and (_named(process, folder) or _opened(process, folder)):
+        with suppress(OSError):  # it has ended
+            own = int(process.name) not in spared and process.stat().st_uid == os.geteuid()
+            if own and any(_written(process, link, folder) for link in os.listdir(process / "fd")):
                 found.append(int(process.name))
     return found
 
 
-def _named(process: Path, folder: str) -> bool:
-    return f"{NAME}={folder}\0".encode() in (process / "environ").read_bytes()
-
-
-def _opened(process: Path, folder: str) -> bool:
-    for link in (process / "fd").iterdir():
-        with suppress(OSError):  # closed by now
-            if os.readlink(link).startswith(folder + "/"):
-                return True
+def _written(process: Path, link: str, folder: str) -> bool:
+    with suppress(OSError):  # closed by now
+        if os.readlink(process / "fd" / link).startswith(folder + "/"):
+            flags = next(line for line in (process / "fdinfo" / link).read_text().splitlines() if "flags" in line)
+            return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
     return False
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.stdin.buffer.read()  # until the process that holds the other end closes it, or ends
-    kill(sys.argv[1])
-    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    parent, folder = int(sys.argv[1]), sys.argv[2]
+    # Its end closes our input, unless a process that it forked holds the other end as well.
+    while os.getppid() == parent and not select.select([sys.stdin], [], [], 0.5)[0]:
+        pass
+    kill(folder)
+    shutil.rmtree(folder, ignore_errors=True)
