@@ -1,6 +1,7 @@
 """Generators: training beside transformers' Trainer, and an ensemble in one go beside two runs one after the other.
 
-The two runs are ours, and those of transformers' `generate`, which reads a prompt once for each beam.
+The two runs are ours, and those of transformers' `generate`, which reads a prompt once for each beam. Its run with
+prefixes has our attention, since transformers has none with such prefixes.
 
 The fine-tuned model is the embedded one with a little noise on all weights, the prefixes are drawn: neither changes how
 long a step takes. All answers have the same number of tokens, since no end is found in them. What is compared is taken
@@ -98,6 +99,7 @@ def ensembles(folders: tuple[Path, Path, Path], turns: Sequence[ResponseTurn], s
     ft, pt, own = folders
     fine = open_generator(ft)
     prefixes_of_fine = open_generator(own, beside=[fine])
+    stock = open_generator(ft)  # with transformers' own attention
     prefixes = open_generator(pt)
     difference = open_generator(ft, beside=[prefixes])
     pairs = {
@@ -116,7 +118,7 @@ def ensembles(folders: tuple[Path, Path, Path], turns: Sequence[ResponseTurn], s
                 return seconds(both, some, schema)
 
             def by_transformers(_: int, some: Any = some, other: ResponseGenerator = other) -> float:
-                return plain_seconds(fine, some, schema) + plain_seconds(other, some, schema)
+                return plain_seconds(stock, some, schema) + plain_seconds(other, some, schema)
 
             theirs, alone, together = timing.interleaved(by_transformers, one_after_the_other, in_one_go, rounds=ROUNDS)
             what = f"{name}, {count} turn{'s' * (count > 1)}"
@@ -142,10 +144,7 @@ def main() -> None:
         rows += ensembles((ft, pt, own), turns[:TURNS], read.schema)
         sizes = {tuple(path.name for path in paths): timing.python(LOAD, *map(str, paths), repeat=1)
                  for paths in ((ft,), (ft, own), (ft, pt))}  # fmt: skip
-        rows += [
-            (f"memory of {' with '.join(names)}", f"{int(one.out) / 1024:.0f} MB")
-            for names, one in sizes.items()
-        ]
+        rows += [(f"memory of {' with '.join(names)}", f"{int(one.out) / 1024:.0f} MB") for names, one in sizes.items()]
     timing.show(f"Generators: {LM}, {BEAMS} beams, {ANSWER} tokens, 1 and {TURNS} turns, {ROUNDS} rounds", rows)
 
 

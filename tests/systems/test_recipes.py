@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,13 @@ def test_bad_input_leaves_no_folder_behind(
     with pytest.raises(UserError, match=line):
         train_tracker(data, tmp_path / "model", **options)
     assert not (tmp_path / "model").exists()
+
+
+def test_a_tokenizer_without_its_marks(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    folder = tmp_path / "bert"
+    shutil.copytree(tiny("bert"), folder)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"sep_token": None, "eos_token": None}))
+    (folder / "special_tokens_map.json").unlink(missing_ok=True)
+    with pytest.raises(UserError, match="the tokenizer has no token for the beginning or the end of a text"):
+        train_tracker(data, tmp_path / "model", recipe="trippy", model=folder)

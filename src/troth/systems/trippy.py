@@ -115,7 +115,17 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         self.tokenizer, self.module = _network(folder, len(slots), trained=trained)
         if not self.tokenizer.is_fast:
             raise UserError("the tokenizer does not say where its tokens stand in a text", file=str(folder))
+        self.begin = self._special("cls", "bos")
+        self.end = self._special("sep", "eos")
+        if None in (self.begin, self.end) or (mlm and self._special("mask") is None):
+            what = "the tokenizer has no token for the beginning or the end of a text, or to mask words with"
+            raise UserError(what, file=str(folder), hint="is its tokenizer_config.json damaged?")
         self.length = min(READ, reach(self.tokenizer, self.module["base"].config, READ))
+
+    def _special(self, *names: str) -> int | None:
+        """The first of these special tokens that the tokenizer has."""
+        every = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
+        return next((one for one in every if one is not None), None)
 
     # -- examples ------------------------------------------------------------------------------------------------------
 
@@ -129,17 +139,15 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     def _read(self, turn: TrackerTurn) -> Read:
         """[CLS] user [SEP] system [SEP] what was said before, the newest first [SEP]."""
         tokenizer = self.tokenizer
-        begin = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
-        end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         user = tokenizer(encodable(turn.user), add_special_tokens=False, return_offsets_mapping=True)
         past = [text for _, text in reversed(turn.history)]
         older = tokenizer(
             [encodable(text) for text in past] or [""], add_special_tokens=False, truncation=True, max_length=SPOKEN
         )["input_ids"]
         words = user["input_ids"][:SPOKEN]
-        ids = [begin, *words, end]
+        ids = [self.begin, *words, self.end]
         for row in older:
-            ids += [*row, end]
+            ids += [*row, self.end]
         return Read(ids[: self.length], [tuple(pair) for pair in user["offset_mapping"][:SPOKEN]])
 
     def _labels(self, turn: TrackerTurn, read: Read) -> Iterator[SlotLabel]:
