@@ -67,7 +67,8 @@ class Copies:
         gold, hasty = str(self.gold), str(self.hasty)
         tools = demo.path("agents/tools.json")
         return {
-            "troth dst, a turn of the user": (lambda: troth.dst(gold, hasty, workers=1, resamples=100), self.user_turns),
+            "troth dst, a turn of the user": (
+                lambda: troth.dst(gold, hasty, workers=1, resamples=100), self.user_turns),
             "troth robust checkdst, a turn of the user with its three twins": (
                 lambda: troth.checkdst((gold, hasty), twin, slots=WRITTEN.names, resamples=100), self.user_turns),
             "troth robust sgdx, a turn of the user under three schemas": (
