@@ -22,17 +22,9 @@ from troth import demo
 from troth.core.records import Schema
 from troth.models.hub import embedded
 from troth.responses import corpus
-from troth.systems.generators.encodings import ResponseTurn, encoded, response_turns
-from troth.systems.generators.model import (
-    LM,
-    GeneratorCard,
-    GeneratorModel,
-    ResponseGenerator,
-    describe,
-    example,
-    fingerprint,
-    open_generator,
-)
+from troth.systems.generators.card import LM, GeneratorCard, describe
+from troth.systems.generators.encodings import ResponseTurn, encoded, example, response_turns
+from troth.systems.generators.model import GeneratorModel, ResponseGenerator, fingerprint, open_generator
 from troth.systems.generators.prefix import prefixed
 from troth.systems.generators.respond import decoded
 from troth.systems.text import TextNetwork, tensors

@@ -20,7 +20,7 @@ from troth.core.score import Score
 from troth.readers.shots import drawn
 from troth.responses.nbest import rerank_file
 from troth.responses.templates import respond as copy_templates
-from troth.systems.generators.model import Method
+from troth.systems.generators.card import Method
 
 SYSTEMS = ("template copy", "FT", "PT", "PT+FT")
 METHODS: dict[Method, float] = {"ft": 1e-4, "pt": 0.0}  # rates; 0: the option's

@@ -19,11 +19,12 @@ from troth.readers import source
 from troth.responses import corpus, nbest, sgsacc
 from troth.responses.sgsacc import ActVerdict
 from troth.systems.generators import prefix, train
+from troth.systems.generators.card import GeneratorCard
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
 from troth.systems.generators.difference import WeightDifference
 from troth.systems.generators.encodings import encoded, generic, response_turns
-from troth.systems.generators.model import GeneratorCard, GeneratorModel, fingerprint, open_generator
+from troth.systems.generators.model import GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
 from troth.systems.generators.train import train_response
 from troth.systems.runs import curve

@@ -71,6 +71,8 @@ def _asked_again(place: Path, kills: int) -> list[str]:
 def _killed(place: Path, work: Work, sign: signal.Signals, after: float) -> list[str]:
     """Starts a command and sends it a signal; what is wrong with how it ends."""
     logs = [place.parent / f".kills-{name}" for name in ("out", "err")]
+    for log in logs:
+        log.write_bytes(b"")  # a child may be killed before it has opened them
     child = sandbox.start(works.noting(work.arguments), place, logs)
     time.sleep(after)
     used, began = _used(child), time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -122,6 +123,8 @@ def main() -> None:
         code = _failed("interrupted", 130)
     except GoneError:  # whoever read our output has seen enough (`| head`): no error
         code = 141
+    except ModuleNotFoundError as error:
+        code = _not_installed(error)
     except MemoryError:
         code = _failed("out of memory (fewer workers take less)")
     except SystemExit as end:  # click's, where a pipe other than standard output is closed, or completion failed
@@ -135,6 +138,25 @@ def main() -> None:
 def _failed(line: str, code: int = 2) -> int:
     sys.stderr.write(f"troth: {line}\n")
     return code
+
+
+def _not_installed(error: ModuleNotFoundError) -> int:
+    """A library that an extra brings; one of ours that is missing is a mistake."""
+    if not error.name or error.name.partition(".")[0] == "troth":
+        return _crashed(error)
+    return _failed(str(UserError(f"{error.name} is not installed", hint=_bringing(error.name.partition(".")[0]))))
+
+
+def _bringing(module: str) -> str:
+    """The command that installs a library: the extra that has it, or the library itself."""
+    from importlib.metadata import requires
+
+    name = module.replace("_", "-").lower()
+    for line in requires("troth") or ():
+        extra = re.search(r"""extra == ["'](\w+)["']""", line)
+        if extra and extra[1] not in ("dev", "docs") and line.lower().startswith(name):
+            return f"pip install 'troth[{extra[1]}]'"
+    return f"pip install {name}"
 
 
 def _crashed(error: BaseException) -> int:

@@ -252,10 +252,19 @@ def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
     return tokenizer, model.eval()
 
 
-def lacking(error: ImportError) -> UserError:
+def lacking(error: ImportError, extra: str = "neural") -> UserError:
     """The error for a package that is not installed."""
-    what = error.name or _first(error)
-    return UserError(f"models of transformers need {what}, which is not installed", hint="pip install 'troth[neural]'")
+    what = f"models of transformers need {error.name or _first(error)}, which is not installed"
+    return UserError(what, hint=f"pip install 'troth[{extra}]'")
+
+
+def check_libraries(extra: str = "neural") -> None:
+    """Raises an error that says how to install the libraries of models, where they are not installed."""
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise lacking(error, extra) from error
 
 
 def _first(error: BaseException) -> str:

@@ -16,8 +16,10 @@ from troth.responses import references
 from troth.responses.corpus import ActCorpus
 from troth.responses.sgsacc import SystemTurn
 from troth.responses.templates import CONFIRM, Templates, sentences
+from troth.systems.text import TextExample, TextNetwork
 
 Encoding = Literal["template", "naive", "schema"]
+RESPONSE = " response: "  # what a decoder writes after; an encoder needs no such mark
 SLOTTED = ("INFORM", "REQUEST", "CONFIRM", "OFFER")  # acts that say nothing without a slot
 
 
@@ -73,3 +75,13 @@ def _linear(act: Act, service: Service, *, described: bool) -> str:
     values = f" = {', '.join(act.values)}" if act.values else ""
     inside = f"{slot or act.slot}{values}"
     return f"{act.act.lower()} ( {inside} )" if inside else f"{act.act.lower()} ( )"
+
+
+def source_of(network: TextNetwork, text: str) -> Sequence[int]:
+    """A turn's text in tokens; where it is too long, its beginning is lost."""
+    return network.source(text, RESPONSE if network.decoder else "")
+
+
+def example(network: TextNetwork, text: str, response: str) -> TextExample:
+    """A text to read and the response to write."""
+    return network.example((text, RESPONSE if network.decoder else ""), response)

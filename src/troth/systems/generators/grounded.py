@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, listed, path_of
@@ -18,18 +18,19 @@ from troth.core.options import recorded, resolve
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Grounded
-from troth.grounding.generator import Responder
-from troth.grounding.transformer import LoadedModel
-from troth.models.hub import ModelFiles
+from troth.models.hub import ModelFiles, check_libraries
 from troth.readers import grounded as readers
 from troth.readers.plain import indented
 from troth.storage.cache import Store
-from troth.systems.generators.model import BEST, folder_of
+from troth.systems.generators.card import BEST, folder_of
 from troth.systems.generators.train import PAPER, TrainedGenerator
 from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import claim, fit_settings, write_curve
 from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
+
+if TYPE_CHECKING:
+    from troth.grounding.generator import Responder
 
 CARD = "grounded.json"
 
@@ -71,6 +72,10 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
+    check_libraries("train")
+    from troth.grounding.generator import Responder
+    from troth.grounding.transformer import LoadedModel
+
     settings = resolve(GroundedTrainSettings, options)
     check_installed(listed(settings.log_to))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)

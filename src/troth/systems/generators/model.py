@@ -1,4 +1,4 @@
-"""Generators on disk and in memory: a folder with weights or prefixes, `generator.json`, and the templates it reads.
+"""Generators in memory: weights or prefixes, and the templates that they read.
 
 A generator of the method `ft` is a whole model. One of the method `pt` is prefixes, of less than a megabyte, for the
 model that they were trained on; that model is looked for where it was, and is known by a fingerprint of its weights.
@@ -10,52 +10,23 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as Folder
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Schema
-from troth.core.version import __version__
 from troth.models import hub
-from troth.readers.plain import indented
 from troth.responses.templates import Templates
 from troth.systems.generators import prefix
+from troth.systems.generators.card import TEMPLATES, GeneratorCard, Method, described, folder_of
 from troth.systems.generators.decode import Prefixed, ScoredText, nbest
 from troth.systems.generators.difference import WeightDifference
-from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded
-from troth.systems.text import TextExample, TextLearner, TextNetwork
+from troth.systems.generators.encodings import ResponseTurn, encoded, source_of
+from troth.systems.text import TextLearner, TextNetwork
 
-Method = Literal["ft", "pt"]
-LM = "smollm2-135m-instruct"
-CARD, TEMPLATES = "generator.json", "templates.json"
-BEST = ("best-loss", "last")  # the models of a training run, in the order in which they are looked for
-RESPONSE = " response: "  # what a decoder writes after; an encoder needs no such mark
 SAMPLED = 16  # values of each tensor that a fingerprint is made of
-
-
-class GeneratorCard(msgspec.Struct, frozen=True):
-    """What `generator.json` says."""
-
-    method: Method = "ft"
-    encoding: Encoding = "template"
-    model: str = "embedded"  # what it was trained from
-    base: str = ""  # fingerprint of those weights
-    length: int = 256  # tokens that are read
-    answer: int = 64  # tokens that are written
-    training: dict[str, Any] = {}
-    metrics: dict[str, float] = {}  # at the checkpoint that this is
-    troth: str = __version__
-
-
-def folder_of(model: Path) -> Folder:
-    """The folder of a pretrained or trained model: by name, hf:ORG/MODEL, or path; of a run, its best model."""
-    text = path_of(model)
-    if text == "embedded":
-        return hub.embedded(LM).folder()
-    run = next((Folder(text) / name for name in BEST if (Folder(text) / name / CARD).is_file()), None)
-    return run or hub.source(text).folder()
 
 
 def fingerprint(module: Any) -> str:
@@ -122,33 +93,6 @@ class ResponseGenerator:
         """The likeliest responses to each turn."""
         return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes,
                      changed=self.difference is not None)  # fmt: skip
-
-
-def source_of(network: TextNetwork, text: str) -> Sequence[int]:
-    """A turn's text in tokens; where it is too long, its beginning is lost."""
-    return network.source(text, RESPONSE if network.decoder else "")
-
-
-def example(network: TextNetwork, text: str, response: str) -> TextExample:
-    """A text to read and the response to write."""
-    return network.example((text, RESPONSE if network.decoder else ""), response)
-
-
-def describe(folder: Folder, card: GeneratorCard, templates: Templates) -> None:
-    """Writes `generator.json` and the templates beside a model."""
-    (folder / CARD).write_bytes(indented(card))
-    if templates:
-        (folder / TEMPLATES).write_bytes(msgspec.json.encode(templates))
-
-
-def described(model: Path) -> tuple[Folder, GeneratorCard]:
-    """The folder of a generator, which may be that of a run, and what its card says."""
-    text = path_of(model)
-    folder = next((Folder(text) / name for name in ("", *BEST) if (Folder(text) / name / CARD).is_file()), None)
-    if folder is None:
-        raise UserError("not a generator: no generator.json in it", file=text, hint="train one: troth train response")
-    with hub.loading(str(folder), "not a generator"):
-        return folder, msgspec.json.decode((folder / CARD).read_bytes(), type=GeneratorCard)
 
 
 def open_generator(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 
@@ -20,16 +20,19 @@ from troth.core.names import Path, labelled, path_of
 from troth.core.options import resolve
 from troth.core.records import Schema
 from troth.core.signature import signature
-from troth.models import Nli
+from troth.models import Nli, hub
 from troth.readers.shots import drawn
 from troth.responses import corpus
 from troth.responses import templates as template_files
 from troth.responses.nbest import choice_line
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.storage.files import check_new, new_file
-from troth.systems.generators.decode import ScoredText, nbest
+from troth.systems.generators.card import GeneratorCard, described
 from troth.systems.generators.encodings import ResponseTurn, response_turns
-from troth.systems.generators.model import GeneratorCard, ResponseGenerator, described, open_generator
+
+if TYPE_CHECKING:
+    from troth.systems.generators.decode import ScoredText
+    from troth.systems.generators.model import ResponseGenerator
 
 
 class RespondOptions(TypedDict, total=False):
@@ -90,6 +93,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     >>> respond(["ft", "pt"], "sgd/test", "responses.jsonl", limit=50)  # doctest: +SKIP
     """
     settings = resolve(RespondSettings, options)
+    hub.check_libraries()
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))
@@ -137,6 +141,8 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
 
 def opened(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
     """The generators by name. Prefixes take the weights of one that is open, where they belong to them."""
+    from troth.systems.generators.model import open_generator
+
     more = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     cards = {name: described(path)[1] for name, path in paths.items()}
     systems: dict[str, ResponseGenerator] = {}
@@ -158,6 +164,8 @@ def decoded(
     systems: Mapping[str, ResponseGenerator], turns: Sequence[ResponseTurn], schema: Schema, beams: int
 ) -> list[dict[str, list[ScoredText]]]:
     """The n-best list of each system for each turn; systems with the same weights in one go."""
+    from troth.systems.generators.decode import nbest
+
     lists: list[dict[str, list[ScoredText]]] = [{} for _ in turns]
     shared: dict[int, list[str]] = {}
     for name, one in systems.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 import msgspec
 
@@ -18,28 +18,21 @@ from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.progress import note
-from troth.models import Nli
+from troth.models import Nli, hub
 from troth.readers.shots import Shots, some
 from troth.responses import corpus, ser, sgsacc, tamper
 from troth.responses import templates as template_files
 from troth.responses.corpus import ActCorpus
 from troth.responses.templates import Templates
-from troth.systems.generators.decode import nbest
-from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, response_turns
-from troth.systems.generators.model import (
-    GeneratorCard,
-    GeneratorModel,
-    Method,
-    describe,
-    example,
-    fingerprint,
-    folder_of,
-    source_of,
-)  # fmt: skip
+from troth.systems.generators.card import GeneratorCard, Method, describe, folder_of
+from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, example, response_turns, source_of
 from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import claim, fit_settings, write_curve
 from troth.systems.text import TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
+
+if TYPE_CHECKING:
+    from troth.systems.generators.model import GeneratorModel
 
 PAPER = {"epochs": 3.0, "batch": 8, "rate": 1e-4, "schedule": "constant", "warmup": 0.0}
 BEST_LOSS, BEST_SGSACC = "best-loss", "best-sgsacc"
@@ -104,7 +97,10 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
     """
+    hub.check_libraries("train")
     import torch
+
+    from troth.systems.generators.model import GeneratorModel, fingerprint
 
     settings = resolve(ResponseTrainSettings, options)
     check_installed(listed(settings.log_to))
@@ -172,6 +168,8 @@ class ResponseEvaluation:
         return [_example(network, turn, self.corpus, self.card, self.templates) for turn in self.turns]
 
     def __call__(self, model: GeneratorModel) -> Metrics:
+        from troth.systems.generators.decode import nbest
+
         sources = [source_of(model.network, self._text(turn)) for turn in self.turns]
         answers = nbest(model.network, sources, beams=1, prefix=model.prefixes)
         texts = [found[0].text for found in answers]
