@@ -43,6 +43,7 @@ NUMBERS = ("n", "original", "reworded", "difference")
 @options.number("--retries", 2, "How often to ask again where the server fails, hangs or answers nonsense.")
 @options.number("--seed", 0, "Random seed of the rewordings and of the tests.")
 @options.JSON
+@show.resumable()
 def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **other: Any) -> None:
     """Replay recorded conversations to a live assistant, under other words of its tools and users.
 
@@ -52,8 +53,7 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
     """
     from troth.agents.run import RESULT, run_agent
 
-    with show.resumable():
-        result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
+    result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
     if json:
         show.json({"scores": result.scores, "findings": result.details, "counts": result.counts, "notes": result.notes})
         return

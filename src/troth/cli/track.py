@@ -24,6 +24,7 @@ from troth.core.names import counted
 @options.FORMAT
 @options.MODEL_WORKERS
 @options.JSON
+@show.resumable()
 def track(model: str, data: str, out: str, limit: int, json: bool, **settings: Any) -> None:
     """Run a tracker over dialogues, perturbed twins of them, and other wordings of their schema.
 
@@ -33,8 +34,7 @@ def track(model: str, data: str, out: str, limit: int, json: bool, **settings: A
     from troth.systems.track import commands
     from troth.systems.track import track as run
 
-    with show.resumable():
-        done = run(model, data, out, limit=limit or None, **settings)
+    done = run(model, data, out, limit=limit or None, **settings)
     if json:
         show.json(done)
     for one in done:

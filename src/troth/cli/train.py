@@ -54,6 +54,7 @@ train.add_command(train_generators.grounded)
 @options.SCHEMA
 @options.FORMAT
 @options.JSON
+@show.resumable()
 def tracker(data: str, out: str, json: bool, **given: Any) -> None:
     """Train a tracker on the dialogues of TRAIN, and write it to the folder OUT.
 
@@ -70,8 +71,7 @@ def tracker(data: str, out: str, json: bool, **given: Any) -> None:
         **{name: given.pop(name) or () for name in ("first", "sets", "log_to")},
         **given,
     }
-    with show.resumable():
-        done = train_tracker(data, out, fit=fit, **settings)
+    done = train_tracker(data, out, fit=fit, **settings)
     if json:
         show.json(done)
     for one in done:

@@ -59,6 +59,7 @@ def fitting(command: options.F) -> options.F:
 @options.FORMAT
 @options.NLI
 @options.CACHE
+@show.resumable()
 def response(data: str, out: str, json: bool, **given: Any) -> None:
     """Train a generator that puts the acts of TRAIN's system turns into words, and write it to the folder OUT.
 
@@ -82,6 +83,7 @@ def response(data: str, out: str, json: bool, **given: Any) -> None:
 @options.number("--answer", 64, "Tokens of a response.")
 @fitting
 @options.FORMAT
+@show.resumable()
 def grounded(data: str, out: str, json: bool, **given: Any) -> None:
     """Train a generator that answers from documents on the responses of TRAIN, and write it to the folder OUT.
 
@@ -98,8 +100,7 @@ def _trained(train: Callable[..., TrainedGenerator], data: str, out: str, given:
     fit = {name: value for name in FIT if (value := given.pop(name)) is not None}
     given["dev_limit"] = given["dev_limit"] or None
     given["log_to"] = given["log_to"] or ()
-    with show.resumable():
-        return train(data, out, fit=fit, **given)
+    return train(data, out, fit=fit, **given)
 
 
 def _show(done: TrainedGenerator, json: bool) -> None:
