@@ -17,6 +17,7 @@ from troth.storage.cache import Store
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from troth.grounding import generator  # noqa: E402
 from troth.grounding.generator import Responder  # noqa: E402
 from troth.grounding.settings import Setting  # noqa: E402
 
@@ -248,3 +249,23 @@ def test_a_sweep_knows_all_that_is_to_do(decoder: Path) -> None:
     assert {total for _, total in steps} == {sum(lengths[4:]) + sum(lengths)}
     assert [done for done, _ in steps] == sorted({done for done, _ in steps})
     assert steps[-1][0] == steps[-1][1]
+
+
+def test_greedy_responses_without_pmi_are_made_once_whatever_p_is(
+    decoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Setting] = []
+    inner: Any = vars(generator)["decode"]
+
+    def counted(model: Any, prompts: Any, setting: Setting, **rest: Any) -> Any:
+        calls.append(setting)
+        return inner(model, prompts, setting, **rest)
+
+    monkeypatch.setattr(generator, "decode", counted)
+    greedy = [Setting(alpha=0.0, top_p=p, max_tokens=3) for p in (0.5, 0.9, 1.0)]
+    found = responder(decoder).sweep([ITEM], greedy)
+    assert calls == [greedy[-1]]
+    assert found[greedy[0]] == found[greedy[1]] == found[greedy[2]]
+    drawn = [Setting("sample", alpha=0.0, top_p=p, max_tokens=3) for p in (0.5, 0.9)]
+    responder(decoder).sweep([ITEM], drawn)
+    assert calls[1:] == drawn

@@ -79,7 +79,7 @@ class Responder:
         found = self.store.get([digest for some in keys.values() for digest in some])
         context = functools.cache(self.context)  # settings have their contexts in common
         work = {}
-        for setting, some in keys.items():
+        for setting, some in {setting.plain: keys[setting] for setting in settings}.items():
             missing = {digest: item for digest, item in zip(some, items, strict=True) if digest not in found}
             work[setting] = {digest: context(item, setting.max_tokens) for digest, item in missing.items()}
         total = sum(_tokens(one, setting) for setting, some in work.items() for one in some.values())
@@ -99,7 +99,7 @@ class Responder:
         return {setting: [_DECODER.decode(found[digest]) for digest in some] for setting, some in keys.items()}
 
     def _keys(self, items: Sequence[Grounded], setting: Setting) -> list[bytes]:
-        recipe = recipe_text(self.recipe(setting))
+        recipe = recipe_text(self.recipe(setting.plain))
         return [key("respond", recipe, self.files.identity, item.document, *item.history) for item in items]
 
     def _encoded(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from troth.core.errors import UserError
@@ -35,6 +35,11 @@ class Setting:
             raise UserError(f"top_p is {self.top_p}", hint="it is above 0, and at most 1")
         if not 0 < self.temperature <= HOTTEST:
             raise UserError(f"temperature is {self.temperature}", hint=f"it is above 0, and at most {HOTTEST}")
+
+    @property
+    def plain(self) -> Setting:
+        """A setting with the same responses: greedy decoding without PMI takes the likeliest token, whatever p is."""
+        return replace(self, top_p=1.0) if self.mode == "greedy" and self.alpha == 0 else self
 
     @property
     def recipe(self) -> dict[str, Any]:
