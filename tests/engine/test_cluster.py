@@ -254,3 +254,11 @@ def test_no_folder_for_ray_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     line = r"/nowhere: Ray has no folder for its files: .*RAY_TMPDIR names another"
     with pytest.raises(UserError, match=line), engine_cluster._connected(2, None, ends=True):
         pass
+
+
+def test_nobody_at_the_address_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would try for minutes."""
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(UserError, match="Ray cannot be reached"), engine_cluster._connected(2, address, ends=True):
+            pass

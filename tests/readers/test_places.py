@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 import shutil
 import subprocess
@@ -53,6 +54,23 @@ def test_a_glob(tmp_path: Path) -> None:
     assert sorted(one.id for one in readers.gold(pattern)) == sorted(one.id for one in readers.gold(GOLD))
     result = troth.dst(pattern, demo.path("hasty"), metrics="jga", resamples=10)
     assert result["jga"] == troth.dst(GOLD, demo.path("hasty"), metrics="jga", resamples=10)["jga"]
+
+
+def test_schemas_beside_the_files_of_a_glob(tmp_path: Path) -> None:
+    """Shards bring their own: what they define is taken together, and what they define differently is an error."""
+    dialogues = json.loads((Path(GOLD) / "dialogues_001.json").read_text())
+    services = json.loads((Path(GOLD) / "schema.json").read_text())
+    for number in range(3):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "dialogues_001.json").write_text(json.dumps(dialogues[number::3]))
+        (tmp_path / f"{number}" / "schema.json").write_text(json.dumps(services[: number + 1]))
+    pattern = str(tmp_path / "*" / "dialogues*.json")
+    assert readers.schema_beside(pattern) == readers.schema_beside(GOLD)
+    result = troth.dst(pattern, demo.path("hasty"), metrics="jga", resamples=10)
+    assert result["jga"] == troth.dst(GOLD, demo.path("hasty"), metrics="jga", resamples=10)["jga"]
+    (tmp_path / "2" / "schema.json").write_text(json.dumps([services[0] | {"description": "another"}]))
+    with pytest.raises(UserError, match=r"2/schema\.json: service '.*' is another one in .*0/schema\.json"):
+        readers.schema_beside(pattern)
 
 
 def test_a_file_with_brackets_in_its_name(flat: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_ids_in_any_spelling_of_multiwoz_and_pairs(tmp_path: Path, capsys: pytes
         some(items, ["mul0009"])
 
 
-@pytest.mark.parametrize("shots", ["no such file", 0, -1, 1.5, "1.5", "x%"])
+@pytest.mark.parametrize("shots", ["no such file", 0, -1, 1.5, "1.5", "x%", "200%"])
 def test_wrong_use(shots: Shots) -> None:
     with pytest.raises(UserError, match="shots cannot be"):
         some(dialogues(), shots)

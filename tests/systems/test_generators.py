@@ -339,3 +339,9 @@ def test_an_unknown_experiment_tracker_leaves_nothing_behind(
     with pytest.raises(UserError, match="nothing"):
         train_response(data, tmp_path / "run", model=tiny("llama"), log_to="nothing")
     assert not (tmp_path / "run").exists()
+
+
+def test_bad_dev_data_leaves_no_folder_behind(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match="nodev"):
+        train_response(data, tmp_path / "out", model=tiny("gpt2"), dev="nodev", nli="fake", cache=None)
+    assert not (tmp_path / "out").exists()

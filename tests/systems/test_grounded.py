@@ -81,3 +81,20 @@ def test_what_is_read_is_what_pmi_decode_asks(data: Path, tmp_path: Path, tiny: 
     assert tuple(example.source) == responder.context(item, 16).prompt.given
     said = network.tokenizer.decode(list(example.source) + list(example.target))
     assert said.endswith("Agent: It has 0 rooms.</s>")
+
+
+def test_unsupported_responses_are_left_out_and_counted(
+    tmp_path: Path, tiny: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"id": str(n), "document": "Six rooms.", "history": ["?"], "response": "Six.", "label": n % 2} for n in range(4)
+    ]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run = tmp_path / "run"
+    done = train_grounded(
+        tmp_path / "data.jsonl", run, model=tiny("llama"), fit={"epochs": 1, "batch": 1}, length=96, answer=8
+    )
+    assert done.steps == 2
+    assert "left out, since people found them unsupported: 2 responses" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"holds no model.*of this training run, name .*run/last"):
+        respond(tmp_path / "data.jsonl", tmp_path / "out.jsonl", GenerateSettings(model=str(run), cache=None))

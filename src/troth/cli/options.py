@@ -48,6 +48,9 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 class Real(click.FloatRange):
     """A number in a range. NaN, which click lets through, and infinity are in no range."""
 
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):

@@ -22,8 +22,8 @@ def fitting(command: options.F) -> options.F:
     decorated: Any = command
     for option in reversed([
         click.option("--epochs", type=float, metavar="NUMBER", help="Passes over the data.  [default: 3]"),
-        click.option("--steps", type=int, metavar="N", help="Steps, in place of epochs."),
-        click.option("--batch", type=int, metavar="N", help="Examples per step.  [default: 8]"),
+        click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Steps, in place of epochs."),
+        click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Examples per step.  [default: 8]"),
         click.option("--rate", type=float, metavar="NUMBER", help="Learning rate, which stays.  [default: 1e-4]"),
         click.option("--evaluate-every", type=int, metavar="N",
                      help="Steps between evaluations.  [default: at the end]"),
@@ -52,8 +52,8 @@ def fitting(command: options.F) -> options.F:
 @options.option("--shots", "SHOTS", "Train on some dialogues: a share (5%), a number per domain, or a file of ids.")
 @options.option("--dev", "DATA", "Dialogues to measure loss, SER and SGSAcc on.", type=options.FILE)
 @options.number("--dev-limit", 100, "Number of their system turns (0 = all).")
-@options.number("--length", 256, "Tokens that are read.")
-@options.number("--answer", 64, "Tokens that are written.")
+@options.number("--length", 256, "Tokens that are read.", least=1)
+@options.number("--answer", 64, "Tokens that are written.", least=1)
 @fitting
 @options.SCHEMA
 @options.FORMAT
@@ -79,8 +79,8 @@ def response(data: str, out: str, json: bool, **given: Any) -> None:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Train on N responses, drawn by the seed.")
 @options.option("--dev", "DATA", "Responses to measure the loss on.", type=options.FILE)
 @options.number("--dev-limit", 200, "Number of these (0 = all).")
-@options.number("--length", 512, "Tokens of document and history that are read.")
-@options.number("--answer", 64, "Tokens of a response.")
+@options.number("--length", 512, "Tokens of document and history that are read.", least=1)
+@options.number("--answer", 64, "Tokens of a response.", least=1)
 @fitting
 @options.FORMAT
 @show.resumable()

@@ -9,7 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from troth.core.errors import UserError
 
-ENDINGS = (".gz", ".zip", ".json", ".jsonl", ".csv", ".tsv", ".txt")  # tell the format, not the system
+ENDINGS = (
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".zip",
+    ".parquet",
+    ".json",
+    ".jsonl",
+    ".csv",
+    ".tsv",
+    ".txt",
+)  # tell the format, not the system
 DEEPEST = 10  # folders of a path that go into a name
 
 Path = str | os.PathLike[str]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,6 +25,7 @@ Item = TypeVar("Item")
 Out = TypeVar("Out")
 
 AGAIN = 3  # times that an actor is restarted; its item is tried again until then, also while a lost node is not noticed
+REACHED = 10.0  # seconds in which a cluster must answer
 EXTRA = "pip install 'troth[ray]'"
 
 
@@ -68,12 +70,21 @@ def _folder(stack: ExitStack) -> str:
 
 def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:
     try:
+        _reached(target)  # Ray itself would try for minutes
         ray.init(address=target or "local", **options)  # not one that an earlier program left on this machine
     except (ConnectionError, OSError, ValueError, RuntimeError, TimeoutError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
             f"Ray cannot be reached: {first}", file=target, hint="ray start --head prints its address"
         ) from error
+
+
+def _reached(target: str | None) -> None:
+    """Raises an error if nobody listens at an address HOST:PORT."""
+    host, _, port = (target or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED):
+            pass
 
 
 def usable(workers: int, address: str | None, *, ends: bool = False) -> int:

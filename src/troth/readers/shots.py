@@ -66,7 +66,7 @@ def _counted(items: Sequence[Item], shots: str | float, seed: int) -> list[Item]
         size = -1.0
     if 0 < size <= 1:
         return drawn(items, max(1, round(size * len(items))), seed)
-    if size < 2 or size != int(size):
+    if size < 2 or size != int(size) or text.endswith("%"):
         hint = "a share such as 0.05 or 5%, a number of dialogues for each domain, or a file of dialogue ids"
         raise UserError(f"shots cannot be '{shots}'", hint=hint)
     domains: dict[str, list[Item]] = {}

@@ -146,10 +146,16 @@ def content(path: str | os.PathLike[str]) -> bytes:
 def beside(path: str, name: str) -> Document | None:
     """The file called `name` in the same folder or archive, or None.
 
-    The schema of a corpus may also lie one folder above its splits, as in MultiWOZ 2.2.
+    The schema of a corpus may also lie one folder above its splits, as in MultiWOZ 2.2. Where a glob matches files in
+    several folders, their schemas are taken together.
     """
     if path in ("", "-"):
         return None
+    if name == SCHEMA and matches(path) is not None:
+        places = sorted({file.parent for file in files(path)})
+        found = [one for folder in places if (one := beside(str(folder), name)) is not None]
+        if found:
+            return _together(found)
     at = place(fixed(path) if matches(path) is not None else path)
     with _readable(at):
         if not at.exists():  # reported before anything is said about a missing schema
@@ -161,6 +167,23 @@ def beside(path: str, name: str) -> Document | None:
         folders = (folder, *(above if name == SCHEMA and folder.absolute().name in SPLITS else ()))
         target = next((near_by / name for near_by in folders if (near_by / name).is_file()), None)
     return None if target is None else next(_open(target))
+
+
+def _together(schemas: Sequence[Document]) -> Document:
+    """Several schemas as one. A service that two of them define differently is an error."""
+    if len({one.data for one in schemas}) == 1:
+        return schemas[0]
+    services: dict[Any, Any] = {}
+    for one in schemas:
+        try:
+            own = {service["service_name"]: service for service in msgspec.json.decode(one.data)}
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+            return one  # whoever reads it says what is wrong with it
+        for service, defined in own.items():
+            if services.setdefault(service, defined) != defined:
+                what = f"service '{service}' is another one in {schemas[0].name}, or in a schema between"
+                raise UserError(what, file=one.name, hint="name the schema that holds for all files")
+    return Document(schemas[0].name, msgspec.json.encode(list(services.values())))
 
 
 def missing(path: str) -> UserError:

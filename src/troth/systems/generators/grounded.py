@@ -108,8 +108,9 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
 def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> list[Grounded]:
     """The responses to learn from: those with words and a document, drawn by seed and id."""
     items: list[Grounded] = []
-    empty = 0
+    empty = unsupported = 0
     for item in readers.read(data, settings.format):
+        unsupported += item.label == 0
         if item.label == 0 or not item.response.strip():
             continue
         if item.document.strip():
@@ -123,6 +124,8 @@ def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> lis
         raise UserError("no response with a document in it", file=data, hint=hint)
     if empty:
         note(f"{data}: left out for lack of a document: {counted(empty, 'response')}")
+    if unsupported:
+        note(f"{data}: left out, since people found them unsupported: {counted(unsupported, 'response')}")
     if limit is None or limit >= len(items):
         return items
     order = sorted(range(len(items)), key=lambda n: generator(settings.seed, "grounded", f"{items[n].id}/{n}").random())

@@ -115,7 +115,6 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
         _tell(turns, templates)
     torch.manual_seed(settings.seed)  # of the networks of prefixes
     network = TextNetwork(folder_of(settings.model), length=settings.length, answer=settings.answer)
-    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
     card = GeneratorCard(settings.method, settings.encoding, _whole(settings.model), fingerprint(network.module),
                          settings.length, settings.answer, training=asdict(how))  # fmt: skip
     model = GeneratorModel(network, settings.method)
@@ -123,6 +122,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
     note(f"{model.count:,} of {every + model.count * (settings.method == 'pt'):,} numbers are trained")
     learned = [_example(network, turn, read, card, templates) for turn in turns if turn.system.gold.strip()]
     evaluation = None if settings.dev is None else ResponseEvaluation(settings, card, templates)
+    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
     fitting = Fitting(
         model,
         learned,
