@@ -26,7 +26,7 @@ import troth
 from troth import demo
 from troth.core.errors import EndNow, UserError
 from troth.engine import cluster as engine_cluster
-from troth.engine import mapped, marked, parts, using
+from troth.engine import guard, mapped, parts, using
 from troth.grounding import spread
 from troth.grounding.metrics import Models
 from troth.tracking import feed
@@ -170,7 +170,7 @@ main()
 """
 
 
-@pytest.mark.skipif(not marked.watched(), reason="needs /proc")
+@pytest.mark.skipif(not guard.watchable(), reason="needs /proc")
 def test_an_interrupted_command_leaves_no_process(cluster: None, corpus: dict[str, str], tmp_path: Path) -> None:
     """Also the daemons that Ray starts itself, and that it would leave behind."""
     many = {side: copies(Path(corpus[side]), tmp_path / side) for side in ("gold", "hasty")}
@@ -206,7 +206,7 @@ def mark(parent: int) -> str:
     for one in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             given = (one / "cmdline").read_text().split("\0")
-            if "marked.py" in " ".join(given) and (one / "stat").read_text().rpartition(")")[2].split()[1] == str(
+            if "guard.py" in " ".join(given) and (one / "stat").read_text().rpartition(")")[2].split()[1] == str(
                 parent
             ):
                 return given[-2]
@@ -216,7 +216,7 @@ def mark(parent: int) -> str:
 def belonging(folder: str) -> str:
     """The command lines of the processes of a folder."""
     lines = []
-    for process in marked._writers(folder):
+    for process in guard._writers(folder):
         with suppress(OSError):
             lines.append(Path(f"/proc/{process}/cmdline").read_text())
     return "\n".join(lines)
@@ -230,7 +230,7 @@ def soon(value: Callable[[], Any]) -> Any:
     return found
 
 
-@pytest.mark.skipif(not marked.watched(), reason="needs /proc")
+@pytest.mark.skipif(not guard.watchable(), reason="needs /proc")
 @pytest.mark.parametrize("ends", [True, False])
 def test_who_goes_on_waits_for_ray_to_stop(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
     """A command that ends does not; the guard stops what is left."""

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from troth.core.errors import EndNow, UserError
 from troth.core.version import __version__
-from troth.engine.marked import marked, watched
+from troth.engine.guard import guarded, watchable
 from troth.engine.processes import sendable
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
             stack.callback(ray.shutdown)
             yield ray
         except KeyboardInterrupt:
-            if ends and target is None and watched():  # nothing is waited for: the guard kills what is left
+            if ends and target is None and watchable():  # nothing is waited for: the guard kills what is left
                 raise EndNow(stack.pop_all()) from None
             raise
 
@@ -62,7 +62,7 @@ def _folder(stack: ExitStack) -> str:
     """A folder for Ray's files, whose processes end with ours."""
     place = os.environ.get("RAY_TMPDIR")
     try:
-        return stack.enter_context(marked(place))
+        return stack.enter_context(guarded(place))
     except OSError as error:
         what = f"Ray has no folder for its files: {error.strerror}"
         raise UserError(what, file=place, hint="RAY_TMPDIR names another") from error

@@ -24,7 +24,7 @@ LONGEST = 28  # letters of the folder for temporary files: names of sockets, far
 
 
 @contextmanager
-def marked(place: str | None = None) -> Iterator[str]:
+def guarded(place: str | None = None) -> Iterator[str]:
     """A new folder, in `place` or where temporary files are. What writes into it ends with this process at last."""
     usual = os.path.realpath(place or tempfile.gettempdir())
     folder = tempfile.mkdtemp(prefix="troth-", dir=usual if len(usual) <= LONGEST else "/tmp")  # noqa: S108
@@ -40,7 +40,7 @@ def marked(place: str | None = None) -> Iterator[str]:
             guard.communicate(b"\n", timeout=2 * PATIENCE)
 
 
-def watched() -> bool:
+def watchable() -> bool:
     """Whether the processes of this machine can be looked at here: /proc is there, and is that of our own numbers."""
     with suppress(OSError):
         return os.readlink("/proc/self") == str(os.getpid())
@@ -50,7 +50,7 @@ def watched() -> bool:
 def kill(folder: str) -> None:
     """Kills all processes that write into a folder, and those that they were about to start."""
     end = time.monotonic() + PATIENCE
-    while watched() and time.monotonic() < end and (found := _writers(folder)):
+    while watchable() and time.monotonic() < end and (found := _writers(folder)):
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
