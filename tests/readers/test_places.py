@@ -69,7 +69,7 @@ def test_schemas_beside_the_files_of_a_glob(tmp_path: Path) -> None:
     result = troth.dst(pattern, demo.path("hasty"), metrics="jga", resamples=10)
     assert result["jga"] == troth.dst(GOLD, demo.path("hasty"), metrics="jga", resamples=10)["jga"]
     (tmp_path / "2" / "schema.json").write_text(json.dumps([services[0] | {"description": "another"}]))
-    with pytest.raises(UserError, match=r"2/schema\.json: service '.*' is another one in .*0/schema\.json"):
+    with pytest.raises(UserError, match=r"2/schema\.json: service '.*' is defined differently in .*0/schema\.json"):
         readers.schema_beside(pattern)
 
 

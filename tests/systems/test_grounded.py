@@ -96,5 +96,5 @@ def test_unsupported_responses_are_left_out_and_counted(
     )
     assert done.steps == 2
     assert "left out, since people found them unsupported: 2 responses" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"holds no model.*of this training run, name .*run/last"):
+    with pytest.raises(UserError, match=r"holds no model.*name one of the models in it, such as .*run/last"):
         respond(tmp_path / "data.jsonl", tmp_path / "out.jsonl", GenerateSettings(model=str(run), cache=None))

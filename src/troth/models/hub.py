@@ -127,10 +127,8 @@ def on_hub(name: str) -> ModelFiles:
 def _check_files(folder: Path) -> Path:
     """Refuses a folder without a model, and one that leads to files elsewhere."""
     if not (folder / "config.json").is_file():
-        inner = next(
-            (name for name in ("best-loss", "best-jga", "last") if (folder / name / "config.json").is_file()), ""
-        )
-        hint = f"of this training run, name {folder / inner}" if inner else None
+        inner = next(iter(sorted(folder.glob("*/config.json"))), None)  # a training run keeps several
+        hint = f"name one of the models in it, such as {inner.parent}" if inner else None
         raise UserError("holds no model: there is no config.json in it", file=str(folder), hint=hint)
     if not any(folder.glob(f"*{WEIGHTS}")):
         hint = "other formats can run code; convert it with save_pretrained"

@@ -174,14 +174,16 @@ def _together(schemas: Sequence[Document]) -> Document:
     if len({one.data for one in schemas}) == 1:
         return schemas[0]
     services: dict[Any, Any] = {}
+    places: dict[Any, str] = {}
     for one in schemas:
         try:
             own = {service["service_name"]: service for service in msgspec.json.decode(one.data)}
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
             return one  # whoever reads it says what is wrong with it
         for service, defined in own.items():
+            place_of = places.setdefault(service, one.name)
             if services.setdefault(service, defined) != defined:
-                what = f"service '{service}' is another one in {schemas[0].name}, or in a schema between"
+                what = f"service '{service}' is defined differently in {place_of}"
                 raise UserError(what, file=one.name, hint="name the schema that holds for all files")
     return Document(schemas[0].name, msgspec.json.encode(list(services.values())))
 

@@ -27,7 +27,7 @@ from troth.responses.templates import Templates
 from troth.systems.generators.card import GeneratorCard, Method, describe, folder_of
 from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, example, response_turns, source_of
 from troth.systems.loggers import check_installed, report_to
-from troth.systems.runs import claim, fit_settings, write_curve
+from troth.systems.runs import check_claim, claim, fit_settings, write_curve
 from troth.systems.text import TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
@@ -108,6 +108,8 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
     one_of("encoding", settings.encoding, get_args(Encoding))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
+    record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
+    check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
     read = _only(read, {one.id for one in some(read.dialogues, settings.shots, settings.seed)})
     turns = response_turns(read)
@@ -122,7 +124,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
     note(f"{model.count:,} of {every + model.count * (settings.method == 'pt'):,} numbers are trained")
     learned = [_example(network, turn, read, card, templates) for turn in turns if turn.system.gold.strip()]
     evaluation = None if settings.dev is None else ResponseEvaluation(settings, card, templates)
-    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    claim(folder, record)  # once everything is read: bad input leaves no folder behind
     fitting = Fitting(
         model,
         learned,
