@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from troth import cli
+from troth.core.errors import EndNow, UserError
 from troth.storage import runs
 
 from .conftest import GOLD, HASTY, STURDY, Troth
@@ -137,3 +140,53 @@ def test_every_command_has_one_way_out() -> None:
         text = file.read_text()
         assert ("sys.exit" in text) == (file.name == "__init__.py")
         assert text.count(".exit(1)") == (file.name == "gate.py")
+
+
+def test_a_command_ends_with_its_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt on Ray need not wait: the engine knows that the process ends with the command."""
+    import troth.engine
+
+    asked: list[dict[str, object]] = []
+
+    @contextmanager
+    def using(name: str, **options: object) -> Iterator[None]:
+        asked.append(options)
+        raise UserError("enough")
+        yield
+
+    monkeypatch.setattr(troth.engine, "using", using)
+    monkeypatch.setattr(sys, "argv", ["troth", "dst", "gold", "pred", "--engine", "ray"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert asked == [{"address": None, "ends": True}]
+
+
+def test_what_is_left_to_a_guard_ends_the_process_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Ended(BaseException):
+        pass
+
+    def leave(code: int) -> None:
+        raise Ended(code)
+
+    def interrupted(**_: object) -> None:
+        raise EndNow
+
+    monkeypatch.setattr(cli.app, "main", interrupted)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(Ended) as ended:
+        cli.main()
+    assert ended.value.args == (130,)
+    assert capsys.readouterr().err == "troth: interrupted\n"
+
+
+@pytest.mark.parametrize("command", ["tracker", "response", "grounded"])
+def test_no_steps_are_refused(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["troth", "train", command, "x", "y", "--steps", "0"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert "0 is not in the range x>=1" in capsys.readouterr().err
