@@ -129,7 +129,7 @@ def _families(tool: str) -> frozenset[str]:
 
 
 def _named(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | None:
-    """The message of the last call that stands behind a claim; where ids are named, of one that has one of them."""
+    """The message with the last call that backs a claim. If the claim names ids, the call must have one of them."""
     for one in reversed(calls):
         if not ids:
             return one.message

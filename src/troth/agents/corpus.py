@@ -24,7 +24,7 @@ from troth.readers import tools as tool_readers
 
 @dataclass(frozen=True)
 class AgentTask:
-    """What is known of a task besides the trials: gold calls, expected outputs, tools, the user's turns."""
+    """What is known about a task apart from its trials: gold calls, expected outputs, tools, the user's turns."""
 
     id: str
     expected: tuple[Expected, ...] | None = None

@@ -192,7 +192,7 @@ def gate(
 
 
 def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.95) -> LevelOutcome:
-    """Decides whether a metric is `at_least` so high: "reached", "missed" or "undecided", by one-sided bounds.
+    """Decides whether a metric reaches `at_least`: "reached", "missed" or "undecided", by one-sided bounds.
 
     The run is a `Result` with one system, or the folder that one was saved to. `at_least` is in the terms of
     `Score.value`: 0.95 of a share is 95%.

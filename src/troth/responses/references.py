@@ -61,7 +61,7 @@ def is_boolean(slot: SlotSchema) -> bool:
 
 
 def fingerprint(schema: Schema) -> str:
-    """A short hash of all that references and tampered values take from a schema: names, descriptions, values."""
+    """A short hash of what references and tampered values use of a schema: names, descriptions, values."""
     parts = [
         (name, [(s.name, s.description, s.is_categorical, s.possible_values) for s in service.slots],
          [(intent.name, intent.description) for intent in service.intents])

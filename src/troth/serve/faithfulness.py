@@ -86,7 +86,7 @@ class GroundTask:
         return [self._answer(system, place, words.get(place)) for place in range(len(items))]
 
     def _words(self, items: Sequence[GroundRequest]) -> dict[int, tuple[Word, ...]]:
-        """The words of those responses that asked for them."""
+        """The marked words, for the responses whose request asked for them."""
         views = [
             ResponseView("", str(place), item.document, item.response, item.history)
             for place, item in enumerate(items)

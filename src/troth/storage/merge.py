@@ -193,7 +193,7 @@ def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resa
 
 
 def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataFrame:
-    """The rows of all shards, of the metrics that can be merged; the order of the shards changes nothing."""
+    """Joins the rows of all shards, for the metrics that can be merged. The order of the shards does not matter."""
     import polars as pl
 
     frames = [one.rows for one in shards if one.rows.height]

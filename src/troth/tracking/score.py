@@ -282,7 +282,7 @@ def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred
 
 
 def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:
-    """A schema as it is given, from a file, or from beside gold."""
+    """The schema: the one that is given, read from a file, or the one beside gold."""
     if schema is None:
         return readers.schema_beside(gold)
     return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
