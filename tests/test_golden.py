@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from troth import demo, readers
+from troth.core.result import Result
 from troth.perturb.schemas.renaming import Renaming, rewritten
 from troth.responses.score import nlg
 from troth.robustness.checkdst import checkdst
-from troth.storage.result import Result
 from troth.tracking.profiles import PROFILES
 from troth.tracking.score import dst
 

@@ -16,6 +16,7 @@ import pytest
 from tests.tracking.build import SCHEMA, dialogue
 from troth import demo
 from troth.core.metric import Metric
+from troth.core.result import Result
 from troth.core.signature import signature
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.grounding.score import ground
@@ -24,11 +25,10 @@ from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe
 from troth.responses.score import nlg
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
-from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
 from troth.tracking.consistency import CheckdstRecipe
 from troth.tracking.metrics import METRICS as TRACKING
-from troth.tracking.metrics import chosen
+from troth.tracking.metrics import select_metrics
 from troth.tracking.profiles import CHOICES, PROFILES
 from troth.tracking.score import dst
 from troth.tracking.scorer import Scorer
@@ -227,7 +227,7 @@ def test_every_rule_of_a_profile_stands_in_the_signature(rule: str, base: str) -
             scorer = Scorer(one, SCHEMA)
             scorer.add(gold, pred)
             systems.append(TrackedSystem.of("s", scorer))
-        for metric in chosen():
+        for metric in select_metrics():
             before, after = (
                 signature(metric, (*recipe(metric, one.frames), {"unit": one.frames.profile.unit}), n=0)
                 for one in systems

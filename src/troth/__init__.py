@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from troth.agents.score import agent as agent
     from troth.core.errors import UserError as UserError
     from troth.core.metric import Metric as Metric
+    from troth.core.result import Result as Result
     from troth.core.score import Score as Score
     from troth.grounding.score import ground as ground
     from troth.integrations.evaluate import load as load
@@ -38,13 +39,12 @@ if TYPE_CHECKING:
     from troth.report.compare import compare as compare
     from troth.report.compare import gate as gate
     from troth.report.compare import level_gate as level_gate
+    from troth.report.merge import merge as merge
     from troth.report.write import report as report
     from troth.responses.score import nlg as nlg
     from troth.robustness.checkdst import checkdst as checkdst
     from troth.robustness.sgdx import sgdx as sgdx
-    from troth.storage.merge import merge as merge
-    from troth.storage.result import Result as Result
-    from troth.storage.result import open as open  # noqa: A004
+    from troth.storage.runs import open as open  # noqa: A004
     from troth.systems.generators.grounded import train_grounded as train_grounded
     from troth.systems.generators.respond import respond as respond
     from troth.systems.generators.train import train_response as train_response
@@ -60,7 +60,7 @@ _NAMES = {
     "Metric": "troth.core.metric",
     "PROFILES": "troth.tracking.profiles",
     "Profile": "troth.tracking.profiles",
-    "Result": "troth.storage.result",
+    "Result": "troth.core.result",
     "Score": "troth.core.score",
     "UserError": "troth.core.errors",
     "agent": "troth.agents.score",
@@ -73,9 +73,9 @@ _NAMES = {
     "level_gate": "troth.report.compare",
     "ground": "troth.grounding.score",
     "load": "troth.integrations.evaluate",
-    "merge": "troth.storage.merge",
+    "merge": "troth.report.merge",
     "nlg": "troth.responses.score",
-    "open": "troth.storage.result",
+    "open": "troth.storage.runs",
     "respond": "troth.systems.generators.respond",
     "run_agent": "troth.agents.run",
     "sgdx": "troth.robustness.sgdx",

@@ -18,8 +18,8 @@ from troth.agents.metrics import METRICS, pass_hat
 from troth.agents.rules import CHOICES, MatchingRule
 from troth.agents.score import agent
 from troth.core.errors import UserError
+from troth.core.result import Result
 from troth.core.signature import signature
-from troth.storage.result import Result
 from troth.storage.trajectory_views import TrajectoryView
 
 TOOLS = demo.path("agents/tools.json")

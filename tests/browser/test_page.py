@@ -14,7 +14,7 @@ from tests.browser.conftest import PHONE, Open
 from tests.report.make import EVIL, FOLDER, LOST, NAME, page
 from troth.report import page as report
 from troth.storage import explorer
-from troth.storage import result as results
+from troth.storage import runs as stored
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 from playwright.sync_api import Locator, Page, expect
@@ -271,7 +271,7 @@ def test_a_table_gives_its_figures_unrounded(opened: Open, files: dict[str, Path
     shown = opened().go(files["every"], "robustness")
     rows = downloaded(shown, '[data-table="sgdx"]')
     assert list(rows[0]) == ["metric", "tracker", "tracker low", "tracker high"]
-    run = results.open(files["every"].parent / "schema")
+    run = stored.open(files["every"].parent / "schema")
     scores = {run.metric(one.metric).title: one for one in run.scores if one.group == "all"}
     assert {row["metric"] for row in rows} == set(scores)
     for row in rows:

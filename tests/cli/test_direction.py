@@ -49,7 +49,7 @@ def test_a_gate_on_what_is_better_when_lower(fine: Troth, troth: Troth, runs: tu
 )  # fmt: skip
 def test_which_way_metrics_of_runs_before_0_2_are_better(metric: str, lower: bool) -> None:
     """They did not say it; troth knew it by their names."""
-    run = storage.Run("dst", {}, {}, {}, [Score("s", metric, "all", 0.5, None, None, 1, "")])
+    run = storage.Run("dst", {}, {}, {}, [Score("s", metric, "all", 0.5, None, None, 1, {})])
     completed = storage._completed(run)
     assert (completed.scores[0].better == "lower") is lower
     assert (completed.metrics[0].better == "lower") is lower

@@ -10,7 +10,7 @@ import msgspec
 import troth as package
 from tests.cli.conftest import Troth
 from tests.storage.test_merge import cut, score
-from troth.storage.merge import merge
+from troth.report.merge import merge
 
 
 def test_runs_are_merged(troth: Troth, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from troth.core.errors import UserError
 from troth.core.progress import within
+from troth.core.result import Result
 from troth.core.version import __version__
 from troth.grounding import calibration, score
 from troth.grounding.calibration import Calibration
@@ -23,8 +24,7 @@ from troth.meta.evaluate import fit
 from troth.models.fake import FakeLm, FakeNli
 from troth.report.compare import compare
 from troth.storage.explorer import ResponseView
-from troth.storage.result import Result
-from troth.storage.result import open as open_run
+from troth.storage.runs import open as open_run
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "document": "red wine", "response": "red wine", "label": 1, "source": "x"},

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from troth import stats
 from troth.core.errors import UserError
+from troth.core.result import Result
 from troth.core.table import harmless
 from troth.meta.agreement import agree
 from troth.meta.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
@@ -22,9 +23,8 @@ from troth.meta.raters import RatedItem, kappa
 from troth.meta.sheets import SGSACC_STUDY, answers, as_csv
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
-from troth.storage import result
+from troth.storage import runs as result
 from troth.storage.explorer import ActView, AnswerView, DialogueView, SystemView, Utterance
-from troth.storage.result import Result
 
 
 def dialogue(number: int, text: str = "It has {} stars.") -> DialogueView:

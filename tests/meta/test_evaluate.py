@@ -16,14 +16,14 @@ import pytest
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.records import Grounded
+from troth.core.result import Result
 from troth.grounding import calibration
 from troth.meta import evaluate as module
 from troth.meta.evaluate import SLICES, EvaluateSettings, evaluate, fit, slices
 from troth.meta.labelled import RANKING
 from troth.meta.measures import NEEDS_DEV
 from troth.stats import intervals
-from troth.storage.result import Result
-from troth.storage.result import open as open_run
+from troth.storage.runs import open as open_run
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:

@@ -10,11 +10,11 @@ import pytest
 from troth import demo
 from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, Schema, Service, SlotSchema, Turn
+from troth.core.result import Result
 from troth.meta.rerank import rerank
 from troth.meta.wording import wording
 from troth.models import Entailment
 from troth.models.fake import FakeNli
-from troth.storage.result import Result
 
 SCHEMA: Schema = {
     "Flights_1": Service(

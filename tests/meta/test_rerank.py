@@ -12,6 +12,7 @@ import pytest
 from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Dialogue
+from troth.core.result import Result
 from troth.meta import rerank as rerank_trial
 from troth.meta.rerank import CHOSEN, RerankSettings, SpoiledList, rerank, spoiled_lists
 from troth.meta.trial import Trial
@@ -19,8 +20,7 @@ from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses import tamper
 from troth.responses.rerank import rerank_all
-from troth.storage import result
-from troth.storage.result import Result
+from troth.storage import runs as result
 
 GOLD = demo.path("gold")
 DIALOGUES, SCHEMA = list(readers.gold(GOLD)), readers.schema(GOLD)

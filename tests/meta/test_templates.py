@@ -9,11 +9,11 @@ import pytest
 
 from troth import demo, readers
 from troth.core.errors import UserError
+from troth.core.result import Result
 from troth.meta.templates import template_references
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses import templates
-from troth.storage.result import Result
 
 GOLD, DIR = demo.path("gold"), demo.path("templates")
 DIALOGUES, SCHEMA = list(readers.gold(GOLD)), readers.schema(GOLD)

@@ -16,13 +16,13 @@ from tests.responses.build import AREA, BYE, CORPUS, NAME, OTHER, REQUEST, SCHEM
 from troth.core.errors import UserError
 from troth.core.progress import within
 from troth.core.records import Act, Dialogue, Schema
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.meta.trial import Trial
 from troth.meta.wording import JUDGES, ActCase, WordingSettings, cases, wording
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses.references import fingerprint
-from troth.storage.result import Result
 
 VARIANT: Schema = {
     "Stays_11": msgspec.structs.replace(

@@ -18,6 +18,7 @@ from troth import demo
 from troth.agents.run import run_agent
 from troth.cli import app
 from troth.core.metric import Metric
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.perturb import schemas
 from troth.report.page.names import opened
@@ -25,7 +26,6 @@ from troth.report.sources import ScoredSystem, Source
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
 from troth.storage import explorer
-from troth.storage.result import Result
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'

@@ -15,10 +15,10 @@ import troth
 from tests.report.make import GOLD, HASTY, STURDY, result
 from troth.core.errors import UserError
 from troth.core.metric import Metric
+from troth.core.result import Result
 from troth.report import compare as comparison
 from troth.report import write
 from troth.report.compare import compare, gate
-from troth.storage.result import Result
 from troth.tracking.score import dst
 
 

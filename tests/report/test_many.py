@@ -12,10 +12,10 @@ import pytest
 from tests.report.make import GOLD, HASTY, STURDY, answered, copied, perturbed, result
 from tests.report.test_page import charts, grids
 from troth.core.metric import Metric
+from troth.core.result import Result
 from troth.report import page
 from troth.report.page.names import opened
 from troth.report.page.responses import FEWER
-from troth.storage.result import Result
 from troth.tracking.score import dst
 
 SER = Metric("ser", "Slot error rate", better="lower")

@@ -58,11 +58,11 @@ def test_counts() -> None:
 
 def test_figures() -> None:
     assert words.figure(None) == "–"
-    assert words.figure(Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, "")) == "50.0 (40.0 … 60.0)"
-    assert words.figure(Score("s", "ss_jga", "all", 0.519, 0.419, 0.619, 2, "")) == "51.9 (41.9 … 61.9)"
-    assert words.figure(Score("s", "pmi", "all", -3.2, -4.0, -3.0, 2, "", scale="number")) == "-3.200 (-4.000 … -3.000)"
-    assert words.figure(Score("s", "jga", "all", 0.5, None, None, 2, "")) == "50.0"
-    assert words.figure(Score("s", "jga", "all", None, None, None, 0, "", "no unit")) == "–"
+    assert words.figure(Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {})) == "50.0 (40.0 … 60.0)"
+    assert words.figure(Score("s", "ss_jga", "all", 0.519, 0.419, 0.619, 2, {})) == "51.9 (41.9 … 61.9)"
+    assert words.figure(Score("s", "pmi", "all", -3.2, -4.0, -3.0, 2, {}, scale="number")) == "-3.200 (-4.000 … -3.000)"
+    assert words.figure(Score("s", "jga", "all", 0.5, None, None, 2, {})) == "50.0"
+    assert words.figure(Score("s", "jga", "all", None, None, None, 0, {}, "no unit")) == "–"
 
 
 def test_rules_of_a_signature() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.robustness.build import GOLD, HASTY, STURDY, dialogues, folder
 from troth.core.errors import UserError
 from troth.robustness.checkdst import checkdst
-from troth.storage.result import open as opened
+from troth.storage.runs import open as opened
 from troth.tracking.score import dst
 
 
@@ -76,7 +76,7 @@ def test_what_is_saved_is_what_was_scored(tmp_path: Path) -> None:
     assert saved.scores == result.scores
     assert saved.metric("cjga:X").title == "cJGA under X"
     assert saved.metric("cjga:X").of == "cjga"
-    assert [flip["dialogue"] for flip in saved.details] == [flip.dialogue for flip in result.details]
+    assert saved.findings == result.findings
     assert saved.arguments["perturbed"] == [f"X={GOLD},{STURDY}"]
     rows = saved.rows()
     for name in ("jga", "jga:X", "cjga:X", "cjga_all:X", "nohf"):
@@ -97,7 +97,7 @@ RULES: list[tuple[dict[str, Any], set[str]]] = [  # an option, and the metrics w
 @pytest.mark.parametrize(("option", "moved"), RULES)
 def test_every_rule_stands_in_the_signatures_of_what_it_moves(option: dict[str, Any], moved: set[str]) -> None:
     usual, other = (
-        {s.metric: s.recipe for s in checkdst((GOLD, HASTY), {"X": (GOLD, STURDY)}, resamples=1, **options).scores}
+        {s.metric: s.identity for s in checkdst((GOLD, HASTY), {"X": (GOLD, STURDY)}, resamples=1, **options).scores}
         for options in ({"profile": "trade"}, {"profile": "trade", **option})
     )
     assert {name for name in usual if usual[name] != other[name]} == moved

@@ -10,10 +10,10 @@ import pytest
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.metric import Metric
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.robustness.checkpoints import medians, pick
 from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, under
-from troth.storage.result import Result
 
 DECLARED = {metric.name: metric for metric in (JGA, CJGA, CJGA_ALL, COREF_JGA, NOHF)}
 
@@ -25,7 +25,7 @@ def metric(name: str) -> Metric:
 
 def run(system: str = "s", **values: float) -> Result:
     names = {name.replace("__", ":"): value for name, value in values.items()}
-    scores = [Score(system, name, "all", value, None, None, 10, "") for name, value in names.items()]
+    scores = [Score(system, name, "all", value, None, None, 10, {}) for name, value in names.items()]
     return Result("robust checkdst", scores, [metric(name) for name in names])
 
 
@@ -86,7 +86,7 @@ def test_what_does_not_differ_beyond_its_error_is_marked_alike() -> None:
 
 
 def test_runs_of_other_tasks_have_their_own_columns() -> None:
-    scores = [Score(name, "ss_jga", "all", value, None, None, 9, "") for name, value in (("a", 0.2), ("b", 0.5))]
+    scores = [Score(name, "ss_jga", "all", value, None, None, 9, {}) for name, value in (("a", 0.2), ("b", 0.5))]
     sensitivity = Metric("ss_jga", "Schema sensitivity of JGA", better="lower", scale="number")
     table = medians([Result("robust sgdx", [score], [sensitivity]) for score in scores])
     assert [column.name for column in table.columns] == ["ss_jga"]
@@ -118,7 +118,7 @@ def test_results_and_folders_alike(tmp_path: Path) -> None:
 
 def test_runs_by_different_recipes_are_not_put_together() -> None:
     runs = [run(nohf=1.0, jga=0.5), run(nohf=0.5, jga=0.5)]
-    other = msgspec.structs.replace(runs[1].scores[0], signature="NOHF|nohf:code|n:9|v:1")
+    other = msgspec.structs.replace(runs[1].scores[0], recipe={"nohf": "code"})
     mixed = [runs[0], Result("robust checkdst", [other, *runs[1].scores[1:]], runs[1].metrics)]
     for made in (lambda: medians(mixed), lambda: pick({"a": mixed[0], "b": mixed[1]})):
         with pytest.raises(UserError, match="nohf is scored by different recipes"):

@@ -50,7 +50,7 @@ def test_a_metric_that_a_system_lacks() -> None:
 
 
 def score(system: str, value: float | None, *, metric: str = "jga", group: str = "all", **more: object) -> Score:
-    return Score(system, metric, group, value, None, None, 10, f"{metric.upper()}|n:10", **more)  # type: ignore[arg-type]
+    return Score(system, metric, group, value, None, None, 10, {}, **more)  # type: ignore[arg-type]
 
 
 def names(marked: frozenset[Marked]) -> list[str]:
@@ -86,7 +86,7 @@ def test_bold_without_rows() -> None:
 
 
 def test_nothing_is_bold_where_recipes_differ() -> None:
-    other = Score("b", "jga", "all", 0.6, None, None, 10, "JGA|profile:trade|n:10")
+    other = Score("b", "jga", "all", 0.6, None, None, 10, {"profile": "trade"})
     assert unbeaten([score("a", 0.5), other], p_of(ba=1.0)) == frozenset()  # type: ignore[arg-type]
 
 

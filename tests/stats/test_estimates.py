@@ -12,7 +12,7 @@ from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.score import Score
 from troth.stats import bootstrap, intervals, ratio
-from troth.stats.estimates import Cell, Resampling, estimates, scores
+from troth.stats.estimates import Cell, Resampling, estimates, score_cells
 
 SHARE = Metric("jga", "JGA")
 NUMBER = Metric("logs", "Logs", scale="number")
@@ -27,7 +27,7 @@ def parts(values: dict[str, list[float]]) -> Parts:
 
 
 def score(metric: Metric, values: dict[str, list[float]], how: Resampling = HOW) -> Score:
-    (found,) = scores("s", [Cell(metric, parts(values))], list(values), how)
+    (found,) = score_cells("s", [Cell(metric, parts(values))], list(values), how)
     return found
 
 
@@ -97,19 +97,20 @@ def test_few_errors(wrong: int, note: str | None) -> None:
 
 
 def test_documents_are_called_so() -> None:
-    grounded = SHARE.derive("u_f1", of="", against="documents")
-    assert score(grounded, {"a": [1.0], "b": [1.0]}).interval_note == "none of 2 documents is below 100%"
+    cell = Cell(SHARE, parts({"a": [1.0], "b": [1.0]}))
+    (documents,) = score_cells("s", [cell], ["a", "b"], HOW, cluster="document")
+    assert documents.interval_note == "none of 2 documents is below 100%"
 
 
 def test_dialogues_without_a_unit_are_not_drawn() -> None:
     values = {name: [3 * x - 5 for x in row] for name, row in MANY.items()}
     alone = score(NUMBER, values)
     cell = Cell(NUMBER, parts(values))
-    (among,) = scores("s", [cell], [*values, *(f"e{n}" for n in range(100))], HOW)
+    (among,) = score_cells("s", [cell], [*values, *(f"e{n}" for n in range(100))], HOW)
     assert among == alone
     # A cell beside it, over other dialogues, changes nothing either.
     other = Cell(NUMBER, parts({"d0": [1.0], "d1": [2.0], "d2": [5.0]}), group="service:x")
-    assert next(iter(scores("s", [cell, other], list(values), HOW))) == alone
+    assert next(iter(score_cells("s", [cell, other], list(values), HOW))) == alone
 
 
 def test_order_changes_nothing() -> None:
@@ -117,17 +118,17 @@ def test_order_changes_nothing() -> None:
     backwards = dict(reversed(values.items()))
     cells = [Cell(NUMBER, parts(values)), Cell(SHARE, parts(MANY))]
     again = [Cell(NUMBER, parts(backwards)), Cell(SHARE, parts(dict(reversed(MANY.items()))))]
-    assert list(scores("s", cells, list(values), HOW)) == list(scores("s", again, list(backwards), HOW))
+    assert list(score_cells("s", cells, list(values), HOW)) == list(score_cells("s", again, list(backwards), HOW))
 
 
 def test_groups_that_hold_nothing_are_left_out() -> None:
     cells = [Cell(SHARE, parts({"a": []}), group="seen"), Cell(SHARE, parts(MANY))]
-    assert [one.group for one in scores("s", cells, ["a", *MANY], HOW)] == ["all"]
+    assert [one.group for one in score_cells("s", cells, ["a", *MANY], HOW)] == ["all"]
 
 
 def test_units_that_stand_several_times_in_the_denominator() -> None:
     cell = Cell(SHARE, parts(MANY), shared=2)
-    assert [one.n for one in scores("s", [cell, replace(cell, shared=1, n=7)], list(MANY), HOW)] == [80, 7]
+    assert [one.n for one in score_cells("s", [cell, replace(cell, shared=1, n=7)], list(MANY), HOW)] == [80, 7]
 
 
 def test_estimates_are_shares_where_they_can_be() -> None:

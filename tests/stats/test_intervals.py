@@ -230,7 +230,7 @@ def test_the_jackknife_of_an_auroc() -> None:
 
 def test_an_auroc_without_spread_has_no_interval() -> None:
     scores, labels, documents = [1.0] * 8, [0, 1] * 4, [0, 0, 1, 1, 2, 2, 3, 3]
-    assert intervals.auroc(scores, labels, documents) == (None, None, intervals.NO_SPREAD)
+    assert intervals.auroc(scores, labels, documents) == (None, None, intervals.no_spread("document"))
 
 
 def test_laws_of_an_auroc() -> None:

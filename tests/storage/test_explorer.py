@@ -14,9 +14,10 @@ from troth import readers
 from troth.core.errors import UserError
 from troth.storage import explorer
 from troth.storage import runs as store
-from troth.tracking.dialogues import DialogueGatherer, _Faults
+from troth.tracking.dialogues import DialogueRecorder, SlotFaults
 from troth.tracking.profiles import PROFILES
 from troth.tracking.score import dst
+from troth.tracking.scorer import Scorer
 from troth.tracking.states import Comparer
 
 States = list[dict[str, str]]
@@ -43,20 +44,20 @@ States = list[dict[str, str]]
     ],
 )
 def test_faults(gold: States, pred: States, expected: list[list[str]]) -> None:
-    faults = _Faults(Comparer(PROFILES["trade"], None, strict=False))
+    comparer, faults = Comparer(PROFILES["trade"], None, strict=False), SlotFaults(whole=True)
     found = []
     for number, (ours, theirs) in enumerate(zip(gold, pred, strict=True)):
         states: list[explorer.States] = [
             {"hotel": {slot: (value,) for slot, value in side.items()}} for side in (ours, theirs)
         ]
-        made = faults.turn(number, states[0], states[1])
-        found.append([f"{fault.slot} {fault.kind} {fault.since}" for fault in made])
+        scores = {"hotel": comparer.compare(states[0]["hotel"], states[1]["hotel"], "hotel").scores}
+        wrong = faults.add_turn(number, states[0], states[1], scores)
+        found.append([f"{fault.slot} {fault.kind} {fault.since}" for fault in wrong])
     assert found == expected
 
 
 def test_nothing_predicted_is_missed() -> None:
-    faults = _Faults(Comparer(PROFILES["trade"], None, strict=False))
-    (fault,) = faults.turn(0, {"hotel": {"area": ("north",)}}, None)
+    (fault,) = SlotFaults(whole=True).add_turn(0, {"hotel": {"area": ("north",)}}, None, {})
     assert (fault.kind, fault.since) == ("missed", 0)
 
 
@@ -88,10 +89,13 @@ def test_kept_verdicts_are_the_scores(profile: str) -> None:
 
 def test_merged_shares_are_the_whole() -> None:
     pairs = list(zip(readers.gold(GOLD), readers.predictions(HASTY), strict=True))
-    whole, first, second = (DialogueGatherer(PROFILES["trade"], None) for _ in range(3))
-    for place, (gold, pred) in enumerate(pairs):
-        whole.add(gold, pred)
-        (first if place < 9 else second).add(gold, pred)
+    scorers = [Scorer(PROFILES["trade"]) for _ in range(3)]
+    whole, first, second = (DialogueRecorder(PROFILES["trade"], None, scorer) for scorer in scorers)
+    for index, (gold, pred) in enumerate(pairs):
+        for recorder in (whole, first if index < 9 else second):
+            assert recorder.scorer is not None
+            recorder.scorer.add(gold, pred)
+            recorder.add(gold, pred)
     first.merge(second)
     assert (first.dialogues, first.read) == (whole.dialogues, whole.read)
 

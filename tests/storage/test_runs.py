@@ -14,21 +14,21 @@ from troth import demo
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.parts import Parts, lazy_rows
+from troth.core.result import Note, Result
 from troth.core.score import Score
 from troth.storage import files
 from troth.storage import runs as store
-from troth.storage.result import Result
-from troth.storage.result import open as open_run
+from troth.storage.runs import open as open_run
 from troth.tracking.score import dst
 
-SCORE = Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, "JGA|n:2")
+SCORE = Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {})
 ROWS = pl.DataFrame({"system": ["s"], "metric": ["jga"], "dialogue": ["d"], "num": [1.0], "den": [2.0]})
 
 
 def save(out: Path, score: Score = SCORE) -> None:
     jga = Metric("jga", "Joint goal accuracy", compute=len)
     counts = {"s": {"dialogues": 1}}
-    Result("dst", [score], [jga], counts, ["a note"], arguments={"gold": "g"}, make_rows=lambda: ROWS).save(out)
+    Result("dst", [score], [jga], counts, [Note("a note")], arguments={"gold": "g"}, make_rows=lambda: ROWS).save(out)
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
@@ -65,40 +65,24 @@ def test_a_result_reads_well() -> None:
     assert ("<i>x" in hostile, "&lt;i&gt;x" in hostile) == (False, True)
 
 
-def test_a_run_of_the_first_release_still_opens(tmp_path: Path) -> None:
-    """It does not say what its metrics are: direction and scale follow from the names that 0.1 had."""
-    scores = [
-        {
-            "system": "s",
-            "metric": name,
-            "group": "all",
-            "value": 0.5,
-            "low": 0.4,
-            "high": 0.6,
-            "n": 2,
-            "signature": name,
-        }
-        for name in ("jga", "ser", "ss_jga")
-    ]
-    old = {
-        "command": "dst",
-        "arguments": {},
-        "versions": {"troth": "0.1.0"},
-        "counts": {},
-        "scores": scores,
-        "layout": 1,
-    }
-    (tmp_path / "run.json").write_text(json.dumps(old))
-    ROWS.write_parquet(tmp_path / "rows.parquet")
-    result = open_run(tmp_path)
-    assert [score.better for score in result.scores] == ["higher", "lower", "lower"]
-    assert result.rows().equals(ROWS)
-    assert "jga" in repr(result)
+@pytest.mark.parametrize(("layout", "what"), [(1, "an older troth"), (99, "a newer troth")])
+def test_a_run_of_another_layout_is_refused(tmp_path: Path, layout: int, what: str) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"command": "dst", "scores": [], "layout": layout}))
+    with pytest.raises(UserError, match=f"written by {what}"):
+        open_run(tmp_path)
+
+
+def test_a_changed_number_is_noticed(tmp_path: Path) -> None:
+    save(tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    file.write_text(file.read_text().replace("0.5", "0.6", 1))
+    with pytest.raises(UserError, match="does not match its digest"):
+        open_run(tmp_path / "run")
 
 
 def test_a_run_is_replaced_as_a_whole(tmp_path: Path) -> None:
     save(tmp_path / "run")
-    save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, "JGA|n:2"))
+    save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, {}))
     assert store.load(str(tmp_path / "run")).scores[0].value == 0.7
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
@@ -112,7 +96,7 @@ def test_a_crash_leaves_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(pl.DataFrame if broken == "write_parquet" else files, broken, crash)
     with pytest.raises(KeyboardInterrupt):
-        save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, "JGA|n:2"))
+        save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, {}))
     assert store.load(str(tmp_path / "run")).scores == [SCORE]
     assert store.rows(str(tmp_path / "run")).equals(ROWS)
     assert [p.name for p in tmp_path.iterdir()] == ["run"]

@@ -95,15 +95,15 @@ def test_shares_are_whole_and_about_equal(tmp_path: Path) -> None:
 
 
 def cuts(folder: Path, workers: int) -> list[slice]:
-    systems = [feed.Predictions(str(folder / "b"), list)]
-    return [share.files or slice(None) for share in feed._shares(feed.Corpus(str(folder / "a")), systems, workers)]
+    systems = [feed.Predictions(feed.DialogueSource(str(folder / "b")), list)]
+    return [share.files or slice(None) for share in feed._shares(feed.DialogueSource(str(folder / "a")), systems, workers)]
 
 
 def test_systems_are_shared_out_where_files_cannot_be(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold", [dialogues("gold")])
     preds = [write(tmp_path / name, [[one] for one in dialogues(name)]) for name in ("hasty", "sturdy")]
-    systems = [feed.Predictions(pred, list) for pred in (*preds, *preds)]
-    shares = feed._shares(feed.Corpus(gold), systems, 2)
+    systems = [feed.Predictions(feed.DialogueSource(pred), list) for pred in (*preds, *preds)]
+    shares = feed._shares(feed.DialogueSource(gold), systems, 2)
     assert [share.systems for share in shares] == [range(2), range(2, 4)]
     schema = str(Path(demo.path("gold")) / "schema.json")
     one, two = (dst(gold, *preds, schema=schema, resamples=20, workers=workers) for workers in (1, 2))

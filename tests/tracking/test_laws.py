@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.tracking.build import SCHEMA, dialogue, frames, mean, values
 from troth.core.records import Dialogue
-from troth.stats.estimates import Resampling, scores
+from troth.stats.estimates import Resampling, score_cells
 from troth.tracking.cells import Grouping, TrackedSystem, cells
-from troth.tracking.metrics import chosen
+from troth.tracking.metrics import select_metrics
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.scorer import Scorer
 
@@ -29,7 +29,7 @@ CORPUS = st.lists(TURNS, min_size=1, max_size=6)
 PROFILE = st.sampled_from([p for p in map(PROFILES.load, PROFILES.own) if p.name != "trippy"]).flatmap(
     lambda p: st.sampled_from([p, p.with_rules(unit="turn"), p.with_rules(fga="paper")])
 )
-METRICS = chosen()
+METRICS = select_metrics()
 Pairs = list[tuple[Dialogue, Dialogue]]
 
 
@@ -50,7 +50,7 @@ def scored(pairs: Pairs, profile: Profile) -> TrackedSystem:
 def table(pairs: Pairs, profile: Profile) -> dict[tuple[str, str], tuple[float | None, ...]]:
     system = scored(pairs, profile)
     grouping = Grouping(("service", "domain"), frozenset(["Stays_1"]), SCHEMA)
-    made = scores("s", cells(system, METRICS, grouping), system.frames.dialogues, Resampling(20, 1))
+    made = score_cells("s", cells(system, METRICS, grouping), system.frames.dialogues, Resampling(20, 1))
     return {(score.metric, score.group): (score.value, score.low, score.high, score.n) for score in made}
 
 

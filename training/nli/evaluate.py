@@ -14,6 +14,7 @@ from pathlib import Path
 
 from training.nli.data import KEPT_OUT, VARIANTS
 from troth import readers
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.meta.wording import wording
 from troth.models import Nli
@@ -21,7 +22,6 @@ from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
 from troth.responses.tamper import KINDS
 from troth.storage.cache import Store
-from troth.storage.result import Result
 
 JUDGES = ("plain", "retry", "gated", "rule")
 WORDINGS = ("original", *VARIANTS)

@@ -22,7 +22,7 @@ from troth.agents.support import Detail, details
 from troth.agents.tools import Toolbox, failed
 from troth.core.parts import NONE, Parts, Units
 from troth.core.trajectories import Numbered, Trajectory, Usage
-from troth.tracking.dialogues import DialogueGatherer
+from troth.tracking.dialogues import DialogueRecorder
 from troth.tracking.frames import Frames
 from troth.tracking.scorer import Scorer
 
@@ -92,7 +92,7 @@ class AgentAnalysis:
     rules: AnalysisRules
     trials: tuple[TrialAnalysis, ...]
     scorer: Scorer = field(repr=False)
-    gatherer: DialogueGatherer = field(repr=False)
+    recorder: DialogueRecorder = field(repr=False)
 
     @property
     def tasks(self) -> list[str]:
@@ -147,7 +147,8 @@ class AgentAnalysis:
 
 def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> AgentAnalysis:
     """Every trial of a system, and an absent one for each task that it has no trial of."""
-    scorer, gatherer = Scorer(PROFILE, None), DialogueGatherer(PROFILE, None)
+    scorer = Scorer(PROFILE, None)
+    recorder = DialogueRecorder(PROFILE, None, scorer)
     trials: list[TrialAnalysis] = []
     absent = [Trajectory(task, corpus.tasks[task].messages, task) for task in system.missing]
     for trial in (*system.trials, *absent):
@@ -155,9 +156,9 @@ def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> A
         trials.append(one)
         if one.states is not None:
             gold, pred = one.states.dialogues(trial.id, trial.users())
-            for gatherers in (scorer, gatherer):
-                gatherers.add(gold, None if one.absent else pred)
-    return AgentAnalysis(system.name, rules, tuple(trials), scorer, gatherer)
+            for consumer in (scorer, recorder):
+                consumer.add(gold, None if one.absent else pred)
+    return AgentAnalysis(system.name, rules, tuple(trials), scorer, recorder)
 
 
 def _trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:

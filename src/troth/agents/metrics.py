@@ -289,7 +289,7 @@ def metric(name: str) -> Metric:
     return known
 
 
-def chosen(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
+def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
     """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
     if names is not None:
         wanted = [metric(name) for name in listed(names)]

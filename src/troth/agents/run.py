@@ -29,11 +29,11 @@ from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
 from troth.core.options import recorded, resolve
 from troth.core.progress import bar
+from troth.core.result import Note, Result
 from troth.readers.plain import indented
 from troth.readers.trajectories import chat
-from troth.stats.estimates import Resampling, scores
+from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import claimed, replaced_file, writing
-from troth.storage.result import Result
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
 
@@ -181,8 +181,6 @@ def _result(
     settings: RunAgentSettings,
     spent: tuple[Journal, Budget],
 ) -> Result:
-    import polars as pl
-
     expected = {one.task: summary.reference(one) for one in plan.recordings}
     seen = [
         outcome
@@ -193,23 +191,18 @@ def _result(
     names = [one.name for one in plan.sets]
     recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
     sets = {name: _set(name, seen, replays) for name in names}
-    listed_cells = {name: list(summary.cells(one, recipe)) for name, one in sets.items()}
-    how = Resampling(seed=settings.seed)
     tasks = [one.task for one in plan.recordings]
     counts = {name: _counts(name, replays) for name in names}
-    return Result(
+    return build_result(
         "agent run",
-        [score for name in names for score in scores(name, listed_cells[name], tasks, how)],
-        [summary.METRICS.load(name) for name in summary.METRICS],
-        counts,
-        _notes(plan, replays, counts, spent),
-        [msgspec.to_builtins(one) for one in summary.findings(seen, plan.wordings, plan.users, seed=settings.seed)],
-        {"agent": plan.agent} | recorded(settings),
-        make_rows=lambda: pl.concat(
-            cell.parts.frame(name, cell.metric.name) for name in names for cell in listed_cells[name]
-            if cell.group == "all"
-        ),
-    )  # fmt: skip
+        (SystemCells(name, summary.cells(one, recipe), tasks, counts[name]) for name, one in sets.items()),
+        Resampling(seed=settings.seed),
+        metrics=[summary.METRICS.load(name) for name in summary.METRICS],
+        cluster="task",
+        notes=[Note(text) for text in _notes(plan, replays, counts, spent)],
+        findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
+        arguments={"agent": plan.agent} | recorded(settings),
+    )
 
 
 def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:

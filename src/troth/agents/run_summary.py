@@ -18,9 +18,11 @@ from troth.agents.replay import Recording, Replayed, ToolWording
 from troth.agents.rules import rule
 from troth.agents.states import nearest
 from troth.agents.tools import Toolbox
+from troth.core.groups import Group
 from troth.core.metric import Metric
 from troth.core.parts import NONE, Parts
 from troth.core.registry import Registry
+from troth.core.result import Finding
 from troth.core.trajectories import Expected
 from troth.stats import paired
 from troth.stats.estimates import Cell
@@ -162,7 +164,7 @@ def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
     for tool in sorted({call.tool for call in one.outcomes}):
         mine = LiveSet([call for call in one.outcomes if call.tool == tool], {})
         for member in metrics:
-            yield Cell(member, member.compute(mine), recipe, f"tool:{tool}")
+            yield Cell(member, member.compute(mine), recipe, Group("tool", tool))
         for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
             yield Cell(ARGUMENT_RECALL, _arguments(_only(mine, argument)), recipe, f"argument:{tool}.{argument}")
 
@@ -179,7 +181,7 @@ def _only(one: LiveSet, argument: str) -> LiveSet:
 OF_TOOL, OF_ARGUMENT = (CALL_RECALL, TOOL_RECALL), (ARGUMENT_RECALL,)  # what findings compare
 
 
-class RewordingEffect(msgspec.Struct, frozen=True, omit_defaults=True):
+class RewordingEffect(Finding, frozen=True, tag="rewording"):
     """A tool, or an argument, under other words against the original ones."""
 
     reworded: Literal["tools", "users"]  # what was said in other words

@@ -7,26 +7,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
-import msgspec
-
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
 from troth.agents.corpus import AgentCorpus, gold_files, load
-from troth.agents.metrics import BY_TOOL, chosen
+from troth.agents.metrics import BY_TOOL, select_metrics
 from troth.agents.rules import MatchingRule
 from troth.agents.rules import rule as find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
 from troth.core.digest import digest
 from troth.core.errors import UserError
-from troth.core.groups import chosen as chosen_groups
+from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, resolve
-from troth.core.score import Score
+from troth.core.result import Finding, Note, Result
 from troth.readers import trajectories
-from troth.stats.estimates import NOTHING, Cell, Resampling, scores
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
+from troth.storage.runs import check_out
 
 REASONS = {
     "gold": "no gold calls are known; give gold",
@@ -92,34 +90,31 @@ def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
     tools = None if settings.tools is None else path_of(settings.tools)
     writing = None if settings.writing is None else listed(settings.writing)
     corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
-    result = scored(corpus, settings, [path_of(one) for one in transcripts])
+    result = score_corpus(corpus, settings, [path_of(path) for path in transcripts])
     if out is not None:
         result.save(out)
     return result
 
 
-def scored(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
+def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
     """The result of trajectories that are in memory; `transcripts`: the files that they come from, for the record."""
     rules = _rules(settings, corpus)
-    systems = [analyse(corpus, one, rules) for one in corpus.systems]
-    metrics = chosen(settings.metrics, _trials(systems))
-    how, by = Resampling(settings.resamples, settings.seed), chosen_groups(settings.by, ("tool",))
-    tasks = sorted(corpus.tasks)
-    return Result(
+    systems = [analyse(corpus, system, rules) for system in corpus.systems]
+    metrics = select_metrics(settings.metrics, _trials(systems))
+    by, tasks, inputs = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks), _inputs(corpus)
+    return build_result(
         "agent score",
-        [
-            _of_tasks(score)
-            for one in systems
-            for score in scores(one.name, cells(one, metrics, corpus, by), tasks, how)
-        ],
-        metrics,
-        {one.name: _counts(one) for one in systems},
-        [*corpus.notes, *(note for one in systems for note in _notes(one, rules))],
-        [detail for one in systems for detail in findings(one)],
-        _arguments(transcripts, settings, rules),
-        inputs={one.name: _inputs(corpus) for one in systems},
-        make_rows=lambda: _rows(systems, metrics, corpus),
-        make_explorer=lambda: explorer.archive(systems),
+        (
+            SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
+            for system in systems
+        ),
+        Resampling(settings.resamples, settings.seed),
+        metrics=metrics,
+        cluster="task",
+        notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
+        findings=[finding for system in systems for finding in findings(system)],
+        arguments=_arguments(transcripts, settings, rules),
+        explorer=lambda: explorer.archive(systems),
     )
 
 
@@ -152,13 +147,7 @@ def cells(
         only = system.of_tool(tool)
         for metric in metrics:
             if metric.unit in BY_TOOL and not any(_lacks(need, system, corpus) for need in metric.needs):
-                yield Cell(metric, metric.compute(only), _recipe(metric, system.rules), f"tool:{tool}")
-
-
-def _of_tasks(score: Score) -> Score:
-    """A score whose interval speaks of tasks, which are what is resampled."""
-    note = score.interval_note
-    return score if note is None else msgspec.structs.replace(score, interval_note=note.replace("dialogue", "task"))
+                yield Cell(metric, metric.compute(only), _recipe(metric, system.rules), Group("tool", tool))
 
 
 def _lacks(need: str, system: AgentAnalysis, corpus: AgentCorpus) -> bool:
@@ -198,13 +187,13 @@ def _counts(system: AgentAnalysis) -> dict[str, int]:
     }
 
 
-def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[str]:
+def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
     counts = Counter(len(trials) for trials in system.by_task.values() if not trials[0].absent)
     if len(counts) > 1:
-        yield f"{system.name}: tasks have {min(counts)} to {max(counts)} trials"
+        yield Note(f"tasks have {min(counts)} to {max(counts)} trials", system.name)
     missing = sum(one.absent for one in system.trials)
     if missing:
-        yield f"{system.name}: tasks of gold without a trial, which count as not solved: {missing}"
+        yield Note(f"tasks of gold without a trial, which count as not solved: {missing}", system.name)
     other = [
         one.trial.id
         for one in system.trials
@@ -213,13 +202,13 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[str]:
     if other and not missing:
         share = f"{len(other)} of {len(system.trials)} trials"
         named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
-        yield f"{system.name}: reward and the rule '{rules.rule.name}' differ on {share} ({named})"
+        yield Note(f"reward and the rule '{rules.rule.name}' differ on {share} ({named})", system.name)
 
 
 # -- single findings ---------------------------------------------------------------------------------------------------
 
 
-class AgentFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentFinding(Finding, frozen=True, tag="agent"):
     """Something in one trial that a reader should see."""
 
     kind: str  # "claim", "value" or "wavers"
@@ -267,14 +256,6 @@ def _turns(one: TrialAnalysis) -> list[int]:
         turn += message.role == "user"
         turns.append(max(turn, 0))
     return turns
-
-
-def _rows(systems: Sequence[AgentAnalysis], metrics: Sequence[Metric], corpus: AgentCorpus) -> Any:
-    """The parts of every metric; of one that cannot be scored there are none."""
-    import polars as pl
-
-    every = ((one.name, cell) for one in systems for cell in cells(one, metrics, corpus))
-    return pl.concat(cell.parts.frame(name, cell.metric.name) for name, cell in every)
 
 
 def _inputs(corpus: AgentCorpus) -> dict[str, str]:

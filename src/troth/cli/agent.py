@@ -78,7 +78,7 @@ def score(
     for system, counts in result.counts.items():
         named = ", ".join(tallied(counts))
         show.note(f"{system}: {named}")
-    for recipe in dict.fromkeys(one.recipe.partition("|")[2] for one in result.scores if one.value is not None):
+    for recipe in dict.fromkeys(one.identity.partition("|")[2] for one in result.scores if one.value is not None):
         if recipe:
             show.note(recipe)
 

@@ -55,7 +55,7 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
 
     result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
     if json:
-        show.json({"scores": result.scores, "findings": result.details, "counts": result.counts, "notes": result.notes})
+        show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": list(map(str, result.notes))})
         return
     whole = [score for score in result.scores if score.group == "all"]
     layout = [*tables.of_scores(whole), *_findings([_effect(row) for row in result.details])]

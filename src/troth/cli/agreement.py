@@ -12,7 +12,7 @@ from troth.cli import options, show
 from troth.core import table as tables
 
 if TYPE_CHECKING:
-    from troth.storage.result import Result
+    from troth.core.result import Result
 
 USUAL = {"sgsacc": 400, "fga": 100, "pmi-decode": 100}  # sizes of the papers' studies
 

@@ -15,9 +15,9 @@ from troth.core.names import counted
 from troth.core.table import Table, figure
 
 if TYPE_CHECKING:
+    from troth.core.result import Result
     from troth.core.score import Score
     from troth.grounding.calibration import Calibration, Fitted
-    from troth.storage.result import Result
 
 TRANSFERRED = ("auroc", "unfaithful_recall", "unfaithful_precision", "false_alarms")
 
@@ -96,7 +96,7 @@ def _best_precision(one: Fitted, recall: float) -> float | None:
 
 def _transferred(judged: Result) -> dict[str, Score]:
     """What the thresholds do on other data, by metric."""
-    return {s.metric: s for s in judged.scores if s.group == "all" and s.metric.partition(":")[0] in TRANSFERRED}
+    return {s.metric: s for s in judged.scores if s.group == "all" and judged.metric(s.metric).of in TRANSFERRED}
 
 
 def _moved(found: Calibration, data: str, scores: Mapping[str, Score]) -> Table:

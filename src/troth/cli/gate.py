@@ -12,7 +12,8 @@ from troth.cli.runs import clusters, opened_runs
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.metric import PERCENT
-from troth.storage import result as results
+from troth.core.result import Result
+from troth.storage import runs as stored
 
 if TYPE_CHECKING:
     from troth.report.sources import Run
@@ -64,7 +65,7 @@ def gate(
             "a gate needs two runs and --margin, or one run and --at-least",
             hint="troth gate old/ new/ --metric jga --margin 0.5, or troth gate run/ --metric jga --at-least 60",
         )
-    first = runs[0] if isinstance(runs[0], results.Result) else results.open(runs[0])
+    first = runs[0] if isinstance(runs[0], Result) else stored.open(runs[0])
     declared = first.metric(metric)
     by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0])
     if margin is not None:
@@ -72,7 +73,7 @@ def gate(
     else:
         # What a saved run has to say: responses without a score, for example, have no part in the verdict.
         for line in first.notes if first is not runs[0] else ():
-            show.note(line)
+            show.note(str(line))
         verdict = _absolute(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
     if verdict in ("worse", "missed") or (strict and verdict == "undecided"):
         click.get_current_context().exit(1)

@@ -15,8 +15,8 @@ from troth.core.table import Table, number
 from troth.grounding.settings import MODES, STYLES
 
 if TYPE_CHECKING:
+    from troth.core.result import Result
     from troth.grounding.settings import Setting
-    from troth.storage.result import Result
 
 NONE = "none"
 METRICS = f"Metrics of faithfulness, with commas; {NONE}: no metric. One should not be what decoding optimises."

@@ -141,7 +141,7 @@ def ground(
     for system, counts in result.counts.items():
         over = counted(counts["documents"], "document")
         show.note(f"{system}: {counted(counts['responses'], 'response')}; intervals over {over}")
-    for recipe in dict.fromkeys(score.recipe for score in result.scores if score.group == "all"):
+    for recipe in dict.fromkeys(score.identity for score in result.scores if score.group == "all"):
         show.note(recipe)
 
 

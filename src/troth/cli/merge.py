@@ -19,6 +19,6 @@ def merge(runs: tuple[str, ...], resamples: int, seed: int, out: str | None, jso
     The scores are those of one run over everything.
     A dialogue in two shards, another recipe or another schema is an error.
     """
-    from troth.storage.merge import merge as run
+    from troth.report.merge import merge as run
 
     show.result(run(*runs, resamples=resamples, seed=seed, out=out), json_form=json, out=out)

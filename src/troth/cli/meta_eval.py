@@ -10,9 +10,10 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import CONTEXT, FORMAT, MAP, METRICS, MODELS, ON_ERROR
 from troth.core.names import counted
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.core.table import Table, figure, number, signed, tidy
-from troth.storage.result import Result, written
+from troth.storage.runs import describe_files
 
 Found = Mapping[tuple[str, str], Score]  # by metric and group
 
@@ -65,7 +66,7 @@ def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **sett
                 show.table(table)
             else:
                 show.text(table.write(to))
-    for line in ([written(out)] if out is not None else []) + list(result.notes):
+    for line in ([describe_files(out)] if out is not None else []) + list(map(str, result.notes)):
         show.note(line)
     for system, counts in result.counts.items():
         many = f"{counts['responses']} labelled responses, {counts['positive']} positive"
@@ -117,7 +118,7 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
 
 
 def _groups(found: Found, kind: str) -> list[str]:
-    names = [group.partition(":") for _, group in found]
+    names = [(group.kind, ":", group.name) for _, group in found]
     return list(dict.fromkeys(name for own, _, name in names if own == kind))
 
 

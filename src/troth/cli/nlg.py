@@ -15,9 +15,9 @@ from troth.core.groups import WHOLE
 from troth.core.names import tallied
 
 if TYPE_CHECKING:
+    from troth.core.result import Result
     from troth.responses.metrics import JudgedResponse
     from troth.storage.explorer import ActView
-    from troth.storage.result import Result
 
 _GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
 

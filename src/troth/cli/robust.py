@@ -13,7 +13,7 @@ from troth.core.metric import PERCENT
 from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from troth.storage.result import Result
+    from troth.core.result import Result
 
 
 def _choice(flag: str, choices: Sequence[str], help: str) -> Callable[[options.F], options.F]:
@@ -141,12 +141,12 @@ def sgdx(
         rows = [
             {"variant": drawn[score.metric], base: score.value, "group": score.group}
             for score in result.scores
-            if score.metric in drawn and ":" not in score.group
+            if score.metric in drawn and not score.group.name
         ]
         title = f"{base} under each wording of the schema"
         charts.lines(rows, x="variant", y=base, colour="group", path=chart_variants, title=title)
         show.note(f"written: {chart_variants}")
-    shown = [score for score in result.scores if ":" not in score.group or score.metric not in alone]
+    shown = [score for score in result.scores if not score.group.name or score.metric not in alone]
     show.result(result, json_form=json, out=out, layout=tables.of_scores(shown, headline=()))
     for unit in () if json else result.details[:units]:
         figures = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
@@ -160,8 +160,8 @@ def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str
 
     seen = None if train_schema is None else readers.schema(train_schema)
     value = {(score.metric, score.group): score.value for score in result.scores}
-    for group in (group for metric, group in value if metric == sensitivity and group.startswith("service:")):
-        service = group.partition(":")[2]
+    for group in (group for metric, group in value if metric == sensitivity and group.kind == "service"):
+        service = group.name
         kind = "all" if seen is None else "seen" if service in seen else "unseen"
         yield {"service": service, "services": kind, **{name: value[name, group] for name in (accuracy, sensitivity)}}
 

@@ -19,8 +19,9 @@ from troth.core.errors import UserError, near
 from troth.core.groups import WHOLE
 from troth.core.names import distinct, listed, named
 from troth.core.version import __version__
-from troth.storage import result as results
 from troth.storage import runs
+from troth.core.result import Result
+from troth.storage import runs as stored
 
 if TYPE_CHECKING:
     from troth.core.metric import Better
@@ -173,7 +174,7 @@ def table(
     unique = distinct([(path, score.system) for path, score in scored])
     everything = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(unique, scored, strict=True)]
     scores = _arranged(everything, (metrics, groups, systems), sort or (None if to == "latex" else "none"))
-    recipes = {(score.metric, score.group, score.recipe) for score in scores}
+    recipes = {(score.metric, score.group, score.identity) for score in scores}
     if len(recipes) > len({(metric, group) for metric, group, _ in recipes}):
         show.note("these runs are scored by different recipes: their numbers do not compare, and none is marked best")
     if json or to == "json":
@@ -276,7 +277,7 @@ def _unbeaten(scores: Sequence[Score], called: Mapping[tuple[str, str], str]) ->
 
 def clusters(run: Run) -> str:
     """What a run's intervals are over: dialogues, documents or tasks."""
-    return (run if isinstance(run, results.Result) else results.open(run)).clusters
+    return (run if isinstance(run, Result) else stored.open(run)).clusters
 
 
 def opened_runs(

@@ -10,10 +10,12 @@ from typing import Any
 
 import msgspec
 
+from troth.core.encoding import encode_json
 from troth.core.errors import EndNow, cut
 from troth.core.progress import LONGEST
+from troth.core.result import Result
 from troth.core.table import Table, one_line
-from troth.storage.result import Result, written
+from troth.storage.runs import describe_files
 
 
 def table(table: Table) -> None:
@@ -43,7 +45,7 @@ def tables(made: Iterable[Table]) -> None:
 
 def json(value: Any) -> None:
     """One JSON value; NaN cannot come here, since numbers that do not exist are None with a reason."""
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.format(encode_json(value), indent=1) + b"\n")
 
 
 def text(line: str) -> None:
@@ -80,10 +82,10 @@ def result(result: Result, *, json_form: bool, out: str | None = None, layout: I
     else:
         tables(result.tables(bold=sys.stdout.isatty()) if layout is None else layout)
     if out is not None:
-        note(written(out))
+        note(describe_files(out))
     reasons = dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all")
     for reason in reasons:
         names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
         note(f"not scored: {', '.join(names)}: {reason}")
     for line in result.notes:
-        note(line)
+        note(str(line))

@@ -9,8 +9,8 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import CONTEXT, FORMAT, MAP, MODELS, ON_ERROR
 from troth.core.names import counted
+from troth.core.result import Result
 from troth.core.table import Table, figure
-from troth.storage.result import Result
 
 
 @click.group(no_args_is_help=True)
@@ -71,7 +71,7 @@ def _tables(result: Result) -> list[Table]:
         for group in [*(one for one in groups if one != "all"), "all"]:
             cells = [found.get((f"{measure}:{name}", group)) for name in names]
             pairs = found.get((f"caught:{names[0]}", group))
-            rows.append((group.removeprefix("kind:"), str(pairs.n if pairs else 0), *map(figure, cells)))
+            rows.append((group.name or group, str(pairs.n if pairs else 0), *map(figure, cells)))
         tables.append(Table((head, "pairs", *names), tuple(rows)))
     return tables
 

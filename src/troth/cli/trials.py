@@ -13,7 +13,7 @@ from troth.cli.generate import TEMPLATES, augment
 from troth.core import table as tables
 
 if TYPE_CHECKING:
-    from troth.storage.result import Result
+    from troth.core.result import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -62,14 +62,14 @@ def _by_kind(
 ) -> tables.Table:
     """F1 by kind, and how often what is not true is accepted; a column per metric and judge."""
     first, system = heads[0]
-    kinds = [group for one, metric, group in cells if (one, metric) == (system, first) and group.startswith("kind:")]
+    kinds = [group for one, metric, group in cells if (one, metric) == (system, first) and group.kind == "kind"]
 
     def percent(metric: str, judge: str, kind: str) -> str:
         score = cells.get((judge, metric, kind))
         return tables.percent(None if score is None else score.value)
 
     rows = tuple(
-        (kind.partition(":")[2], str(cells[system, first, kind].n), *(percent(*head, kind) for head in heads))
+        (kind.name, str(cells[system, first, kind].n), *(percent(*head, kind) for head in heads))
         for kind in kinds
     )
     names = [f"{metric.partition('_')[0]} {judge.partition('/')[2]}" for metric, judge in heads]

@@ -8,11 +8,41 @@ from collections.abc import Iterable, Sequence
 from troth.core.errors import UserError, near
 from troth.core.names import listed
 
-WHOLE = ("all", "seen", "unseen", "seen_domain", "unseen_domain")  # seen and unseen without more: services
+
+class Group(str):
+    """A group of units that scores are given for: its kind, and the name of one group of that kind.
+
+    It is stored, printed and compared as its text, `all`, `seen` or `service:Hotels_2`; code asks for `kind` and
+    `name`, which keep a name with a colon whole.
+    """
+
+    __slots__ = ("kind", "name")
+    kind: str
+    name: str  # empty for `all`, `seen`, `unseen`, …
+
+    def __new__(cls, kind: str, name: str = "") -> Group:
+        group = super().__new__(cls, f"{kind}:{name}" if name else kind)
+        group.kind, group.name = kind, name
+        return group
+
+    def __reduce__(self) -> tuple[type[Group], tuple[str, str]]:
+        return Group, (self.kind, self.name)
+
+    @classmethod
+    def parse(cls, text: str) -> Group:
+        """The group of a text, as files and users write it."""
+        if isinstance(text, cls):
+            return text
+        kind, _, name = text.partition(":")
+        return cls(kind, name)
 
 
-def chosen(by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None) -> tuple[str, ...]:
-    """The groups that are asked for, checked; seen and unseen come with the training services."""
+ALL, SEEN, UNSEEN = Group("all"), Group("seen"), Group("unseen")
+WHOLE = (ALL, SEEN, UNSEEN, Group("seen_domain"), Group("unseen_domain"))  # groups without a name of their own
+
+
+def parse_groups(by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None) -> tuple[str, ...]:
+    """The kinds of groups that are asked for, checked; seen and unseen come with the training services."""
     groups = listed(by)
     for name in groups:
         if name not in known:

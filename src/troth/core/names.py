@@ -6,8 +6,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from troth.core.errors import UserError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 ENDINGS = (
     ".gz",
@@ -32,6 +36,11 @@ def listed(value: str | Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(item.strip() for item in items if item.strip()))
 
 
+def is_path(value: object) -> TypeIs[Path]:
+    """Whether a value names a file, rather than being data in memory."""
+    return isinstance(value, str | os.PathLike)
+
+
 def path_of(value: Path) -> str:
     """A path as text, whether it was given as `str` or as `pathlib.Path`."""
     return os.fspath(value)
@@ -51,6 +60,11 @@ def named(item: str) -> tuple[str, str]:
     """`NAME=PATH` in two; the name is empty where none is given. A path that exists as written is a path."""
     name, equals, path = item.partition("=")
     return ("", item) if not equals or "/" in name or os.path.lexists(item) else (name, path)
+
+
+def split_profile(system: str, profile: str) -> str:
+    """The name of a system without the profile that it is scored under: `dev` for `dev:sgd`."""
+    return system.removesuffix(f":{profile}") if profile else system
 
 
 def stem(path: str, depth: int = 1) -> str:

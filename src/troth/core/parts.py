@@ -7,8 +7,8 @@ are all sums of parts. Two sets of parts are joined by key (`join`), never by po
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ NONE = -1  # the code of "no item" and "no turn"
 class Units:
     """The keys of units: dialogue, turn, and item (a service, or a response's id), each a name and a code per unit.
 
-    Dialogues are what intervals resample. For grounded responses the "dialogue" is the document.
+    Dialogues are what intervals resample. For grounded responses the "dialogue" is the document, for assistants the
+    task. `further` has columns of `rows.parquet` that no score depends on: the source and label of a response.
     """
 
     dialogues: Sequence[str]
@@ -34,12 +35,16 @@ class Units:
     turn: Ints  # NONE where units are not turns
     items: Sequence[str]
     item: Ints  # index into `items`; NONE for a unit that is a whole turn
+    item_column: Literal["service", "id"] = "service"
+    further: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.dialogue)
 
-    def take(self, chosen: Mask | Ints) -> Units:
-        return replace(self, dialogue=self.dialogue[chosen], turn=self.turn[chosen], item=self.item[chosen])
+    def take(self, selected: Mask | Ints) -> Units:
+        further = {name: column[selected] for name, column in self.further.items()}
+        keys = (self.dialogue[selected], self.turn[selected], self.item[selected])
+        return replace(self, dialogue=keys[0], turn=keys[1], item=keys[2], further=further)
 
     def keys(self) -> list[tuple[str, int, str]]:
         """Dialogue, turn and item of each unit, by name; the item is empty where there is none."""
@@ -57,25 +62,32 @@ class Parts:
     units: Units
 
     @classmethod
-    def of(cls, fractions: Iterable[tuple[float, float]], keys: Sequence[tuple[str, int, str]]) -> Parts:
+    def of(
+        cls,
+        fractions: Iterable[tuple[float, float]],
+        keys: Sequence[tuple[str, int, str]],
+        *,
+        item_column: Literal["service", "id"] = "service",
+    ) -> Parts:
         """Parts from a list of (numerator, denominator) and their keys (dialogue, turn, item)."""
         table = np.array(list(fractions), dtype=np.float64).reshape(-1, 2)
         dialogues = list(dict.fromkeys(dialogue for dialogue, _, _ in keys))
         items = list(dict.fromkeys(item for _, _, item in keys if item))
-        place = {name: code for code, name in enumerate(dialogues)}
-        code = {name: number for number, name in enumerate(items)} | {"": NONE}
+        dialogue_codes = {name: code for code, name in enumerate(dialogues)}
+        item_codes = {name: code for code, name in enumerate(items)} | {"": NONE}
         units = Units(
             dialogues,
-            np.array([place[dialogue] for dialogue, _, _ in keys], dtype=np.int64),
+            np.array([dialogue_codes[dialogue] for dialogue, _, _ in keys], dtype=np.int64),
             np.array([turn for _, turn, _ in keys], dtype=np.int64),
             items,
-            np.array([code[item] for _, _, item in keys], dtype=np.int64),
+            np.array([item_codes[item] for _, _, item in keys], dtype=np.int64),
+            item_column,
         )
         return cls(table[:, 0].copy(), table[:, 1].copy(), units)
 
-    def take(self, chosen: Mask | Ints) -> Parts:
+    def take(self, selected: Mask | Ints) -> Parts:
         """The same metric over some of the units."""
-        return Parts(self.num[chosen], self.den[chosen], self.units.take(chosen))
+        return Parts(self.num[selected], self.den[selected], self.units.take(selected))
 
     def with_values(self, num: Floats, den: Floats) -> Parts:
         """Another metric over the same units."""
@@ -100,31 +112,37 @@ class Parts:
         import polars as pl
 
         applies = (self.den > 0) | (self.num != 0)
-        count = int(applies.sum())
-        ids = pl.Series(self.units.dialogues, dtype=pl.String)
-        names = pl.Series([*self.units.items, None], dtype=pl.String)
-        return pl.DataFrame(
-            {
-                "system": pl.repeat(system, count, eager=True),
-                "metric": pl.repeat(metric, count, eager=True),
-                "dialogue": ids.gather(self.units.dialogue[applies]),
-                "turn": self.units.turn[applies],
-                "service": names.gather(self.units.item[applies] % len(names)),
-                "num": self.num[applies],
-                "den": self.den[applies],
-            }
-        )
+        units = self.units.take(applies)
+        items = pl.Series([*units.items, None], dtype=pl.String)
+        columns = {
+            "system": pl.repeat(system, len(units), eager=True),
+            "metric": pl.repeat(metric, len(units), eager=True),
+            "dialogue": pl.Series(units.dialogues, dtype=pl.String).gather(units.dialogue),
+            "turn": pl.Series(units.turn).replace(NONE, None),
+            units.item_column: items.gather(units.item % len(items)),
+            **{name: pl.Series(column.tolist(), dtype=row_schema()[name]) for name, column in units.further.items()},
+            "num": self.num[applies],
+            "den": self.den[applies],
+        }
+        missing = {name: pl.repeat(None, len(units), dtype=kind, eager=True) for name, kind in row_schema().items()}
+        return pl.DataFrame({name: columns.get(name, missing[name]) for name in row_schema()})
+
+
+def row_schema() -> dict[str, Any]:
+    """The columns of `rows.parquet`, the same for every task; those that a task has no values for are null."""
+    import polars as pl
+
+    texts, numbers = ("system", "metric", "dialogue"), ("num", "den")
+    further = {"turn": pl.Int64, "service": pl.String, "id": pl.String, "source": pl.String, "label": pl.Int64}
+    return dict.fromkeys(texts, pl.String) | further | dict.fromkeys(numbers, pl.Float64)
 
 
 def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
     """Several frames of `Parts.frame` as one, made one by one while it is written, so that memory stays small."""
-    import polars as pl
     from polars.io.plugins import register_io_source
 
-    texts = dict.fromkeys(("system", "metric", "dialogue"), pl.String)
-    schema = {**texts, "turn": pl.Int64, "service": pl.String, "num": pl.Float64, "den": pl.Float64}
     # Not `is_pure`, and without columns, conditions and limits to push down: it is written or read whole.
-    return register_io_source(lambda *_: frames(), schema=schema)
+    return register_io_source(lambda *_: frames(), schema=row_schema())
 
 
 class Joined(NamedTuple):

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from troth.core.errors import UserError, near
 
+T = TypeVar("T")
 
-class Registry:
+
+class Registry(Generic[T]):
     """Members by name: our own, given as objects or import paths, and those of other packages' entry points."""
 
-    def __init__(self, kind: str, group: str, own: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, group: str, own: Mapping[str, T | str]) -> None:
         """`kind`: what a member is called in messages. `own`: name to member, or to "module:attribute"."""
         self.kind, self.group, self.own = kind, group, dict(own)
         self._plugins: dict[str, str] | None = None
 
-    def members(self) -> dict[str, Any]:
+    def members(self) -> dict[str, T | str]:
         """Name to member or import path; our own names win."""
         if self._plugins is None:  # reading entry points costs milliseconds: once, and only when asked
             from importlib.metadata import entry_points
@@ -41,16 +43,16 @@ class Registry:
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self.members()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> T:
         return self.load(name)
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> T:
         """The member of this name."""
         member = self.own[name] if name in self.own else self.members().get(name)
         if member is None:
             hint = near(name, self) or "known: " + ", ".join(sorted(self))
             raise UserError(f"no {self.kind} is called '{name}'", hint=hint)
-        return imported(member) if isinstance(member, str) else member
+        return cast(T, imported(member) if isinstance(member, str) else member)
 
 
 def imported(path: str) -> Any:

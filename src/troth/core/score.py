@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import msgspec
 
-from troth.core.metric import Better, Scale
+from troth.core.groups import ALL, Group
+from troth.core.metric import Better, Metric, Scale
+from troth.core.signature import recipe_rules
+from troth.core.version import __version__
+
+
+class Estimate(NamedTuple):
+    """A value with its interval and the number of units that it is over."""
+
+    value: float | None  # None: nothing to divide by
+    low: float | None
+    high: float | None
+    n: int
+    note: str | None = None  # why there is no interval, or what it rests on
+
+
+NO_ESTIMATE = Estimate(None, None, None, 0)
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -12,18 +30,50 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
 
     system: str
     metric: str
-    group: str
+    group: Group
     value: float | None
     low: float | None
     high: float | None
-    n: int  # how many units the number is over
-    signature: str
+    n: int  # number of units that the value is over
+    recipe: dict[str, str] = {}  # the rules that it was made by, as its signature names them
     reason: str | None = None  # why there is no value
     scale: Scale = "share"
     better: Better = "higher"
     interval_note: str | None = None  # why there is no interval, or why it is as wide as it is
+    version: str = __version__
+    signature: str = ""  # computed from the fields above; what is passed or stored is ignored
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "group", Group.parse(self.group))
+        line = f"{self.identity}|n:{self.n}|v:{self.version}"
+        msgspec.structs.force_setattr(self, "signature", line)
 
     @property
-    def recipe(self) -> str:
-        """The signature without the number of units and the version: scores with equal recipes can be compared."""
-        return "|".join(part for part in self.signature.split("|") if not part.startswith(("n:", "v:")))
+    def identity(self) -> str:
+        """The signature without the number of units and the version: equal identities can be compared."""
+        rules = [f"{rule}:{text}" for rule, text in self.recipe.items()]
+        group = [f"group:{self.group}"] if self.group != ALL else []
+        return "|".join([self.metric.upper(), *rules, *group])
+
+    @property
+    def profile(self) -> str:
+        """The scoring profile, of a score of state tracking."""
+        return self.recipe.get("profile", "")
+
+
+def make_score(
+    system: str,
+    metric: Metric,
+    estimate: Estimate,
+    recipe: Any,
+    *,
+    group: str = ALL,
+    reason: str | None = None,
+    n: int | None = None,
+) -> Score:
+    """The score of an estimate; `reason` is kept only where there is no value. `n` replaces the estimate's."""
+    value, low, high, count, note = estimate
+    return Score(
+        system, metric.name, Group.parse(group), value, low, high, count if n is None else n,
+        recipe_rules(recipe, metric.ignores), reason if value is None else None, metric.scale, metric.better, note,
+    )  # fmt: skip

@@ -16,21 +16,25 @@ from troth.core.metric import Metric
 from troth.core.version import __version__
 
 
-def signature(metric: Metric | str, recipe: Any, *, n: int, group: str = "all") -> str:
+def signature(metric: Metric | str, recipe: Any, *, n: int) -> str:
     """`JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:26139|v:0.2.0`."""
-    return "|".join([identity(metric, recipe, group=group), f"n:{n}", f"v:{__version__}"])
+    return "|".join([identity(metric, recipe), f"n:{n}", f"v:{__version__}"])
 
 
-def identity(metric: Metric | str, recipe: Any, *, group: str = "all") -> str:
+def identity(metric: Metric | str, recipe: Any) -> str:
     """The signature without the number of units and the version: what numbers must share to be compared."""
     name, ignored = (metric, frozenset[str]()) if isinstance(metric, str) else (metric.name, metric.ignores)
-    parts = [name.upper(), recipe_text(recipe, ignored), f"group:{group}" if group != "all" else ""]
-    return "|".join(filter(None, parts))
+    return "|".join(filter(None, [name.upper(), recipe_text(recipe, ignored)]))
 
 
 def recipe_text(recipe: Any, ignored: frozenset[str] = frozenset()) -> str:
     """The rules of a recipe as a signature writes them: `unit:frame|match:exact`."""
-    return "|".join(f"{rule}:{_text(value)}" for rule, value in rules(recipe) if rule not in ignored)
+    return "|".join(f"{rule}:{text}" for rule, text in recipe_rules(recipe, ignored).items())
+
+
+def recipe_rules(recipe: Any, ignored: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The rules of a recipe that a signature names, with their values as text."""
+    return {rule: _text(value) for rule, value in rules(recipe) if rule not in ignored}
 
 
 def rules(recipe: Any) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from troth.core.errors import UserError
-from troth.core.groups import WHOLE
+from troth.core.groups import ALL, WHOLE, Group
 from troth.core.metric import PERCENT, Scale
 from troth.core.score import Score
 
@@ -185,11 +185,11 @@ def of_scores(
     """
     main = [score for score in scores if score.group in WHOLE]
     tables = [_laid_out(main, "", intervals, best)] if main else []
-    for kind in dict.fromkeys(s.group.partition(":")[0] for s in scores if ":" in s.group):
-        chosen = [s for s in scores if s.group.startswith(f"{kind}:")]
-        if len({s.metric for s in chosen}) > len(headline):
-            chosen = [s for s in chosen if s.metric in headline] or chosen
-        tables.append(_laid_out(chosen, kind, intervals, best))
+    for kind in dict.fromkeys(score.group.kind for score in scores if score.group.name):
+        mine = [score for score in scores if score.group.name and score.group.kind == kind]
+        if len({score.metric for score in mine}) > len(headline):
+            mine = [score for score in mine if score.metric in headline] or mine
+        tables.append(_laid_out(mine, kind, intervals, best))
     return tables
 
 
@@ -209,7 +209,7 @@ def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Contain
         cells = [places.get((row, *head)) for head in heads]
         n = next((str(cell.n) for cell in cells if cell is not None), "0")
         if kind or any(cell is not None and cell.value is not None for cell in cells):
-            lines.append(((row.partition(":")[2], n) if kind else (row,), cells))
+            lines.append(((Group.parse(row).name, n) if kind else (row,), cells))
     return _table((*((kind, "n") if kind else ("metric",)), *columns), lines, intervals, best)
 
 
@@ -218,7 +218,7 @@ def by_system(scores: Sequence[Score], *, intervals: bool = True, best: Containe
     cells = {(score.system, score.metric, score.group): score for score in scores}
     heads = list(dict.fromkeys((score.metric, score.group) for score in scores if score.value is not None))
     several = len({group for _, group in heads}) > 1
-    columns = tuple(metric if group == "all" and not several else f"{metric} {group}" for metric, group in heads)
+    columns = tuple(metric if group == ALL and not several else f"{metric} {group}" for metric, group in heads)
     systems = dict.fromkeys(score.system for score in scores)
     lines = [((system,), [cells.get((system, *head)) for head in heads]) for system in systems]
     comments = [line for head in heads for line in _signatures([s for s in scores if (s.metric, s.group) == head])]
@@ -227,8 +227,8 @@ def by_system(scores: Sequence[Score], *, intervals: bool = True, best: Containe
 
 def _signatures(scores: Sequence[Score]) -> Iterator[str]:
     """One signature for each recipe; where systems differ in the number of units, from the least to the most."""
-    for recipe in dict.fromkeys(score.recipe for score in scores):
-        mine = [score for score in scores if score.recipe == recipe]
+    for identity in dict.fromkeys(score.identity for score in scores):
+        mine = [score for score in scores if score.identity == identity]
         least, most = min(score.n for score in mine), max(score.n for score in mine)
         yield mine[0].signature.replace(f"|n:{mine[0].n}", f"|n:{least}" if least == most else f"|n:{least}-{most}")
 

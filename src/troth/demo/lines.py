@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth import stats
+from troth.core.groups import ALL
+from troth.core.names import split_profile
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.report.compare import Difference, paired
 from troth.report.sources import open_run
-from troth.storage.result import Result
 
 PROFILE = "trade"  # the recipe that the trackers are compared by
 RESAMPLES = 2000  # of the intervals of differences
@@ -44,8 +46,8 @@ def five(results: Results) -> list[str]:
 
 def tracking(result: Result) -> str:
     """JGA of both trackers, FGA, which forgives what is inherited, and what the intervals of the differences show."""
-    systems = {one.system.removesuffix(f":{PROFILE}"): one for one in open_run(result, 1).systems}
-    names = list(dict.fromkeys(name.partition(":")[0] for name in result.systems))
+    systems = {split_profile(one.system, PROFILE): one for one in open_run(result, 1).systems}
+    names = list(dict.fromkeys(split_profile(score.system, score.profile) for score in result.scores))
     first, second = sorted(names, key=lambda name: -(systems[name].value("jga") or 0.0))[:2]
     jga, fga = paired(systems[second], systems[first], ("jga", "fga@0.5"), resamples=RESAMPLES, seed=0)
     return (
@@ -146,9 +148,9 @@ def _spread(result: Result) -> tuple[str, str, str, dict[str, float]]:
     """The tracker whose JGA recipes differ most, the least and the most generous recipe, and JGA by all of them."""
     by_tracker: dict[str, dict[str, float]] = {}
     for score in result.scores:
-        if (score.metric, score.group) == ("jga", "all"):
-            tracker, _, recipe = score.system.partition(":")
-            by_tracker.setdefault(tracker, {})[recipe] = _value(score)
+        if (score.metric, score.group) == ("jga", ALL):
+            tracker = split_profile(score.system, score.profile)
+            by_tracker.setdefault(tracker, {})[score.profile] = _value(score)
     name = max(by_tracker, key=lambda tracker: max(by_tracker[tracker].values()) - min(by_tracker[tracker].values()))
     jga = by_tracker[name]
     return name, min(jga, key=lambda recipe: jga[recipe]), max(jga, key=lambda recipe: jga[recipe]), jga

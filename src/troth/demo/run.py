@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.result import Result
 from troth.core.version import __version__
 from troth.demo import path
 from troth.demo.lines import PROFILE, VARIANTS, Results, explaining, five
 from troth.models import USUAL
 from troth.storage import files
-from troth.storage.result import Result
 
 TRACKERS = ("troth-track", "troth-track-robust")  # run live
 MADE_UP = ("hasty", "sturdy")  # their predictions are bundled, and follow from rules

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from troth.core.result import Result
 from troth.grounding.graded import GradedSystem
 from troth.grounding.metrics import Unscored
 from troth.storage.explorer import Archive, Header, ResponseView
 from troth.storage.files import new_file
-from troth.storage.result import Result
 
 
 def archive(systems: Iterable[GradedSystem]) -> Archive:

@@ -1,29 +1,27 @@
-"""Graded responses: the values of each metric for each response of a system, and the scores and rows made of them."""
+"""Graded responses: the values of each metric for each response of a system, and the cells made of them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.parts import NONE, Parts
+from troth.core.parts import NONE, Ints, Parts, Units
 from troth.core.records import Grounded
-from troth.core.score import Score
+from troth.core.result import UnscoredCount
 from troth.grounding.calibration import Fitted, not_scored
 from troth.grounding.metrics import FAITHFUL, Grader, Unscored, Value
 from troth.grounding.spread import Gradings, in_blocks
 from troth.stats import estimates
-from troth.stats.estimates import Cell, Resampling
+from troth.stats.estimates import Cell, SystemCells
 from troth.storage.explorer import ClaimSupport
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Faithfulness(NamedTuple):
@@ -94,27 +92,42 @@ class GradedSystem:
     def columns(self) -> list[Column]:
         return [column for metric in self.metrics for column in metric.columns()]
 
-    def scores(self, how: Resampling) -> list[Score]:
-        """The mean of each metric over all responses, and over those of each source and label."""
-        return list(estimates.scores(self.name, self._cells(), sorted(set(self.documents) - {""}), how))
+    def system_cells(self) -> SystemCells:
+        """Each metric over all responses, and over those of each source and label."""
+        return SystemCells(self.name, self.cells(), sorted(set(self.documents) - {""}), self.counts())
 
-    def _cells(self) -> Iterator[Cell]:
+    @cached_property
+    def units(self) -> Units:
         keys = [(document, NONE, item.id) for document, item in zip(self.documents, self.items, strict=True)]
-        groups = _groups(self.items)
+        units = Parts.of([(0.0, 0.0)] * len(keys), keys, item_column="id").units
+        # Ids need not be unique; the code of an item is its position, so that no two responses are taken for one.
+        ids, codes = [item.id for item in self.items], np.arange(len(keys), dtype=np.int64)
+        sources = np.array([item.source for item in self.items], dtype=object)
+        labels = np.array([item.label for item in self.items], dtype=object)
+        return replace(units, items=ids, item=codes, further={"source": sources, "label": labels})
+
+    def cells(self) -> Iterator[Cell]:
+        groups = _split(self.items)
         for values in self.metrics:
             reason = next(iter(values.unscored), estimates.NOTHING)
             for metric, recipe, numbers in values.columns():
-                for group, places in groups.items():
-                    able = [(number, keys[place]) for place in places if (number := numbers[place]) is not None]
-                    parts = Parts.of([(number, 1.0) for number, _ in able], [key for _, key in able])
-                    yield Cell(metric, parts, recipe, group, reason)
+                scored = np.array([number is not None for number in numbers], dtype=bool)
+                value = np.array([0.0 if number is None else number for number in numbers], dtype=np.float64)
+                parts = Parts(value, scored.astype(np.float64), self.units)
+                for group, members in groups.items():
+                    yield Cell(metric, parts.take(members[scored[members]]), recipe, group, reason)
 
     def counts(self) -> dict[str, int]:
-        """How many responses and documents there are, and how many responses have no score, by metric and reason."""
-        counts = {"responses": len(self.items), "documents": len(set(self.documents) - {""})}
-        for one in self.metrics:
-            counts |= {f"{one.metric.name}: {reason}": n for reason, n in sorted(one.unscored.items())}
-        return counts
+        """How many responses and documents there are."""
+        return {"responses": len(self.items), "documents": len(set(self.documents) - {""})}
+
+    def unscored(self) -> list[UnscoredCount]:
+        """How many responses have no score, by metric and reason."""
+        return [
+            UnscoredCount(self.name, values.metric.name, reason, count)
+            for values in self.metrics
+            for reason, count in sorted(values.unscored.items())
+        ]
 
     def notes(self) -> list[str]:
         """What could not be scored, and why."""
@@ -127,7 +140,7 @@ class GradedSystem:
         return notes
 
 
-def graded(
+def grade_systems(
     systems: Mapping[str, Sequence[Grounded]],
     graders: Iterable[Grader],
     fitted: Mapping[str, Fitted] | None = None,
@@ -162,28 +175,14 @@ def document_key(item: Grounded) -> str:
     return hashlib.sha256(shared.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _groups(items: Sequence[Grounded]) -> dict[str, list[int]]:
+def _split(items: Sequence[Grounded]) -> dict[Group, Ints]:
     """Indexes of all responses, of those of each source, and of those with each label."""
-    sources: dict[str, list[int]] = {}
-    labels: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
+    sources: dict[Group, list[int]] = {}
+    labels: dict[Group, list[int]] = {}
+    for index, item in enumerate(items):
         if item.source:
-            sources.setdefault(f"source:{item.source}", []).append(place)
+            sources.setdefault(Group("source", item.source), []).append(index)
         if item.label is not None:
-            labels.setdefault(f"label:{item.label}", []).append(place)
-    return {"all": list(range(len(items))), **dict(sorted(sources.items())), **dict(sorted(labels.items()))}
-
-
-def rows(systems: Iterable[GradedSystem]) -> pl.DataFrame:
-    """One row per response and metric; `dialogue` is what intervals are over: the document."""
-    import polars as pl
-
-    lines = [
-        (system.name, metric.name, document, item.id, item.source, item.label, number, 1.0)
-        for system in systems
-        for metric, _, numbers in system.columns
-        for document, item, number in zip(system.documents, system.items, numbers, strict=True)
-        if number is not None
-    ]
-    texts = dict.fromkeys(("system", "metric", "dialogue", "id", "source"), pl.String)
-    return pl.DataFrame(lines, schema={**texts, "label": pl.Int64, "num": pl.Float64, "den": pl.Float64}, orient="row")
+            labels.setdefault(Group("label", str(item.label)), []).append(index)
+    groups = {ALL: list(range(len(items))), **dict(sorted(sources.items())), **dict(sorted(labels.items()))}
+    return {group: np.array(members, dtype=np.int64) for group, members in groups.items()}

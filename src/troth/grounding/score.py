@@ -14,15 +14,16 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from troth.core.errors import UserError
-from troth.core.names import Path, counted, labelled, listed, path_of
+from troth.core.names import Path, counted, is_path, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.records import Grounded
+from troth.core.result import Note, Result, notes_of
 from troth.core.signature import identity
 from troth.engine import alone
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
-from troth.grounding.graded import graded, rows
+from troth.grounding.graded import grade_systems
 from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.grounding.spread import in_blocks, spread
 from troth.models import USUAL, Lm, Nli
@@ -30,8 +31,8 @@ from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT
 from troth.readers.grounded.chat import chosen as chosen_context
 from troth.readers.grounded.mapped import parsed
-from troth.stats.estimates import Resampling
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import Resampling, build_result
+from troth.storage.runs import check_out
 
 OnError = Literal["stop", "skip"]
 
@@ -113,10 +114,15 @@ class GroundSettings(ScoringSettings):
     workers: int = 1  # each with models of its own; 0: one per core
 
 
-def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
+def ground(
+    *data: Path,
+    responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None,
+    **options: Unpack[GroundOptions],
+) -> Result:
     """Scores responses against the documents that they answer from; each file is one system.
 
-    `data`: files, folders or `NAME=FILE`, in any format of grounded responses. `metrics`: names of metrics.
+    `data`: files, folders or `NAME=FILE`, in any format of grounded responses. In memory: `responses=[Grounded, …]`,
+    or a mapping of system names to such lists. `metrics`: names of metrics.
     `calibration`: what `meta.fit` made; it gives each response a verdict, and `faithful:METRIC` is the share of
     faithful ones. `context`: what answers in chat transcripts may rest on: tools, user, system. `columns`:
     the names that a file has for ours (`document=contexts,response=answer`); `on_error`: "skip" leaves out rows that
@@ -130,37 +136,58 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
         True
     """
     settings = resolve(GroundSettings, options)
-    if not data:
-        raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     out = None if settings.out is None else check_out(settings.out)
-    judges = fitted(settings.calibration, settings.graders)
-    files = {name: settings.load([path]) for name, path in labelled(data, "file")}
-    items = {name: one.items for name, one in files.items()}
-    names = [grader.metric.name for grader in settings.graders]
-    every, workers = [item for own in items.values() for item in own], settings.workers
-    shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
-    systems = graded(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
-    how = Resampling(settings.resamples, settings.seed)
-    notes = [f"{name}: {note}" for name, one in files.items() for note in one.notes()]
-    notes += [f"{system.name}: {note}" for system in systems for note in system.notes()]
-    notes += remarks(settings.graders) if shared is None else shared.remarks
-    unjudged = [one.metric.name for one in settings.graders if judges is not None and one.metric.name not in judges]
-    notes += [f"no verdict: the calibration has no {', '.join(unjudged)}"] if unjudged else []
-    calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
-    result = Result(
-        "ground",
-        [score for system in systems for score in system.scores(how)],
-        [column.metric for column in systems[0].columns],
-        {system.name: system.counts() | files[system.name].counts() for system in systems},
-        notes,
-        arguments={"data": [path_of(one) for one in data], "calibration": calibration, **settings.arguments(),
-                   "resamples": how.resamples, "seed": how.seed},
-        make_rows=lambda: rows(systems),
-        make_explorer=lambda: explorer.archive(systems),
-    )  # fmt: skip
+    fitted(settings.calibration, settings.graders)  # a calibration that does not fit is an error before data is read
+    corpus = read_grounded(data if responses is None else responses, settings)
+    result = score_grounded(corpus, settings)
     if out is not None:
         result.save(out)
     return result
+
+
+def read_grounded(
+    data: Sequence[Path] | Sequence[Grounded] | Mapping[str, Sequence[Grounded]], settings: ScoringSettings
+) -> dict[str, ResponseSet]:
+    """The responses of each system, from files or from memory."""
+    if not data:
+        raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
+    if isinstance(data, Mapping):
+        return {name: ResponseSet(list(items), ()) for name, items in data.items()}
+    items = [item for item in data if isinstance(item, Grounded)]
+    if items:
+        return {"responses": ResponseSet(items, ())}
+    return {name: settings.load([path]) for name, path in labelled([item for item in data if is_path(item)], "file")}
+
+
+def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) -> Result:
+    """The result of a corpus of grounded responses."""
+    judges = fitted(settings.calibration, settings.graders)
+    items = {name: read.items for name, read in corpus.items()}
+    names = [grader.metric.name for grader in settings.graders]
+    every, workers = [item for own in items.values() for item in own], settings.workers
+    shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
+    systems = grade_systems(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
+    notes = [note for name, read in corpus.items() for note in notes_of(name, read.notes())]
+    notes += [note for system in systems for note in notes_of(system.name, system.notes())]
+    notes += map(Note, remarks(settings.graders) if shared is None else shared.remarks)
+    unjudged = [name for name in names if judges is not None and name not in judges]
+    notes += [Note(f"no verdict: the calibration has no {', '.join(unjudged)}")] if unjudged else []
+    calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
+    return build_result(
+        "ground",
+        [
+            replace(cells, counts={**cells.counts, **corpus[cells.name].counts()})
+            for cells in (system.system_cells() for system in systems)
+        ],
+        Resampling(settings.resamples, settings.seed),
+        metrics=[column.metric for column in systems[0].columns],
+        cluster="document",
+        notes=notes,
+        unscored=[count for system in systems for count in system.unscored()],
+        arguments={"data": [read.name for read in corpus.values()], "calibration": calibration, **settings.arguments(),
+                   "resamples": settings.resamples, "seed": settings.seed},
+        explorer=lambda: explorer.archive(systems),
+    )  # fmt: skip
 
 
 def fitted(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
@@ -188,6 +215,7 @@ class ResponseSet(NamedTuple):
     items: list[Grounded]
     files: tuple[DataFile, ...]
     skipped: tuple[str, ...] = ()  # errors of rows that were left out
+    name: str = ""  # the file or folder that was named
 
     def counts(self) -> dict[str, int]:
         return {"skipped": len(self.skipped)} if self.skipped else {}
@@ -219,4 +247,4 @@ def load(
     if not items:
         first = f"; the first row: {skipped[0]}" if skipped else ""
         raise UserError(f"no response in it{first}", file=path_of(paths[0]), hint="see docs/formats.md for the layouts")
-    return ResponseSet(items, tuple(files), tuple(skipped or ()))
+    return ResponseSet(items, tuple(files), tuple(skipped or ()), path_of(paths[0]))

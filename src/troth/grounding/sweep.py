@@ -21,19 +21,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, listed, path_of
 from troth.core.records import Grounded
+from troth.core.result import Note, Result
 from troth.core.score import Score
 from troth.core.signature import signature
 from troth.grounding.generate import GenerateSettings, context_notes, contexts
-from troth.grounding.graded import GradedSystem, MetricValues, graded
+from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.metrics import Unscored
 from troth.grounding.overlap import ROUGE_L, rouge_l
 from troth.grounding.pmi import PMI_FAITH
 from troth.grounding.score import ScoringSettings, remarks
-from troth.stats.estimates import Resampling
-from troth.storage.result import Result
+from troth.stats.estimates import Resampling, build_result
 
 Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
 Numbers = Sequence[float | None]
@@ -98,7 +99,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     each = {key: replace(settings.setting, alpha=key.alpha, top_p=key.top_p) for key in {PLAIN, *wanted}}
     generated = responder.sweep(items, [each[key] for key in sorted(each)])
     answered = {str(key): _answered(items, generated[one]) for key, one in each.items()}
-    by_key = dict(zip(each, graded(answered, graders), strict=True))
+    by_key = dict(zip(each, grade_systems(answered, graders), strict=True))
     systems = []
     for key in wanted:
         own, recipe = by_key[key], responder.recipe(each[key])
@@ -115,20 +116,22 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
         ends = {"normal": f"{by.name}:plain", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
         recipe |= ends
         systems = [replace(one, metrics=[*one.metrics, normalised(_of(one, by), bounds, ends)]) for one in systems]
-    scores = [score for system in systems for score in system.scores(Resampling())]
-    return Result(
+    result = build_result(
         "generate sweep",
-        scores,
-        [column.metric for column in systems[0].columns],
-        {system.name: system.counts() for system in systems},
-        [*notes, signature("sweep", recipe, n=len(items))],
-        [] if by is None or bounds is None else _picked(scores, wanted, by, bounds),
-        {"data": path_of(data), "metrics": ",".join(grader.metric.name for grader in graders)},
+        [system.system_cells() for system in systems],
+        Resampling(),
+        metrics=[column.metric for column in systems[0].columns],
+        cluster="document",
+        notes=[Note(text) for text in (*notes, signature("sweep", recipe, n=len(items)))],
+        unscored=[count for system in systems for count in system.unscored()],
+        arguments={"data": path_of(data), "metrics": ",".join(grader.metric.name for grader in graders)},
     )
+    picked = [] if by is None or bounds is None else _picked(result.scores, wanted, by, bounds)
+    return replace(result, findings=picked)
 
 
 def _picked(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: PlainBounds) -> list[PickedSetting]:
-    values = {(score.system, score.metric): score.value for score in scores if score.group == "all"}
+    values = {(score.system, score.metric): score.value for score in scores if score.group == ALL}
     names = (normal(by).name, RELEVANCE.name)
     key = pick({key: [values[str(key), name] for name in names] for key in wanted})
     return [] if key is None else [PickedSetting(*key, by.name, *bounds)]

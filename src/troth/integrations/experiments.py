@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from troth.core.errors import UserError
+from troth.core.groups import ALL
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.storage import runs
-from troth.storage.result import Result
-from troth.storage.result import open as open_run
+from troth.storage.runs import open as open_run
 
 LONGEST = 80  # letters of a name that go into a key; MLflow takes 250 for the whole
 METRICS_AT_ONCE, TAGS_AT_ONCE = 1000, 100  # MLflow's limits for one request
@@ -111,7 +112,7 @@ def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun
             for ending, value in (("", score.value), ("_low", score.low), ("_high", score.high))
             if value is not None
         },
-        signatures={key: score.signature for key, score in keys.items() if score.group == "all"},
+        signatures={key: score.signature for key, score in keys.items() if score.group == ALL},
         unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
         about={"version": result.versions["troth"], "command": result.task, "system": ", ".join(systems)},
         files=files,
@@ -121,7 +122,7 @@ def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun
 def _keys(scores: Sequence[Score], *, named: bool) -> dict[str, Score]:
     by_key: dict[str, Score] = {}
     for score in scores:
-        group = [] if score.group == "all" else score.group.split(":", 1)
+        group = [] if score.group == ALL else [part for part in (score.group.kind, score.group.name) if part]
         parts = [*([score.system] if named else []), *group, score.metric]
         key = "/".join(re.sub(r"\W+", "_", part)[:LONGEST] or "_" for part in parts)
         if key in by_key:

@@ -21,9 +21,9 @@ import pytest
 
 if TYPE_CHECKING:
     from troth.core.errors import UserError
+    from troth.core.result import Result
     from troth.core.score import Score
     from troth.report.compare import GateOutcome
-    from troth.storage.result import Result
 
 PROPERTY = "troth"  # under which a test's undecided gates go into its report, and into JUnit's file
 
@@ -107,7 +107,7 @@ def _undecided(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
 
 def _result(place: Place, gold: Place | None, profile: str | None, metric: str) -> Result:
     """A run folder, or predictions scored now."""
-    from troth.storage.result import open as open_run
+    from troth.storage.runs import open as open_run
     from troth.tracking.score import dst
 
     if gold is None:

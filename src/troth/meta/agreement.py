@@ -19,17 +19,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from troth.core import names
 from troth.core.errors import UserError
+from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.parts import Parts
-from troth.core.score import Score
-from troth.core.signature import signature
+from troth.core.result import Note, Result
+from troth.core.score import Estimate, Score, make_score
 from troth.meta import ratings, sheets
 from troth.meta.annotate import SheetKey, SheetRow, mark
 from troth.meta.raters import KAPPA, PEOPLE, RatedItem, kappa
@@ -37,11 +38,10 @@ from troth.meta.sheets import FGA_STUDY, PMI_STUDY, SGSACC_STUDY, STUDIES, Answe
 from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
 from troth.stats import intervals, resampling
-from troth.stats.estimates import NO_PARTS, Cell, Resampling
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
+from troth.storage.runs import check_out
 
-if TYPE_CHECKING:
-    import polars as pl
+CORPUS = Group("corpus")  # pairs weighted as the run has them
 
 AnyKey = SheetKey | ratings.DialogueKey | ratings.ResponseKey
 Votes = Mapping[str, Sequence[Answers]]  # by item: the answers of each annotator
@@ -71,7 +71,7 @@ class _Agreement(NamedTuple):
     scores: list[Score]
     metrics: list[Metric]
     notes: Sequence[str] = ()
-    details: Sequence[Any] = ()
+    findings: Sequence[Any] = ()
     cells: Sequence[Cell] = ()
     undecided: int | None = None
 
@@ -85,7 +85,7 @@ def agree(
 ) -> Result:
     """Compares filled sheets, one per annotator, with each other and, with the key, with the metric.
 
-    The details of the result: for SGSAcc the pairs on which the metric and the majority differ, for PMI-Decode the
+    The findings of the result: for SGSAcc the pairs on which the metric and the majority differ, for PMI-Decode the
     differences between the two systems.
     """
     files = [names.path_of(sheet) for sheet in filled]
@@ -107,19 +107,16 @@ def agree(
     counts = {"annotators": len(files), f"{study.item}s": len(votes)}
     if found.undecided is not None:
         counts["undecided"] = found.undecided
-    result = Result(
+    return build_result(
         "meta agree",
-        found.scores,
-        found.metrics,
-        counts={system: counts},
-        notes=found.notes,
-        details=found.details,
+        [SystemCells(system, (), (), counts, further=found.scores, unscored=found.cells)],
+        Resampling(resamples, seed),
+        metrics=found.metrics,
+        notes=[Note(text) for text in found.notes],
+        findings=found.findings,
         arguments={"sheets": files, "key": place, "study": study.name, "resamples": resamples, "seed": seed},
-        make_rows=lambda: _rows(system, found.cells),
+        out=out,
     )
-    if out is not None:
-        result.save(out)
-    return result
 
 
 def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) -> _Agreement:
@@ -129,7 +126,7 @@ def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) 
     if study == PMI_STUDY:
         responses = key if isinstance(key, ratings.ResponseKey) else None
         differences = [] if responses is None else ratings.differences(votes, responses, how)
-        return _Agreement(*ratings.response_scores(votes, responses, how), details=differences)
+        return _Agreement(*ratings.response_scores(votes, responses, how), findings=differences)
     return _faithful(votes, key if isinstance(key, SheetKey) else None, how)
 
 
@@ -216,18 +213,15 @@ def _scores(system: str, cells: Sequence[Cell], decided: Sequence[tuple[Vote, Sh
         (value,) = resampling.ratio(num, den).tolist()
         none = np.isnan(value)
         (bounds,) = intervals.share(num, den, strata=[stratum for stratum, _ in order])
-        yield Score(
-            system, metric.name, cell.group, None if none else value, bounds.low, bounds.high, n,
-            signature(metric, cell.recipe, n=n, group=cell.group), cell.reason if none else None,
-            metric.scale, metric.better, None if none else bounds.reason,
-        )  # fmt: skip
+        estimate = Estimate(None if none else value, bounds.low, bounds.high, n, None if none else bounds.reason)
+        yield make_score(system, metric, estimate, cell.recipe, group=cell.group, reason=cell.reason)
 
 
 def _cells(decided: Sequence[tuple[Vote, SheetRow]], key: SheetKey, raters: int) -> Iterator[Cell]:
     keys = [(row.dialogue, row.turn, vote.id) for vote, row in decided]
     recipe = _recipe(raters, key) | {"ties": "out", "metric": f"[{key.recipe}]"}
-    for group in ("all", "corpus"):
-        weights = _weights(key) if group == "corpus" else {True: 1.0, False: 1.0}
+    for group in (ALL, CORPUS):
+        weights = _weights(key) if group == CORPUS else {True: 1.0, False: 1.0}
         for metric in (ACCURACY, PRECISION, RECALL, F1):
             fractions = [(metric.compute(vote.majority, row.faithful), weights[row.faithful]) for vote, row in decided]
             parts = Parts.of([(num * weight, den * weight) for (num, den), weight in fractions], keys)
@@ -252,9 +246,3 @@ def _difference(vote: Vote, row: SheetRow) -> dict[str, object]:
     shown = {name: getattr(row, name) for name in ("dialogue", "turn", "words", "previous", "utterance")}
     return {"id": vote.id, **shown, "metric": row.faithful, "votes": vote.faithful}
 
-
-def _rows(system: str, cells: Sequence[Cell]) -> pl.DataFrame:
-    import polars as pl
-
-    whole = [cell.parts.frame(system, cell.metric.name) for cell in cells if cell.group == "all"]
-    return pl.concat([NO_PARTS.frame(system, ""), *whole])

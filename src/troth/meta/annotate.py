@@ -18,6 +18,7 @@ import msgspec
 
 from troth.core import names
 from troth.core.errors import UserError, near
+from troth.core.groups import ALL
 from troth.core.randomness import generator
 from troth.core.score import Score
 from troth.core.version import __version__
@@ -93,7 +94,7 @@ def annotate(
         hint = "was it scored with sgsacc_validated, and gold's utterances?"
         raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
     key = SheetKey(
-        __version__, source, score.system, SGSACC.name, score.recipe, of, seed, drawn.faithful, drawn.unfaithful,
+        __version__, source, score.system, SGSACC.name, score.identity, of, seed, drawn.faithful, drawn.unfaithful,
         drawn.rows,
     )  # fmt: skip
     sheets.write(sheet, SGSACC_STUDY, cells(key.pairs), key)
@@ -124,7 +125,7 @@ def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
 
 def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
     """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
-    whole = {(score.metric, score.system): score for score in run.scores if score.group == "all"}
+    whole = {(score.metric, score.system): score for score in run.scores if score.group == ALL}
     systems = [name for metric, name in whole if metric == SGSACC.name]
     if run.command != "nlg" or not systems:
         raise UserError(f"not a run with {SGSACC.name}", file=path, hint="make one with troth nlg … --out RUN")

@@ -30,21 +30,23 @@ import msgspec
 import numpy as np
 
 from troth.core.errors import UserError
+from troth.core.groups import ALL, Group
 from troth.core.names import Path, labelled, path_of
 from troth.core.options import resolve
 from troth.core.parts import Mask
 from troth.core.records import Grounded
+from troth.core.result import Note, Result
 from troth.core.score import Score
 from troth.core.signature import identity
 from troth.grounding import calibration
 from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, without_label
-from troth.grounding.graded import GradedSystem, MetricValues, graded, rows
+from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, remarks
 from troth.meta.labelled import AUROC
 from troth.meta.measures import NEEDS_DEV, Evaluation, JudgedMetric
-from troth.stats.estimates import Resampling
+from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import check_new
-from troth.storage.result import Result, check_out
+from troth.storage.runs import check_out
 
 SLICES = ("long_document", "short_document", "short_response", "long_response", "generic", "specific")
 NO_DEV = "needs labelled dev data to take the threshold from"
@@ -105,30 +107,30 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     fitted, lost = _fitted(dev, test, settings)
     name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
-    (system,) = graded({name: test.items}, settings.graders, usable)
+    (system,) = grade_systems({name: test.items}, settings.graders, usable)
     judged = [_judged(one, fitted[one.metric.name]) for one in system.metrics]
     evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed))
     differences = evaluation.differences(judged)
     scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
-    notes = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
+    texts = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
-        notes.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
-    notes += weak_slices([one for one in scores if evaluation.metrics[one.metric].of == AUROC.name])
-    result = Result(
+        texts.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
+    texts += weak_slices([one for one in scores if evaluation.metrics[one.metric].of == AUROC.name])
+    counts = system.counts() | {"positive": sum(item.label or 0 for item in test.items)}
+    return build_result(
         "meta eval",
-        scores,
-        [*(column.metric for column in system.columns), *evaluation.metrics.values()],
-        {name: system.counts() | {"positive": sum(item.label or 0 for item in test.items)}},
-        notes,
-        differences,
-        {"data": [path_of(one) for one in data], "dev": [path_of(one) for one in dev], **settings.arguments(),
-         "resamples": settings.resamples, "seed": settings.seed},
-        make_rows=lambda: rows([system]),
+        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
+        Resampling(settings.resamples, settings.seed),
+        metrics=[*(column.metric for column in system.columns), *evaluation.metrics.values()],
+        cluster="document",
+        notes=[Note(text) for text in texts],
+        findings=differences,
+        unscored=system.unscored(),
+        arguments={"data": [path_of(path) for path in data], "dev": [path_of(path) for path in dev],
+                   **settings.arguments(), "resamples": settings.resamples, "seed": settings.seed},
+        out=out,
     )  # fmt: skip
-    if out is not None:
-        result.save(out)
-    return result
 
 
 def fit(*dev: Path, **options: Unpack[FittingOptions]) -> Calibration:
@@ -147,7 +149,7 @@ def fit(*dev: Path, **options: Unpack[FittingOptions]) -> Calibration:
     if settings.out is not None:
         check_new(path_of(settings.out))
     data = _labelled(dev, settings, "begin_dev_wow.tsv")
-    (system,) = graded({"": data.items}, settings.graders)
+    (system,) = grade_systems({"": data.items}, settings.graders)
     metrics: list[Fitted] = []
     for values in system.metrics:
         one = _fit(values, data.items, aim)
@@ -192,7 +194,7 @@ def _fitted(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings) 
         return _DevFit({grader.metric.name: NO_DEV for grader in settings.graders}, [])
     data = _labelled(dev, settings, "begin_dev_wow.tsv")
     shared = _shared(data, test, path_of(dev[0]))
-    (system,) = graded({"": data.items}, settings.graders)
+    (system,) = grade_systems({"": data.items}, settings.graders)
     notes = [*without_label(_unlabelled(data)), *system.notes(), *shared]
     aim = Aim(settings.recall, settings.precision).check()
     fitted = {one.metric.name: _fit(one, data.items, aim) for one in system.metrics}
@@ -244,12 +246,13 @@ def _evaluation(system: GradedSystem, how: Resampling) -> Evaluation:
     return Evaluation(system.name, labels, units, documents, _groups(system.items), how)
 
 
-def _groups(items: Sequence[Grounded]) -> dict[str, Mask]:
+def _groups(items: Sequence[Grounded]) -> dict[Group, Mask]:
     """Masks of all responses, of those of each source, and of those of each slice."""
-    names = [{f"source:{item.source}", *(f"slice:{name}" for name in slices(item))} for item in items]
-    known = [*sorted({f"source:{item.source}" for item in items if item.source}), *(f"slice:{name}" for name in SLICES)]
-    masks = {group: np.array([group in mine for mine in names]) for group in known}
-    return {"all": np.ones(len(items), dtype=np.bool_)} | {group: mask for group, mask in masks.items() if mask.any()}
+    members = [{Group("source", item.source), *(Group("slice", name) for name in slices(item))} for item in items]
+    sources = sorted({item.source for item in items if item.source})
+    known = [*(Group("source", name) for name in sources), *(Group("slice", name) for name in SLICES)]
+    masks = {group: np.array([group in mine for mine in members]) for group in known}
+    return {ALL: np.ones(len(items), dtype=np.bool_)} | {group: mask for group, mask in masks.items() if mask.any()}
 
 
 def slices(item: Grounded) -> tuple[str, str, str]:
@@ -262,9 +265,9 @@ def slices(item: Grounded) -> tuple[str, str, str]:
 
 def weak_slices(scores: Sequence[Score]) -> Iterator[str]:
     """A note for each slice on which the whole interval of a measure is below its value for all responses."""
-    whole = {score.metric: score.value for score in scores if score.group == "all"}
+    whole = {score.metric: score.value for score in scores if score.group == ALL}
     for score in scores:
-        kind, _, name = score.group.partition(":")
+        kind, name = score.group.kind, score.group.name
         every = whole.get(score.metric)
         if kind != "slice" or every is None or score.value is None or score.high is None or score.high >= every:
             continue

@@ -11,14 +11,16 @@ import msgspec
 import numpy as np
 
 from troth import stats
+from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.parts import NONE, Floats, Ints, Mask, Parts, Units
-from troth.core.score import Score
-from troth.core.signature import identity, signature
+from troth.core.result import Finding
+from troth.core.score import Estimate, Score, make_score
+from troth.core.signature import identity
 from troth.grounding.calibration import Fitted
 from troth.meta.labelled import AUROC, RANKING, Labelled, bins, resampled
 from troth.stats import estimates, intervals
-from troth.stats.estimates import Cell, Estimate, Resampling
+from troth.stats.estimates import Cell, Resampling
 from troth.stats.paired import FEW
 from troth.stats.resampling import resampled as resampled_sums
 
@@ -91,7 +93,7 @@ class JudgedMetric:
         return self.recipe
 
 
-class MetricDifference(msgspec.Struct, frozen=True):
+class MetricDifference(Finding, frozen=True, tag="metric difference"):
     """`metric` against `base`; a positive difference is in favour of `metric`."""
 
     measure: str
@@ -114,14 +116,14 @@ class Evaluation:
     labels: Floats
     units: Ints  # the document of each response, by its number; NONE where it is empty
     documents: Sequence[str]  # keys, sorted
-    groups: Mapping[str, Mask]
+    groups: Mapping[Group, Mask]
     how: Resampling
     metrics: dict[str, Metric] = field(default_factory=dict)  # of all scores so far
 
     def scores(self, judged: Sequence[JudgedMetric]) -> Iterator[Score]:
         """Every measure of each metric: for all responses, for each group, and for bins of similar scores."""
         cells = [(one, group, self._part(one, mask)) for one in judged for group, mask in self.groups.items()]
-        cells = [(one, group, data) for one, group, data in cells if group == "all" or len(data)]
+        cells = [(one, group, data) for one, group, data in cells if group == ALL or len(data)]
         for (one, group, data), drawn in zip(cells, self._resampled([data for *_, data in cells]), strict=True):
             values = data.measures()
             bounds = _bounds(data, values, drawn)
@@ -130,15 +132,15 @@ class Evaluation:
                 yield self._score(measure, one, group, found, _undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
-        yield from estimates.scores(self.system, ratios, self.documents, self.how)
+        yield from estimates.score_cells(self.system, ratios, self.documents, self.how, cluster="document")
         for one in judged:
             if isinstance(one.fitted, str):
                 none = Estimate(None, None, None, int(one.scored.sum()))
-                yield from (self._score(measure, one, "all", none, one.fitted) for measure in NEEDS_DEV)
+                yield from (self._score(measure, one, ALL, none, one.fitted) for measure in NEEDS_DEV)
             else:
                 data = self._part(one, one.scored)
                 found = self._calibration_error(data, one.fitted)
-                yield self._score(CALIBRATION_ERROR, one, "all", found, _undefined(data))
+                yield self._score(CALIBRATION_ERROR, one, ALL, found, _undefined(data))
                 for name, measure in FROM_DEV.items():
                     fitted = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
                     yield self._score(measure, one, "dev", fitted)
@@ -160,7 +162,7 @@ class Evaluation:
             if isinstance(one.fitted, Fitted):
                 sides.append((EXPECTED, one.fitted.probability(mine.scores)))
             for measure, side in sides:
-                yield self._cell(measure, one, f"bin:{number + 1}", mine, side, np.ones(len(mine)))
+                yield self._cell(measure, one, Group("bin", str(number + 1)), mine, side, np.ones(len(mine)))
 
     def _calibration_error(self, data: Labelled, fitted: Fitted) -> Estimate:
         """The mean over bins of |expected share − share of positives|, each bin weighted by its responses.
@@ -199,8 +201,7 @@ class Evaluation:
 
     def _scored(self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None) -> Score:
         self.metrics[metric.name] = metric
-        text, why = signature(metric, recipe, n=found.n, group=group), reason if found.value is None else None
-        return Score(self.system, metric.name, group, *found[:4], text, why, metric.scale, metric.better, found.note)
+        return make_score(self.system, metric, found, recipe, group=group, reason=reason)
 
     def _part(self, one: JudgedMetric, mask: Mask) -> Labelled:
         return Labelled(one.scores, self.labels, self.units).take(one.scored & mask)
@@ -260,9 +261,9 @@ class Evaluation:
             whole = measure.on(one.metric)
             title = f"{whole.title} against {one.base}"
             metric = whole.derive(f"{whole.name}-{one.base}", title=title, variant=one.base)
-            yield self._scored(metric, recipe, "all", Estimate(one.difference, one.low, one.high, one.n))
+            yield self._scored(metric, recipe, ALL, Estimate(one.difference, one.low, one.high, one.n))
             corrected = Estimate(one.p_holm, None, None, one.n)
-            yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), "all", corrected)
+            yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)
 
 
 def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> list[intervals.Bounds]:

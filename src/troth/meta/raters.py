@@ -9,8 +9,7 @@ import numpy as np
 
 from troth import stats
 from troth.core.metric import Metric
-from troth.core.score import Score
-from troth.core.signature import signature
+from troth.core.score import Estimate, Score, make_score
 from troth.meta.sheets import Answers
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
@@ -34,11 +33,10 @@ def kappa(
 ) -> Score:
     """Fleiss' kappa with the expanded percentile interval; clusters are drawn within their strata."""
     raters = len(items[0].answers)
-    text = signature(metric, recipe, n=len(items))
 
     def score(value: float | None, reason: str | None, bounds: intervals.Bounds) -> Score:
-        return Score(PEOPLE, metric.name, "all", value, bounds.low, bounds.high, len(items), text, reason,
-                     metric.scale, metric.better, bounds.reason)  # fmt: skip
+        estimate = Estimate(value, bounds.low, bounds.high, len(items), bounds.reason)
+        return make_score(PEOPLE, metric, estimate, recipe, reason=reason)
 
     nothing = intervals.Bounds(None, None)
     if raters < 2:

@@ -19,12 +19,13 @@ import numpy as np
 from troth import stats
 from troth.core import names
 from troth.core.errors import UserError, near
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.records import Grounded
-from troth.core.score import Score
-from troth.core.signature import signature
+from troth.core.result import Finding
+from troth.core.score import NO_ESTIMATE, Estimate, Score, make_score
 from troth.core.table import one_line
 from troth.core.version import __version__
 from troth.meta import sheets
@@ -36,7 +37,7 @@ from troth.readers import grounded as readers
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
 from troth.stats.resampling import Array, divide, resampled
-from troth.storage import explorer, result, runs
+from troth.storage import explorer, runs
 
 CORRELATED = ("jga", "aga", "fga")  # metrics, or families of them, to correlate with ratings
 SATISFIED = Metric("satisfied", "Satisfied", "share of answers that are satisfied with the tracker", unit="answer")
@@ -112,11 +113,11 @@ def annotate_dialogues(
     source, sheet = names.path_of(run), names.path_of(out)
     sheets.check_sheet(sheet)
     record = runs.load(source)
-    whole = [score for score in record.scores if score.group == "all" and _correlated(score.metric)]
+    whole = [score for score in record.scores if score.group == ALL and _correlated(score.metric)]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
     name = _system(list(dict.fromkeys(score.system for score in whole)), system, source)
-    recipes = {score.metric: score.recipe for score in whole if score.system == name}
+    recipes = {score.metric: score.identity for score in whole if score.system == name}
     values = _values(source, name, list(recipes))
     views = [one for one in saved(source).dialogues if not one.set and one.id in values]
     logs = {one.id: log(one, name) for one in views}
@@ -148,7 +149,7 @@ def _values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str
     """The value of each metric on each dialogue of the run, where it has one."""
     import polars as pl
 
-    rows = result.open(run).rows().filter((pl.col("system") == system) & pl.col("metric").is_in(metrics))
+    rows = runs.open(run).rows().filter((pl.col("system") == system) & pl.col("metric").is_in(metrics))
     sums = rows.group_by("dialogue", "metric").agg(pl.col("num").sum(), pl.col("den").sum())
     values: dict[str, dict[str, float]] = {}
     for dialogue, metric, num, den in sums.sort("dialogue", "metric").iter_rows():
@@ -199,7 +200,7 @@ def dialogue_scores(
     system = "people" if key is None else key.system
     parts = Parts.of([(one.answers.count("yes"), raters) for one in rated], [(one.cluster, 0, "") for one in rated])
     cell = Cell(SATISFIED, parts, recipe)
-    scores = list(estimates.scores(system, [cell], list(cluster.values()), how))
+    scores = list(estimates.score_cells(system, [cell], list(cluster.values()), how))
     metrics = [SATISFIED]
     for name, of in ({} if key is None else key.recipes).items():
         metric = PEARSON.on(name)
@@ -221,10 +222,9 @@ def _pearson(
     """Pearson's correlation of values with ratings, a pair for each dialogue, with the expanded percentile interval."""
     table = np.array(known, dtype=np.float64).reshape(-1, 2)
     value = stats.pearson(table[:, 0], table[:, 1])
-    text = signature(metric, recipe, n=len(table))
     if value is None:
         reason = "all dialogues have one value, or one rating" if len(table) else "no dialogue has a value"
-        return Score(system, metric.name, "all", None, None, None, len(table), text, reason, metric.scale)
+        return make_score(system, metric, NO_ESTIMATE, recipe, reason=reason, n=len(table))
     x, y = (table - table.mean(axis=0)).T
     sums = np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
 
@@ -237,8 +237,8 @@ def _pearson(
     count = intervals.enough_resamples(len(x), how.resamples) if len(x) > 1 else how.resamples
     drawn = resampled([sums], again, resamples=count, seed=how.seed)
     (bounds,) = intervals.expanded(value, drawn, len(x))
-    return Score(system, metric.name, "all", value, bounds.low, bounds.high, len(table), text, None, metric.scale,
-                 metric.better, bounds.reason)  # fmt: skip
+    estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
+    return make_score(system, metric, estimate, recipe)
 
 
 # -- responses of two systems ------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def response_scores(
     scores: list[Score] = []
     for system in dict.fromkeys(("people",) if key is None else key.systems):
         mine = [one for one in rated if one.system == system]
-        scores += estimates.scores(system, list(_cells(mine, recipe)), documents, how)
+        scores += estimates.score_cells(system, list(_cells(mine, recipe)), documents, how)
     metrics = [SHARES[answer].on(name) for name in PMI_STUDY.questions for answer in PMI_STUDY.categories]
     for place, name in enumerate(PMI_STUDY.questions):
         metric = KAPPA.on(name)
@@ -347,7 +347,7 @@ def _cells(rated: Sequence[ResponseRating], recipe: object) -> Iterator[Cell]:
             yield Cell(SHARES[answer].on(name), parts, recipe, n=len(rated))
 
 
-class RatingDifference(msgspec.Struct, frozen=True):
+class RatingDifference(Finding, frozen=True, tag="rating difference"):
     """The second system against the first, in the share of agree."""
 
     metric: str
@@ -368,7 +368,7 @@ def differences(votes: Mapping[str, Sequence[Answers]], key: ResponseKey, how: R
         mine = [ResponseRating(key.items[id].document, system, said)
                 for id, said in votes.items() if key.items[id].system == system]  # fmt: skip
         cells = [cell for cell in _cells(mine, {}) if cell.metric.of == "agree"]
-        sums.append((cells, estimates.stacked([cell.parts for cell in cells], documents)))
+        sums.append((cells, estimates.stack_sums([cell.parts for cell in cells], documents)))
     (cells, a), (_, b) = sums
     tested = stats.compare(*a, *b, resamples=max(how.resamples, 10_000), seed=how.seed)
     corrected = stats.holm([one.p_randomization for one in tested])

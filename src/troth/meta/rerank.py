@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack, get_args
 
 from troth.core.errors import UserError
+from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.options import one_of, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
+from troth.core.result import Result
 from troth.meta.spoiled import KINDS, SpoiledKind, spoiled
 from troth.meta.trial import Trial, TrialOptions, TrialSettings
 from troth.models import Entailment, Nli
@@ -33,7 +35,6 @@ from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.responses.sgsacc import Augment, SystemTurn
 from troth.stats.estimates import Cell
 from troth.storage.cache import Store
-from troth.storage.result import Result
 
 CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists of which gold is chosen", unit="list")
 
@@ -88,7 +89,7 @@ def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
             recipe = RerankRecipe(rule="present", refs="", ties="")
         systems[rule] = _cells(judged, (recipe, {"lists": len(lists), "seed": settings.seed}))
         lost += [one.lost(rule) for one in judged if not _is_gold(one.whole)]
-    return trial.result(systems, {"lists": len(lists)}, details=lost)
+    return trial.result(systems, {"lists": len(lists)}, findings=lost)
 
 
 def spoiled_lists(trial: Trial) -> list[SpoiledList]:
@@ -129,9 +130,9 @@ def _is_gold(choice: Choice) -> bool:
 
 
 def _cells(judged: Sequence[_Judged], recipe: Any) -> list[Cell]:
-    choices = {"all": [(one.one.turn, one.whole) for one in judged]}
+    choices: dict[Group, Any] = {ALL: [(one.one.turn, one.whole) for one in judged]}
     for kind in KINDS:
-        choices[f"kind:{kind}"] = [(one.one.turn, one.kinds[kind]) for one in judged if kind in one.kinds]
+        choices[Group("kind", kind)] = [(one.one.turn, one.kinds[kind]) for one in judged if kind in one.kinds]
     cells = []
     for group, mine in choices.items():
         keys = [(*turn.key, "") for turn, _ in mine]

@@ -21,24 +21,25 @@ import numpy as np
 
 from troth import stats
 from troth.core.errors import UserError
+from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
-from troth.core.score import Score
-from troth.core.signature import signature
+from troth.core.result import Finding, Note, Result
+from troth.core.score import Estimate, Score, make_score
 from troth.grounding import explorer
 from troth.grounding.checker import HttpChecker
-from troth.grounding.graded import GradedSystem, MetricValues, document_key, graded, rows
+from troth.grounding.graded import GradedSystem, MetricValues, document_key, grade_systems
 from troth.grounding.metrics import Grader
 from troth.grounding.score import ScoringOptions, ScoringSettings, remarks
 from troth.meta.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
-from troth.stats.estimates import Cell, Resampling
+from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
 from troth.storage.files import check_new, new_file
-from troth.storage.result import Result, check_out
+from troth.storage.runs import check_out
 
 DEFAULT = ("faith", "coverage", "nli")
 SUPPORTED = "supported"  # the source of the answers themselves, beside the kinds
@@ -81,7 +82,7 @@ class CorruptedPair(NamedTuple):
     changes: tuple[ChangedWords, ...]
 
 
-class MissedPair(msgspec.Struct, frozen=True):
+class MissedPair(Finding, frozen=True, tag="missed pair"):
     """A corrupted answer that does not score lower than the answer."""
 
     metric: str
@@ -128,26 +129,29 @@ def stress_ground(*data: Path, **options: Unpack[StressOptions]) -> Result:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
     if settings.corrupted is not None:
         write(made, path_of(settings.corrupted))
-    (system,) = graded({name: made.items}, graders)
+    (system,) = grade_systems({name: made.items}, graders)
     how = Resampling(settings.resamples, settings.seed)
     metrics = [measure.on(one.metric.name) for measure in (CAUGHT, AUROC) for one in system.metrics]
-    result = Result(
+    counts = {"answers": made.answers, "pairs": len(made.pairs), "left out": made.left_out,
+              "documents": len(set(system.documents) - {""})}  # fmt: skip
+    scores = [score for values in system.metrics for score in _scores(system, values, made, how)]
+    return build_result(
         "stress ground",
-        [score for one in system.metrics for score in _scores(system, one, made, how)],
-        [*metrics, *(one.metric for one in system.metrics)],
-        {name: {"answers": made.answers, "pairs": len(made.pairs), "left out": made.left_out,
-                "documents": len(set(system.documents) - {""})}},
-        [*system.notes(), *remarks(graders)],
-        [one for values in system.metrics for one in _missed(values, made)],
-        {"data": [path_of(one) for one in data], "metrics": ",".join(one.metric.name for one in system.metrics),
-         "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each, "checker": settings.checker,
-         "models": settings.all_models.names(), "resamples": how.resamples, "seed": how.seed},
-        make_rows=lambda: rows([system]),
-        make_explorer=lambda: explorer.archive([system]),
+        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
+        how,
+        metrics=[*metrics, *(values.metric for values in system.metrics)],
+        cluster="document",
+        notes=[Note(text) for text in (*system.notes(), *remarks(graders))],
+        findings=[pair for values in system.metrics for pair in _missed(values, made)],
+        arguments={
+            "data": [path_of(path) for path in data], "metrics": ",".join(v.metric.name for v in system.metrics),
+            "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each,
+            "checker": settings.checker, "models": settings.all_models.names(), "resamples": how.resamples,
+            "seed": how.seed,
+        },
+        explorer=lambda: explorer.archive([system]),
+        out=out,
     )  # fmt: skip
-    if out is not None:
-        result.save(out)
-    return result
 
 
 def _graders(settings: StressSettings) -> list[Grader]:
@@ -200,10 +204,11 @@ def write(made: StressSet, out: str) -> None:
 # -- measures ----------------------------------------------------------------------------------------------------------
 
 
-def _groups(pairs: Sequence[CorruptedPair]) -> dict[str, list[CorruptedPair]]:
+def _groups(pairs: Sequence[CorruptedPair]) -> dict[Group, list[CorruptedPair]]:
     present = {pair.kind for pair in pairs}
     kinds = [kind for kind in KINDS if kind in present]
-    return {"all": list(pairs), **{f"kind:{kind}": [pair for pair in pairs if pair.kind == kind] for kind in kinds}}
+    by_kind = {Group("kind", kind): [pair for pair in pairs if pair.kind == kind] for kind in kinds}
+    return {ALL: list(pairs), **by_kind}
 
 
 def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Resampling) -> Iterator[Score]:
@@ -214,7 +219,9 @@ def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Re
         for group, pairs in _groups(made.pairs).items()
     }
     cells = [_caught(system, values, group, pairs) for group, pairs in groups.items()]
-    yield from estimates.scores(system.name, cells, sorted(set(system.documents) - {""}), how)
+    yield from estimates.score_cells(
+        system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document"
+    )
     for group, pairs in groups.items():
         if pairs:
             yield _auroc(system, values, group, pairs)
@@ -238,10 +245,8 @@ def _auroc(system: GradedSystem, values: MetricValues, group: str, pairs: Sequen
     units = np.array([keys[system.documents[place]] for place in places], dtype=np.int64)
     metric, value = AUROC.on(values.metric.name), stats.auroc(scores, labels)
     bounds = intervals.auroc(scores, labels, units)
-    return Score(
-        system.name, metric.name, group, value, bounds.low, bounds.high, len(places),
-        signature(metric, values.recipe, n=len(places), group=group), None, metric.scale, metric.better, bounds.reason,
-    )  # fmt: skip
+    estimate = Estimate(value, bounds.low, bounds.high, len(places), bounds.reason)
+    return make_score(system.name, metric, estimate, values.recipe, group=group)
 
 
 def _missed(values: MetricValues, made: StressSet) -> Iterator[MissedPair]:

@@ -18,12 +18,12 @@ from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.parts import Parts
+from troth.core.result import Result
 from troth.meta.trial import Trial, TrialOptions, TrialSettings
 from troth.responses import references, sgsacc, templates
 from troth.responses.corpus import Gold
 from troth.responses.sgsacc import Answer, SystemTurn
 from troth.stats.estimates import Cell
-from troth.storage.result import Result
 
 REJECTED = Metric(
     "gold_rejected",
@@ -77,7 +77,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
         name: _cells(trial, cases, answered, refs[name])
         for name, answered in (("template", by_template), ("schema", by_schema))
     }
-    return trial.result(systems, {"turns": len(cases), "turns_left_out": left_out}, details=examples)
+    return trial.result(systems, {"turns": len(cases), "turns_left_out": left_out}, findings=examples)
 
 
 def _drawn(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import Any, TypedDict, get_args
 
 from troth import models
 from troth.core.names import Path
 from troth.core.options import one_of, recorded
 from troth.core.records import Schema
+from troth.core.result import Note, Result
 from troth.models import Nli
 from troth.responses import corpus
 from troth.responses.corpus import ActCorpus, Gold
 from troth.responses.references import Refs
 from troth.responses.sgsacc import SystemTurn
-from troth.stats.estimates import Cell, Resampling, scores
-from troth.storage.result import Result, check_out
-
-if TYPE_CHECKING:
-    import polars as pl
+from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
+from troth.storage.runs import check_out
 
 
 class TrialOptions(TypedDict, total=False):
@@ -74,30 +72,25 @@ class Trial:
         counts: Mapping[str, int],
         *,
         notes: Sequence[str] | None = None,
-        details: Sequence[Any] = (),
-        rows: Callable[[], pl.DataFrame] | None = None,
+        findings: Sequence[Any] = (),
+        unscored: Mapping[str, Sequence[Cell]] | None = None,
     ) -> Result:
-        """The result of the trial, saved if that was asked for. `counts` are the same for all systems."""
+        """The result of the trial, saved if that was asked for. `counts` are the same for all systems.
+
+        `unscored`: cells of each system that take the place of the scored ones in the rows.
+        """
         every = [cell for cells in systems.values() for cell in cells]
         dialogues = sorted({name for cell in every for name in cell.parts.units.dialogues})
-        how = Resampling(self.settings.resamples)
-        result = Result(
+        texts = corpus.lacking(self.descriptions) if notes is None else notes
+        return build_result(
             self.task,
-            [score for name, cells in systems.items() for score in scores(name, cells, dialogues, how)],
-            list({cell.metric.name: cell.metric for cell in every}.values()),
-            counts={name: dict(counts) for name in systems},
-            notes=[*(corpus.lacking(self.descriptions) if notes is None else notes), *corpus.shortened(self.nli)],
-            details=details,
+            [
+                SystemCells(name, cells, dialogues, counts, unscored=() if unscored is None else unscored[name])
+                for name, cells in systems.items()
+            ],
+            Resampling(self.settings.resamples),
+            notes=[Note(text) for text in (*texts, *corpus.shortened(self.nli))],
+            findings=findings,
             arguments=recorded(self.settings, gold=self.source),
-            make_rows=rows or (lambda: _rows(systems)),
+            out=self.settings.out,
         )
-        if self.settings.out is not None:
-            result.save(self.settings.out)
-        return result
-
-
-def _rows(systems: Mapping[str, Sequence[Cell]]) -> pl.DataFrame:
-    import polars as pl
-
-    whole = [(name, cell) for name, cells in systems.items() for cell in cells if cell.group == "all"]
-    return pl.concat(cell.parts.frame(name, cell.metric.name) for name, cell in whole)

@@ -13,19 +13,21 @@ changes the words of the references.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from troth.core import groups
 from troth.core.errors import UserError
+from troth.core.groups import ALL, SEEN, UNSEEN, Group
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.records import Act, Schema, Service
+from troth.core.result import Result
 from troth.meta.trial import Trial, TrialOptions, TrialSettings
 from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
 from troth.perturb.schemas.files import SchemaSource, published, variant_names
@@ -36,10 +38,6 @@ from troth.responses import corpus, references, sgsacc, tamper
 from troth.responses.corpus import Gold
 from troth.responses.sgsacc import DueAct, SystemTurn
 from troth.stats.estimates import Cell
-from troth.storage.result import Result
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ORIGINAL = "original"
 
@@ -90,7 +88,7 @@ def wording(gold: Gold, **options: Unpack[WordingOptions]) -> Result:
             for name, schema in schemas.items()
             for note in corpus.lacking(corpus.descriptions(schema))
         ],
-        rows=lambda: _rows(judged),
+        unscored={f"{name}/{judge}": [_accepted(mine, judge)] for name, mine in judged.items() for judge in JUDGES},
     )
 
 
@@ -207,6 +205,7 @@ def _worded(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
 VALID_ACTS = Metric("valid_acts", "Valid acts", "share of gold's acts that pass validation", unit="act")
 VALID_TURNS = Metric("valid_turns", "Valid turns", "share of gold's turns that pass validation", unit="turn")
 
+ACCEPTED = Metric("accepted", "Accepted", "whether a judge accepts an act, true or not", unit="act")
 NO_ACT = "no such act"
 REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_ACCEPTS: NO_ACT}
 
@@ -231,33 +230,34 @@ def _cells(
     parts = {metric: Parts.of([metric.compute(*one) for one in truth], keys) for metric in REASONS}
     trained = recipe | {"train": groups.fingerprint(seen or ())}
     for group, side, places in _groups(judged, seen):
-        mine = trained if side else recipe
+        mine = recipe if side == ALL else trained
         for metric, reason in REASONS.items():
             # F1 counts an act in its denominator twice, once or not at all.
             n = len(places) if metric is F1 else None
-            yield Cell(metric, parts[metric].take(np.array(places)), mine, group, reason, n=n)
-        if group in ("all", "seen", "unseen"):
+            yield Cell(metric, parts[metric].take(np.array(places)), mine, group, reason, n=n, in_rows=False)
+        if group in (ALL, SEEN, UNSEEN):
             passes = [truth[place][0] == accepted[place] for place in places]
             yield from _validation([judged[place].case for place in places], passes, mine, group)
 
 
-def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Iterator[tuple[str, str, list[int]]]:
-    """Group, side and places: all without absent acts, with them, and every kind with the negatives that it has."""
-    for side in ("", "seen", "unseen") if seen is not None else ("",):
+def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Iterator[tuple[Group, Group, list[int]]]:
+    """Group, side and indexes: all without absent acts, with them, and every kind with the negatives that it has."""
+    for side in (ALL, SEEN, UNSEEN) if seen is not None else (ALL,):
         mine = [
-            (place, one.case)
-            for place, one in enumerate(judged)
-            if not side or (one.case.due.service.name in (seen or ())) == (side == "seen")
+            (index, one.case)
+            for index, one in enumerate(judged)
+            if side == ALL or (one.case.due.service.name in (seen or ())) == (side == SEEN)
         ]
-        slash = f"{side}/" if side else ""
-        named = {side or "all": [place for place, case in mine if case.sort != "absent"]}
-        named[f"{slash}all+absent"] = [place for place, _ in mine]
-        named |= {f"{slash}kind:{kind}": [place for place, case in mine if case.kind == kind] for kind in tamper.KINDS}
-        yield from ((name, side, places) for name, places in named.items() if places)
+        prefix = "" if side == ALL else f"{side}/"
+        members = {side: [index for index, case in mine if case.sort != "absent"]}
+        members[Group(f"{prefix}all+absent")] = [index for index, _ in mine]
+        for kind in tamper.KINDS:
+            members[Group(f"{prefix}kind", kind)] = [index for index, case in mine if case.kind == kind]
+        yield from ((group, side, indexes) for group, indexes in members.items() if indexes)
 
 
 def _validation(
-    cases: Sequence[ActCase], passes: Sequence[bool], recipe: dict[str, object], group: str
+    cases: Sequence[ActCase], passes: Sequence[bool], recipe: dict[str, object], group: Group
 ) -> Iterator[Cell]:
     """Gold passes: the true act is accepted and its tampered twin is not. A turn passes if all its acts do."""
     acts: dict[tuple[str, int, str], bool] = {}
@@ -268,23 +268,18 @@ def _validation(
             units[key] = units.get(key, True) and passed
     for metric, units in ((VALID_ACTS, acts), (VALID_TURNS, turns)):
         parts = Parts.of([(float(passed), 1.0) for passed in units.values()], list(units))
-        yield Cell(metric, parts, recipe, group, NO_ACT)
+        yield Cell(metric, parts, recipe, group, NO_ACT, in_rows=False)
 
 
-def _rows(judged: Mapping[str, Sequence[_JudgedCase]]) -> pl.DataFrame:
-    """One row per case and judge: whether the act is true of its turn, and whether it was accepted."""
-    import polars as pl
-
-    rows = [
-        {
-            "system": f"{wording}/{judge}", "metric": "accepted",
-            "dialogue": case.turn.dialogue, "turn": case.turn.turn, "service": case.due.service.name,
-            "act": case.due.act.act, "slot": case.due.act.slot, "values": list(case.due.act.values),
-            "kind": case.kind, "sort": case.sort, "num": float(JUDGES[judge](one)), "den": 1.0,
-        }
-        for wording, mine in judged.items()
-        for one in mine
-        for case in (one.case,)
-        for judge in JUDGES
-    ]  # fmt: skip
-    return pl.DataFrame(rows, schema_overrides={"values": pl.List(pl.String), "turn": pl.Int64})
+def _accepted(judged: Sequence[_JudgedCase], judge: str) -> Cell:
+    """One row per case: whether it was accepted, with its kind and sort as the source and 1 as the label of true acts."""
+    cases = [one.case for one in judged]
+    keys = [(case.turn.dialogue, case.turn.turn, f"{case.place} {case.sort}") for case in cases]
+    parts = Parts.of([(float(JUDGES[judge](one)), 1.0) for one in judged], keys, item_column="id")
+    further: dict[str, Any] = {
+        "service": [case.due.service.name for case in cases],
+        "source": [f"{case.sort} {case.kind}" for case in cases],
+        "label": [int(case.sort == "true") for case in cases],
+    }
+    columns = {name: np.array(values, dtype=object) for name, values in further.items()}
+    return Cell(ACCEPTED, replace(parts, units=replace(parts.units, further=columns)))

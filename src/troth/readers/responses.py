@@ -87,6 +87,13 @@ def detect(document: Document) -> str:
     return "csv" if {"dialogue", "turn"} <= names else "lines"
 
 
+def check_keys(responses: Mapping[Key, Response], turns: Turns) -> None:
+    """Refuses responses in memory to turns that gold does not have."""
+    for (dialogue, turn), response in responses.items():
+        with where(file=response.file, dialogue=dialogue, turn=turn):
+            _check(_Row(0, dialogue, turn, response.text), turns, None, response.file)
+
+
 def _check(row: _Row, turns: Turns, other: Response | None, file: str) -> None:
     if row.dialogue not in turns:
         hint = near(row.dialogue, turns) or "do gold and responses belong together?"

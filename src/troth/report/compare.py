@@ -215,7 +215,7 @@ def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.
         raise UserError(f"{metric} is a share and cannot be {at_least:g}", hint="a share is a fraction: 0.95 is 95%")
     found = stats.level_gate(num, den, at_least=at_least, top=declared.bound, confidence=confidence)
     return LevelOutcome(
-        metric=metric, system=one.name, signature=score.recipe if score else "",
+        metric=metric, system=one.name, signature=score.identity if score else "",
         scale=score.scale if score else declared.scale, **asdict(found),
     )  # fmt: skip
 
@@ -262,7 +262,7 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
     for one in (base, other):
         one.sums(metric)
         score = one.score(metric)
-        recipes.append(None if score is None else score.recipe)
+        recipes.append(None if score is None else score.identity)
     if base.dialogues != other.dialogues:
         sides = ((base, other), (other, base))
         differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
@@ -295,6 +295,6 @@ def _facts(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, An
     values = [float(num.sum() / den.sum()) for num, den in (base.sums(metric), other.sums(metric))]
     score, declared = base.score(metric), base.metric(metric)
     return {
-        "metric": metric, "base_value": values[0], "value": values[1], "signature": score.recipe if score else "",
+        "metric": metric, "base_value": values[0], "value": values[1], "signature": score.identity if score else "",
         "scale": score.scale if score else declared.scale, "better": score.better if score else declared.better,
     }  # fmt: skip

@@ -9,22 +9,24 @@ from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import msgspec
 import numpy as np
 
 from troth.core.errors import UserError, near
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import path_of
 from troth.core.parts import NONE, Mask, Parts, Units
-from troth.core.score import Score
+from troth.core.result import Result
+from troth.core.score import Estimate, Score
 from troth.core.sums import DialogueSums, Sums
 from troth.report import trials
 from troth.report.tallies import Tallies, TrackTally
 from troth.report.trials import TrialFacts
-from troth.stats.estimates import Estimate, Resampling, estimates
-from troth.storage import result as results
+from troth.robustness.checkdst import Flip
+from troth.robustness.sgdx import VaryingUnit
+from troth.stats.estimates import Resampling, estimates
+from troth.storage import runs as stored
 from troth.storage.explorer import DialogueView, Header
-from troth.storage.result import Result
 from troth.storage.runs import AGAIN, LARGEST, is_run, rows_by_metric
 from troth.storage.trajectory_views import TrajectoryView
 
@@ -35,22 +37,8 @@ T = TypeVar("T")
 Run = Result | str | os.PathLike[str]  # a result, or the folder that one was saved to
 
 COLUMNS = {"system": "text", "metric": "text", "dialogue": "text", "num": "numbers", "den": "numbers"}
-OPTIONAL = ("service", "set")
-DETAILED = ("robust checkdst", "robust sgdx")  # tasks whose runs keep such units
+OPTIONAL = ("service",)
 SHOWN = 60  # single units of a run that a page shows
-
-
-class UnitDetail(msgspec.Struct, frozen=True):
-    """A unit that flips under a perturbation, or that wavers between the wordings of a schema."""
-
-    dialogue: str = ""
-    turn: int | None = None
-    service: str | None = None
-    perturbation: str = ""
-    right: str = ""  # where a flipped one is right: "before" or "after"
-    text: str = ""
-    twin: str = ""
-    values: dict[str, float] = {}  # the score under each wording
 
 
 @dataclass(frozen=True)
@@ -78,7 +66,8 @@ class Source:
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
         """Goes through the dialogues one at a time, counts what they say, and hands each on."""
-        tallies = Tallies({(one.dialogue, one.turn) for one in self.details[:SHOWN]})
+        shown = [*self.findings(Flip)[:SHOWN], *self.findings(VaryingUnit)[:SHOWN]]
+        tallies = Tallies({(unit.dialogue, unit.turn) for unit in shown})
         archive = self.result.explorer()
         for view in archive.dialogues:
             tallies.add(view)
@@ -101,24 +90,16 @@ class Source:
         self.__dict__["trials"] = found  # as `cached_property` keeps it: nothing is read twice
         return found
 
-    @cached_property
-    def details(self) -> list[UnitDetail]:
-        """Single units that a robustness run keeps: flips, units that waver between wordings."""
-        return self.details_of(UnitDetail) if self.result.task in DETAILED else []
-
-    def details_of(self, kind: type[T]) -> list[T]:
-        """The single findings of the run, as records of a kind."""
-        try:
-            return msgspec.convert(msgspec.to_builtins(self.result.details), list[kind])  # type: ignore[valid-type]
-        except msgspec.ValidationError as error:
-            raise self._damaged(f"run.json: details: {error}") from None
+    def findings(self, kind: type[T]) -> list[T]:
+        """The findings of one kind that the run keeps."""
+        return [finding for finding in self.result.findings if isinstance(finding, kind)]
 
     @cached_property
     def rows(self) -> pl.DataFrame:
         """One row per unit and metric, checked, under the names that the scores have."""
         rows = self.result.rows()
         self._check_rows(rows)
-        return _by_score(rows, self.result.task) if "set" in rows.columns else rows
+        return rows
 
     def _check_rows(self, rows: pl.DataFrame) -> None:
         import polars as pl
@@ -153,7 +134,7 @@ class Source:
     def _sums_by_metric(self) -> Iterator[DialogueSums]:
         for rows in rows_by_metric(self.path):
             self._check_rows(rows)
-            yield DialogueSums.of(_by_score(rows, self.result.task) if "set" in rows.columns else rows)
+            yield DialogueSums.of(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,30 +158,30 @@ class ScoredSystem:
         """By metric and group."""
         return {(s.metric, s.group): s for s in self.source.result.scores if s.system == self.system}
 
-    def score(self, metric: str, group: str = "all") -> Score | None:
+    def score(self, metric: str, group: str = ALL) -> Score | None:
         return self.scores.get((metric, group))
 
-    def known(self, metric: str, group: str = "all") -> Score | None:
+    def known(self, metric: str, group: str = ALL) -> Score | None:
         """The score if it has a value."""
         score = self.score(metric, group)
         return score if score is not None and score.value is not None else None
 
-    def value(self, metric: str, group: str = "all") -> float | None:
+    def value(self, metric: str, group: str = ALL) -> float | None:
         score = self.score(metric, group)
         return None if score is None else score.value
 
     def groups(self, metric: str, kind: str) -> dict[str, Estimate]:
         """The values of a metric for a kind of group: of `service`, by the service's name."""
         return {
-            group.partition(":")[2]: Estimate(s.value, s.low, s.high, s.n)
-            for (name, group), s in self.scores.items()
-            if name == metric and group.startswith(f"{kind}:") and s.value is not None
+            score.group.name: Estimate(score.value, score.low, score.high, score.n)
+            for (name, _), score in self.scores.items()
+            if name == metric and score.group.kind == kind and score.group.name and score.value is not None
         }
 
     @property
     def overall(self) -> list[str]:
         """The metrics that have a value over everything."""
-        return [s.metric for s in self.scores.values() if s.group == "all" and s.value is not None]
+        return [s.metric for s in self.scores.values() if s.group == ALL and s.value is not None]
 
     def metric(self, name: str) -> Metric:
         return self.source.result.metric(name)
@@ -270,7 +251,7 @@ def open_run(run: Run, place: int) -> Source:
     path = path_of(run)
     if os.path.isfile(path):
         raise UserError("is not a run's folder", file=path, hint="name the folder that --out made")
-    return Source(results.open(path), path)
+    return Source(stored.open(path), path)
 
 
 def parts_of(rows: pl.DataFrame) -> Parts:
@@ -295,12 +276,3 @@ def estimated(groups: Mapping[str, Parts]) -> dict[str, Estimate]:
     """Each group's ratio of sums with its interval, from parts."""
     dialogues = sorted({id for parts in groups.values() for id in parts.units.dialogues})
     return dict(zip(groups, estimates(groups.values(), dialogues, Resampling()), strict=True))
-
-
-def _by_score(rows: pl.DataFrame, task: str) -> pl.DataFrame:
-    """Robustness runs once had `jga` for every set, and the set in a column of its own."""
-    import polars as pl
-
-    original = "jga_orig" if task == "robust sgdx" else "jga"
-    metric = pl.when(pl.col("set") == "orig").then(pl.lit(original)).otherwise(pl.lit("jga:") + pl.col("set"))
-    return rows.with_columns(metric=metric).drop("set")

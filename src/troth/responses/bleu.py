@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
+from troth.core.score import Estimate
 from troth.stats import intervals
-from troth.stats.estimates import Estimate, Resampling
+from troth.stats.estimates import Resampling
 
 ORDERS = 4
 MISSING = 'sacrebleu is not installed: pip install "troth[text]"'

@@ -196,7 +196,7 @@ OURS = (SER, SER_APPLICABLE, BLEU, SGSACC, SGSACC_PLAIN, SGSACC_VALIDATED, SGSAC
 METRICS = Registry("metric of responses", "troth.responses_metrics", {metric.name: metric for metric in OURS})
 
 
-def chosen(names: str | Iterable[str] | None) -> list[Metric]:
+def select_metrics(names: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of these names, each with those that are derived from it. None: all of ours."""
     metrics: dict[str, Metric] = {}
     for name in listed(names) or METRICS.own:

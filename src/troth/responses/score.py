@@ -6,30 +6,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 from troth import models
 from troth.core import groups
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, path_of
+from troth.core.names import Path, is_path, labelled, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
+from troth.core.result import Note, Result
 from troth.engine import WithModel, alone, mapped
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
 from troth.readers import responses as response_files
-from troth.readers.responses import Key
+from troth.readers.responses import Key, Response
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
+from troth.responses.corpus import ActCorpus, Gold
 from troth.responses.judge import judged as judged_response
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.references import Refs
 from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
-from troth.stats.estimates import Resampling
-from troth.storage.result import Result, check_out
+from troth.stats.estimates import Resampling, build_result
+from troth.storage.runs import check_out
 
 Missing = Literal["part", "zero", "skip"]
 
@@ -84,11 +86,18 @@ class ResponseSettings:
     out: Path | None = None  # save the run to this folder
 
 
-def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Result:
+def nlg(
+    gold: Gold,
+    *files: Path,
+    responses: Mapping[str, Mapping[Key, str | Response]] | None = None,
+    **options: Unpack[ResponseOptions],
+) -> Result:
     """Scores responses against the acts and utterances of gold.
 
-    `gold` has the system's turns with their acts. Each of `responses` is a file of one system: JSONL, CSV, or one
-    response per line; it may be given as `NAME=PATH`. The options are those of `ResponseSettings`.
+    `gold` has the system's turns with their acts. Each of `files` holds the responses of one system: JSONL, CSV, or
+    one response per line; it may be given as `NAME=PATH`. In memory, `gold` is a list of dialogues (then `schema` must
+    be given), and `responses` maps a system's name to its texts by dialogue and turn:
+    `{"new": {("1_00002", 1): "Which location?"}}`. The options are those of `ResponseSettings`.
 
     >>> from troth import demo
     >>> result = nlg(demo.path("gold"), demo.path("responses/terse.jsonl"), metrics="ser", resamples=50)
@@ -96,33 +105,81 @@ def nlg(gold: Path, *responses: Path, **options: Unpack[ResponseOptions]) -> Res
     '0.233'
     """
     settings = resolve(ResponseSettings, options)
-    metrics = measures.chosen(settings.metrics)  # a misspelt name is an error before anything is read
-    by = groups.chosen(settings.by, cells.GROUPS, train_schema=settings.train_schema)
+    metrics = measures.select_metrics(settings.metrics)  # a misspelt name is an error before anything is read
+    groups.parse_groups(settings.by, cells.GROUPS, train_schema=settings.train_schema)
     _check(settings)
-    source = path_of(gold)
-    run = _Run(source, responses, settings, {need for metric in metrics for need in metric.needs})
+    needs = {need for metric in metrics for need in metric.needs}
+    read = read_responses(gold, files if responses is None else responses, settings, acts="schema" in needs)
+    return score_responses(read, settings)
+
+
+class ResponseCorpus(NamedTuple):
+    """Gold's turns, and the responses of each system by dialogue and turn."""
+
+    gold: ActCorpus
+    responses: dict[str, dict[Key, Response]]
+    seen: frozenset[str] | None  # services of the training schema
+    notes: list[str]
+    arguments: dict[str, Any]
+
+
+def read_responses(
+    gold: Gold,
+    responses: Sequence[Path] | Mapping[str, Mapping[Key, str | Response]],
+    settings: ResponseSettings,
+    *,
+    acts: bool = True,
+) -> ResponseCorpus:
+    """Gold and responses from files or from memory; without `acts`, no schema is needed."""
+    source = path_of(gold) if is_path(gold) else None
+    read = corpus.read(gold, settings.schema, format=settings.format, acts=acts)
+    if not read.turns:
+        raise UserError("gold has no system turn", file=source, hint="SGD's layout has them")
+    if not responses:
+        raise UserError("no responses are given", hint="for example responses.jsonl, or name=responses.jsonl")
+    notes: list[str] = []
+    speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in read.dialogues}
+    if isinstance(responses, Mapping):
+        by_system = {
+            name: {key: Response(said, name, 0) if isinstance(said, str) else said for key, said in own.items()}
+            for name, own in responses.items()
+        }
+        for own in by_system.values():
+            response_files.check_keys(own, speakers)
+    else:
+        ids = None if settings.ids is None else path_of(settings.ids)
+        by_system = {
+            label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=notes.append)
+            for label, path in labelled(responses, "file of responses")
+        }
+    train = settings.train_schema
+    seen = None if train is None else frozenset(corpus.schema_of(train, gold) or ())
+    named = list(by_system) if isinstance(responses, Mapping) else list(responses)
+    return ResponseCorpus(read, by_system, seen, notes, {"gold": source, "responses": named})
+
+
+def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
+    """The result of a corpus of responses: every act judged once, then every metric for every group."""
+    metrics = measures.select_metrics(settings.metrics)
+    by = groups.parse_groups(settings.by, cells.GROUPS, train_schema=settings.train_schema)
+    run = _Run(read, settings, {need for metric in metrics for need in metric.needs})
     systems = run.systems()
-    seen = None if settings.train_schema is None else frozenset(corpus.schema_of(settings.train_schema, source) or ())
     how = Resampling(settings.resamples, settings.seed)
-    scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, seen, how)
+    scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, read.seen, how)
     judged = {system.name: system.responses for system in systems}
     rows = explorer.act_rows(judged, validated="negatives" in run.needs)
-    inputs = {"gold": digest(run.gold.dialogues), **schema_digest(run.gold.schema)}
-    result = Result(
+    inputs = {"gold": digest(read.gold.dialogues), **schema_digest(read.gold.schema)}
+    return build_result(
         "nlg",
-        [score for system in systems for score in scorer.scores(system)],
-        [*metrics, *measures.companions(metrics)],
-        counts={system.name: system.counts for system in systems},
-        notes=run.all_notes(systems),
-        details=[row for row in rows if row["reference"] is not None and not row["entailed"]],
-        arguments=recorded(settings, gold=source, responses=responses),
-        inputs=dict.fromkeys(judged, inputs),
-        make_rows=lambda: scorer.rows(systems),
-        make_explorer=lambda: explorer.archive(judged),
+        (scorer.system_cells(system, inputs) for system in systems),
+        how,
+        metrics=[*metrics, *measures.companions(metrics)],
+        notes=[Note(text) for text in run.all_notes(systems)],
+        findings=[row for row in rows if row["reference"] is not None and not row["entailed"]],
+        arguments=recorded(settings, **read.arguments),
+        explorer=lambda: explorer.archive(judged),
+        out=settings.out,
     )
-    if settings.out is not None:
-        result.save(settings.out)
-    return result
 
 
 def _check(settings: ResponseSettings) -> None:
@@ -139,21 +196,10 @@ def _check(settings: ResponseSettings) -> None:
 class _Run:
     """What is judged by what: gold's turns, the responses of each system, and the model."""
 
-    def __init__(self, gold: str, responses: Sequence[Path], settings: ResponseSettings, needs: Set[str]) -> None:
+    def __init__(self, read: ResponseCorpus, settings: ResponseSettings, needs: Set[str]) -> None:
         self.settings, self.needs = settings, needs
-        self.gold = corpus.read(gold, settings.schema, format=settings.format, acts="schema" in needs)
-        if not self.gold.turns:
-            raise UserError("gold has no system turn", file=gold, hint="SGD's layout has them")
-        if not responses:
-            raise UserError("no responses are given", hint="for example responses.jsonl, or name=responses.jsonl")
+        self.gold, self.files, self.notes = read.gold, read.responses, read.notes
         self.turns = [turn if settings.gold_text else turn._replace(gold="") for turn in self.gold.turns]
-        self.notes: list[str] = []
-        speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in self.gold.dialogues}
-        ids = None if settings.ids is None else path_of(settings.ids)
-        self.files = {
-            label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=self.notes.append)
-            for label, path in labelled(responses, "file of responses")
-        }
         self.model = corpus.model(settings.nli, settings.cache) if "nli" in needs else None
         self.kinds = self.model is not None or "kind" in listed(settings.by)
 

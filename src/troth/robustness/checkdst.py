@@ -9,31 +9,32 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple, Unpack
 
-import msgspec
 import numpy as np
 
 from troth.core.errors import UserError
-from troth.core.names import Path, listed, path_of
+from troth.core.names import Path, is_path, listed, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Joined, Parts, join
+from troth.core.records import Dialogue
+from troth.core.result import Finding, Note, Result
 from troth.robustness.metrics import COREF_JGA, JGA, NOHF, of_pairs, under
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import NOTHING, Cell
 from troth.storage.explorer import Archive, DialogueView
-from troth.storage.result import Result
 from troth.tracking.cells import TrackedSystem, recipe
 from troth.tracking.consistency import CheckdstRecipe, UserTurns
-from troth.tracking.dialogues import DialogueGatherer, DialogueStates, ScoredDialogues, SlotValues, views
-from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.dialogues import DialogueRecorder, DialogueStates, ScoredDialogues, SlotValues, views
+from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import check_sides, fitting, schema_of
+from troth.tracking.score import MEMORY, check_sides, default_profile, fitting, schema_of
 from troth.tracking.scorer import Scorer
 
-TestSet = Path | tuple[Path, Path]  # a file that holds gold and prediction, "GOLD,PRED", or a pair of paths
+# A file that holds gold and prediction, "GOLD,PRED", a pair of paths, or a pair of dialogues in memory.
+TestSet = Path | tuple[Path, Path] | tuple[Sequence[Dialogue], Sequence[Dialogue]]
 NO_COREF = "no turn is annotated for coreference; the rule coref:patterns finds some by regular expressions"
 
 
-class Flip(msgspec.Struct, frozen=True):
+class Flip(Finding, frozen=True, tag="flip"):
     """A unit that is right in one set and wrong in the other, with the words that differ and the slots at fault."""
 
     perturbation: str
@@ -69,7 +70,14 @@ class _ScoredSet(NamedTuple):
     system: TrackedSystem
     right: Parts
     turns: UserTurns
-    dialogues: DialogueGatherer
+    dialogues: DialogueRecorder
+
+
+class TestSides(NamedTuple):
+    """Gold and predictions of one test set; an empty prediction is in gold's file."""
+
+    gold: DialogueSource
+    pred: DialogueSource
 
 
 def _views(one: _ScoredSet) -> Iterator[DialogueView]:
@@ -81,9 +89,9 @@ def checkdst(
 ) -> Result:
     """Scores a tracker on its test set and on perturbed twins of it: consistency, hallucination, coreference.
 
-    `original` and each of `perturbed` are a file that holds gold and prediction together, `GOLD,PRED`, or a pair of
-    paths. `perturbed` is a mapping of names (NED, PI, …) to these, or a list of `NAME=PATH`. The options are those of
-    `CheckdstSettings`. `Result.details` has the units that are right in one set only.
+    `original` and each of `perturbed` are a file that holds gold and prediction together, `GOLD,PRED`, a pair of paths,
+    or a pair of lists of dialogues. `perturbed` is a mapping of names (NED, PI, …) to these, or a list of `NAME=PATH`. The options are those of
+    `CheckdstSettings`. `Result.findings` has the units that are right in one set only.
 
     >>> from troth import demo
     >>> twins = {"SDI": (demo.path("gold"), demo.path("twins/hasty-SDI.jsonl"))}
@@ -92,50 +100,73 @@ def checkdst(
     '0.746'
     """
     settings = resolve(CheckdstSettings, options)
+    return score_checkdst(read_checkdst(original, perturbed), settings)
+
+
+def read_checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str]) -> dict[str, TestSides]:
+    """The test sets by name; the original's name is empty."""
+    sides = {name: _sides(test_set) for name, test_set in {"": original, **by_name(perturbed)}.items()}
+    if len(sides) < 2:
+        raise UserError("no perturbed set is named", hint="for example NED=PATH")
+    for gold, pred in sides.values():
+        check_sides(gold.path, [pred.path] if pred.path else [])
+    return sides
+
+
+def score_checkdst(corpus: Mapping[str, TestSides], settings: CheckdstSettings) -> Result:
+    """The result of a system on its original test set and the perturbed ones."""
     rules = CheckdstRecipe(
         nohf=one_of("nohf", settings.nohf, ("default", "code")),
         coref=one_of("coref", settings.coref, ("annotated", "patterns")),
         slots=frozenset(listed(settings.slots)) or None,
     )
-    sides = {name: _sides(one) for name, one in {"": original, **by_name(perturbed)}.items()}
-    if len(sides) < 2:
-        raise UserError("no perturbed set is named", hint="for example NED=PATH")
-    for gold, pred in sides.values():
-        check_sides(gold, [pred] if pred else [])
-    sets = [_scored(name, *paths, settings, rules) for name, paths in sides.items()]
+    sets = [_score_set(name, sides, settings, rules) for name, sides in corpus.items()]
     pairs = {one.name: join({"": sets[0].right, one.name: one.right}) for one in sets[1:]}
     flips = [flip for one in sets[1:] for flip in _flips(sets[0], one, pairs[one.name])]
     counts = {one.name: dict(one.system.counts) for one in sets}
     for name, pair in pairs.items():
         counts[name] |= {"unpaired": pair.unpaired[name], "unpaired_original": pair.unpaired[""]}
-    files = {name: ",".join(filter(None, paths)) for name, paths in sides.items()}
-    return settings.finished(
+    files = {name: ",".join(filter(None, (sides.gold.path, sides.pred.path))) for name, sides in corpus.items()}
+    return settings.build(
         "robust checkdst",
-        list(_cells(sets, pairs, rules)),
+        _cells(sets, pairs, rules),
         [dialogue for one in sets for dialogue in one.system.frames.dialogues],
         counts={"orig": counts.pop(""), **counts},
         notes=[_note(name, pair, flips) for name, pair in pairs.items()],
-        details=flips,
+        findings=flips,
         arguments={"original": files.pop(""), "perturbed": [f"{name}={paths}" for name, paths in files.items()]},
-        make_explorer=(lambda: Archive(dialogues=chain(*map(_views, sets)))) if settings.explorer else None,
+        explorer=(lambda: Archive(dialogues=chain(*map(_views, sets)))) if settings.explorer else None,
     )
 
 
-def _sides(one: TestSet) -> tuple[str, str | None]:
-    """Gold and prediction; no path for the prediction where gold's file holds both."""
-    gold, pred = one if isinstance(one, tuple) else path_of(one).partition(",")[::2]
-    return path_of(gold), path_of(pred) or None
+def _sides(test_set: TestSet) -> TestSides:
+    if isinstance(test_set, tuple):
+        gold, pred = test_set
+    else:
+        gold, pred = path_of(test_set).partition(",")[::2]
+    return TestSides(_source(gold, "gold"), _source(pred, "predictions"))
 
 
-def _scored(name: str, gold: str, pred: str | None, settings: CheckdstSettings, rules: CheckdstRecipe) -> _ScoredSet:
-    schema = schema_of(settings.schema, gold)
-    profile = fitting(gold, pred, schema) if settings.profile is None else find_profile(settings.profile)
+def _source(side: Path | Sequence[Dialogue], name: str) -> DialogueSource:
+    return DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=name)
+
+
+def _score_set(name: str, sides: TestSides, settings: CheckdstSettings, rules: CheckdstRecipe) -> _ScoredSet:
+    gold, pred = sides
+    schema = schema_of(settings.schema, gold.path)
+    if settings.profile is not None:
+        profile = find_profile(settings.profile)
+    elif gold.path:
+        profile = fitting(gold.path, pred.path or None, schema)
+    else:
+        profile = default_profile(schema, MEMORY)
     profile = profile.with_rules(**settings.rules)
 
-    def make() -> list[Gatherer]:
-        return [Scorer(profile, schema), UserTurns(rules), DialogueGatherer(profile, schema)]
+    def make() -> list[PairConsumer]:
+        scorer = Scorer(profile, schema)
+        return [scorer, UserTurns(rules), DialogueRecorder(profile, schema, scorer)]
 
-    ((scorer, turns, dialogues),) = feed(Corpus(gold), [Predictions(pred, make)], workers=settings.workers)
+    ((scorer, turns, dialogues),) = feed(gold, [Predictions(pred, make)], workers=settings.workers)
     system = TrackedSystem.of(settings.name, scorer)
     return _ScoredSet(name, system, JGA.compute(system.frames), turns, dialogues)
 
@@ -152,10 +183,11 @@ def _cells(sets: Sequence[_ScoredSet], pairs: Mapping[str, Joined], rules: Check
             yield make(COREF_JGA, COREF_JGA.compute(one.right, one.turns), reason=NO_COREF)
 
 
-def _note(name: str, pair: Joined, flips: Sequence[Flip]) -> str:
+def _note(name: str, pair: Joined, flips: Sequence[Flip]) -> Note:
     mine = [flip.right for flip in flips if flip.perturbation == name]
     counted = f"{mine.count('before')} units right before and wrong after, {mine.count('after')} the other way"
-    return f"{name}: {counted}; without a twin: {pair.unpaired['']} of the original, {pair.unpaired[name]} perturbed"
+    unpaired = f"without a twin: {pair.unpaired['']} of the original, {pair.unpaired[name]} perturbed"
+    return Note(f"{counted}; {unpaired}", name)
 
 
 def _flips(first: _ScoredSet, other: _ScoredSet, pair: Joined) -> Iterator[Flip]:
@@ -170,7 +202,7 @@ def _flips(first: _ScoredSet, other: _ScoredSet, pair: Joined) -> Iterator[Flip]
         states = known.get((wrong.name, dialogue))
         if states is None:
             states = known[wrong.name, dialogue] = wrong.dialogues.states(dialogue)
-        slots = wrong.dialogues.wrong_slots(states, turn, service or None)
+        slots = states.wrong_slots(turn, service or None)
         text, twin = texts[dialogue, turn], twins[dialogue, turn]
         yield Flip(other.name, dialogue, turn, service or None, where, text, twin, changed_words(text, twin), slots)
 

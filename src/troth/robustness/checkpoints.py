@@ -14,12 +14,13 @@ import msgspec
 
 from troth import stats
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.robustness.metrics import JGA, SLACK, table_2
-from troth.storage.result import Result
-from troth.storage.result import open as opened
+from troth.storage.runs import open as opened
 
 
 class Median(msgspec.Struct, frozen=True):
@@ -131,16 +132,16 @@ def _shared(results: Sequence[Result], values: Mapping[str, Mapping[str, object]
     """The metrics that all systems or checkpoints have; numbers by different recipes are not put together."""
     recipes: dict[str, str] = {}
     for score in _whole(results):
-        other = recipes.setdefault(score.metric, score.recipe)
-        if other != score.recipe:
-            what = f"{score.metric} is scored by different recipes: {other} and {score.recipe}"
+        other = recipes.setdefault(score.metric, score.identity)
+        if other != score.identity:
+            what = f"{score.metric} is scored by different recipes: {other} and {score.identity}"
             raise UserError(what, hint="make the runs with the same options")
     known = {metric.name: metric for result in results for metric in result.metrics}
     return [known[name] for name in recipes if all(name in one for one in values.values())]
 
 
 def _whole(results: Iterable[Result]) -> list[Score]:
-    return [score for one in results for score in one.scores if score.group == "all" and score.value is not None]
+    return [score for one in results for score in one.scores if score.group == ALL and score.value is not None]
 
 
 def _step(name: str) -> int | None:

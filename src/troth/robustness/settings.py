@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import Path, named
 from troth.core.options import recorded
-from troth.stats.estimates import Cell, scores
-from troth.storage.result import Result
+from troth.core.result import Result
+from troth.stats.estimates import Cell, SystemCells, build_result
 from troth.tracking.profiles import Profile
 from troth.tracking.score import StateOptions, StateSettings
 
@@ -36,23 +36,15 @@ class RobustnessSettings(StateSettings):
         """The changed rules; averages over slots go by the same unit as the joint scores."""
         return {"unit": self.unit, "average": self.unit, "missing": self.missing}
 
-    def finished(self, task: str, cells: Sequence[Cell], dialogues: Sequence[str], **further: Any) -> Result:
-        """The result of a task, saved where `out` says so. Its rows are the units of ratios over everything."""
-        result = Result(
-            task,
-            list(scores(self.name, cells, dialogues, self.resampling)),
-            list(dict.fromkeys(cell.metric for cell in cells)),
-            arguments=recorded(self, **further.pop("arguments")),
-            make_rows=lambda: _rows(self.name, [cell for cell in cells if cell.group == "all" and cell.n is None]),
-            **further,
-        )
-        return self.saved(result)
-
-
-def _rows(system: str, cells: Sequence[Cell]) -> Any:
-    import polars as pl
-
-    return pl.concat(cell.parts.frame(system, cell.metric.name) for cell in cells)
+    def build(self, task: str, cells: Iterable[Cell], dialogues: Sequence[str], **further: Any) -> Result:
+        """The result of a task, saved where `out` says so."""
+        counts, arguments = further.pop("counts"), recorded(self, **further.pop("arguments"))
+        system = SystemCells(self.name, cells, dialogues)
+        result = build_result(task, [system], self.resampling, arguments=arguments, **further)
+        result = replace(result, counts=counts)  # one entry per set, which share the system's name
+        if self.out is not None:
+            result.save(self.out)
+        return result
 
 
 def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:

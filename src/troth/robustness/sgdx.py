@@ -6,22 +6,22 @@ lacks (under `missing:skip`) are taken out of all, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Unpack
 
-import msgspec
 import numpy as np
 
 from troth import readers
 from troth.core.errors import UserError
-from troth.core.groups import chosen as chosen_groups
-from troth.core.groups import fingerprint
+from troth.core.groups import SEEN, UNSEEN, Group, fingerprint, parse_groups
 from troth.core.metric import Metric
-from troth.core.names import Path, path_of
+from troth.core.names import Path, is_path, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Parts, join
+from troth.core.records import Dialogue
+from troth.core.result import Finding, Note, Result
 from troth.perturb.schemas.files import SchemaSource, load, published
 from troth.perturb.schemas.renaming import renamed
 from troth.robustness.metrics import of_variants
@@ -29,20 +29,19 @@ from troth.robustness.sensitivity import all_wrong, values, variation
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import Cell
 from troth.storage.explorer import Archive, Header
-from troth.storage.result import Result
 from troth.tracking import metrics as measures
-from troth.tracking.cells import Grouping, TrackedSystem, groups, reason, recipe
-from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
-from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.cells import Grouping, TrackedSystem, reason, recipe, split_by_group
+from troth.tracking.dialogues import DialogueRecorder, ScoredDialogues, views
+from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.frames import Frames
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import check_sides
+from troth.tracking.score import Gold, check_sides
 from troth.tracking.scorer import Scorer
 
 ORIGINAL = "orig"  # the name of predictions under the original schema
 
 
-class VaryingUnit(msgspec.Struct, frozen=True):
+class VaryingUnit(Finding, frozen=True, tag="varying unit"):
     """A unit whose score depends on the wording of the schema."""
 
     dialogue: str
@@ -81,11 +80,13 @@ class _Common(NamedTuple):
     unpaired: dict[str, int]  # units of each that are left out
 
 
-def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Unpack[SgdxOptions]) -> Result:
+def sgdx(
+    gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Unpack[SgdxOptions]
+) -> Result:
     """Scores a tracker's predictions under variants of the schema: the mean over the variants, and how much units vary.
 
     `variants` is a mapping of names (v1, v2, …) to predictions, or a list of `NAME=PATH`; `orig` stands for predictions
-    under the original schema. The options are those of `SgdxSettings`. `Result.details` has the units that vary.
+    under the original schema. The options are those of `SgdxSettings`. `Result.findings` has the units that vary.
 
     >>> from troth import demo
     >>> variants = {"v1": demo.path("hasty"), "v2": demo.path("sturdy")}
@@ -94,57 +95,88 @@ def sgdx(gold: Path, variants: Mapping[str, Path] | Iterable[str], **options: Un
     '0.578 0.689'
     """
     settings = resolve(SgdxSettings, options)
-    paths = {label: path_of(path) for label, path in by_name(variants).items()}
-    if len(paths.keys() - {ORIGINAL}) < 2:
-        raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
+    measures.select_metrics(settings.metrics)
+    return score_sgdx(read_sgdx(gold, variants, settings), settings)
+
+
+class SgdxCorpus(NamedTuple):
+    """Gold, the predictions under each wording of the schema by name, and the schema."""
+
+    gold: DialogueSource
+    variants: dict[str, DialogueSource]
+    schema: SchemaSource
+    seen: frozenset[str] | None  # services of the training schema
+
+
+def read_sgdx(
+    gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], settings: SgdxSettings
+) -> SgdxCorpus:
+    """The corpus of a sensitivity run, from files or from dialogues in memory; then the schema must be given."""
     one_of("ss", settings.ss, ("zero", "skip"))
-    check_sides(path_of(gold), list(paths.values()))
-    metrics = measures.chosen(settings.metrics)
+    sources = {
+        label: DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=label)
+        for label, side in by_name(variants).items()
+    }
+    if len(sources.keys() - {ORIGINAL}) < 2:
+        raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
+    golds = DialogueSource(path_of(gold)) if is_path(gold) else DialogueSource(dialogues=gold, name="gold")
+    check_sides(golds.path, [source.path for source in sources.values()])
+    if settings.schema is None and not golds.path:
+        raise UserError("dialogues in memory come without a schema", hint="give the schema")
+    schema = load(golds.path if settings.schema is None else path_of(settings.schema))
     train = settings.train_schema
-    by = chosen_groups(settings.by, ("seen", "service", "domain"), train_schema=train)
-    seen = None if train is None else frozenset(readers.schema(path_of(train)))
-    header = Header(seen=None if seen is None else tuple(sorted(seen)))
-    source = load(path_of(gold if settings.schema is None else settings.schema))
-    systems, explored = _scored(path_of(gold), paths, settings, source)
+    return SgdxCorpus(golds, sources, schema, None if train is None else frozenset(readers.schema(path_of(train))))
+
+
+def score_sgdx(corpus: SgdxCorpus, settings: SgdxSettings) -> Result:
+    """The result of a system's predictions under several wordings of the schema."""
+    metrics = measures.select_metrics(settings.metrics)
+    by = parse_groups(settings.by, ("seen", "service", "domain"), train_schema=settings.train_schema)
+    header = Header(seen=None if corpus.seen is None else tuple(sorted(corpus.seen)))
+    systems, explored = _score_variants(corpus, settings)
     first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
-    grouping = Grouping(by, seen, source.schema)
-    cells = [cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)]
-    return settings.finished(
+    grouping = Grouping(by, corpus.seen, corpus.schema.schema)
+    return settings.build(
         "robust sgdx",
-        cells,
+        (cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)),
         next(iter(systems.values())).frames.dialogues,
         counts={label: {**one.counts, "unpaired": first.unpaired[label]} for label, one in systems.items()},
         notes=_notes(first),
-        details=_varying(first),
-        arguments={"gold": path_of(gold), "variants": [f"{label}={path}" for label, path in paths.items()]},
-        make_explorer=(lambda: Archive(header, views(explored))) if settings.explorer else None,
+        findings=_varying(first),
+        arguments={
+            "gold": corpus.gold.label,
+            "variants": [f"{label}={source.label}" for label, source in corpus.variants.items()],
+        },
+        explorer=(lambda: Archive(header, views(explored))) if settings.explorer else None,
     )
 
 
-def _scored(
-    gold: str, paths: Mapping[str, str], settings: SgdxSettings, source: SchemaSource
+def _score_variants(
+    corpus: SgdxCorpus, settings: SgdxSettings
 ) -> tuple[dict[str, TrackedSystem], list[ScoredDialogues]]:
     """Each variant's predictions under the original names, scored, and the dialogues, if kept. Gold is read once."""
     profile = find_profile(settings.profile or "sgd").with_rules(**settings.rules)
+    schema, labels = corpus.schema.schema, list(corpus.variants)
     renamings = {}
     if settings.schemas is not None:
-        labels = [label for label in paths if label != ORIGINAL]
-        renamings = {one.name: one.renaming.back() for one in published(source, path_of(settings.schemas), labels)}
+        reworded = [label for label in labels if label != ORIGINAL]
+        variants = published(corpus.schema, path_of(settings.schemas), reworded)
+        renamings = {variant.name: variant.renaming.back() for variant in variants}
 
-    def make() -> list[Gatherer]:
-        scorer = Scorer(profile, source.schema)
-        return [scorer, DialogueGatherer(profile, source.schema)] if settings.explorer else [scorer]
+    def make() -> list[PairConsumer]:
+        scorer = Scorer(profile, schema)
+        return [scorer, DialogueRecorder(profile, schema, scorer)] if settings.explorer else [scorer]
 
     predictions = [
-        Predictions(path, make, partial(renamed, renaming=renamings[label]) if label in renamings else None)
-        for label, path in paths.items()
+        Predictions(source, make, partial(renamed, renaming=renamings[label]) if label in renamings else None)
+        for label, source in corpus.variants.items()
     ]
-    gathered = feed(Corpus(gold), predictions, workers=settings.workers)
-    systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(paths, gathered, strict=True)}
+    consumed = feed(corpus.gold, predictions, workers=settings.workers)
+    systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(labels, consumed, strict=True)}
     return systems, [
         ScoredDialogues(dialogues, systems[label].frames, f"{settings.name}:{label}")
-        for label, (_, *gatherers) in zip(paths, gathered, strict=True)
-        for dialogues in gatherers
+        for label, (_, *recorders) in zip(labels, consumed, strict=True)
+        for dialogues in recorders
     ]
 
 
@@ -162,14 +194,14 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
     """What SGD-X derives from a metric, for all units and for each group that all variants have units of."""
     labels = [label for label in systems if label != ORIGINAL]
     derived = of_variants(metric, labels, rule)
-    by_group: dict[str, dict[str, Frames]] = {}
+    by_group: dict[Group, dict[str, Frames]] = {}
     for label, system in systems.items():
-        for group, frames in groups(system.frames, grouping):
+        for group, frames in split_by_group(system.frames, grouping):
             by_group.setdefault(group, {})[label] = frames
     for group, mine in ((group, mine) for group, mine in by_group.items() if mine.keys() >= set(labels)):
         variants, original, _ = _common(metric, mine)
         frames, sets = mine[labels[0]], list(variants.values())
-        train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
+        train = {"train": fingerprint(grouping.seen or ())} if group in (SEEN, UNSEEN) else {}
         rules = (*recipe(metric, frames), {"variants": len(sets), "ss": rule}, train)
         why = next((f"{label}: {one.unscorable}" for label, one in systems.items() if one.unscorable), None)
         make = partial(Cell, recipe=rules, group=group, reason=why or reason(metric, frames.profile, grouping.schema))
@@ -180,7 +212,7 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         yield from (make(derived.variants[label], parts) for label, parts in variants.items())
         if original is not None:
             change, n = derived.drop.compute(original, sets), int(original.den.sum())
-            yield Cell(derived.drop, change, rules, group, why or "the original's score is 0", n=n)
+            yield Cell(derived.drop, change, rules, group, why or "the original's score is 0", n=n, in_rows=False)
 
 
 def _varying(common: _Common) -> list[VaryingUnit]:
@@ -196,8 +228,10 @@ def _varying(common: _Common) -> list[VaryingUnit]:
     return sorted(units, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))
 
 
-def _notes(common: _Common) -> list[str]:
+def _notes(common: _Common) -> list[Note]:
     wrong = all_wrong(list(common.variants.values()))
-    lines = [f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"]
     left_out = ((label, count) for label, count in common.unpaired.items() if count)
-    return lines + [f"{label}: {n} units are left out: not all variants have them" for label, n in left_out]
+    return [
+        Note(f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"),
+        *(Note(f"{count} units are left out: not all variants have them", label) for label, count in left_out),
+    ]

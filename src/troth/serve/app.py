@@ -17,6 +17,7 @@ import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.requests import ClientDisconnect
 
+from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.readers.decode import BROKEN
@@ -105,7 +106,7 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
             raise HTTPException(429, "too many requests at a time; try again", {"Retry-After": "1"})
         try:
             with figures.accepted():
-                return Response(msgspec.json.encode(await in_time(request)), media_type=JSON)
+                return Response(encode_json(await in_time(request)), media_type=JSON)
         except HTTPException:
             raise
         except ClientDisconnect:  # nobody reads it; the log has a line for the request, and no error of ours

@@ -13,7 +13,7 @@ from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
 from troth.grounding.doubts import doubted_words
-from troth.grounding.graded import GradedSystem, graded
+from troth.grounding.graded import GradedSystem, grade_systems
 from troth.grounding.metrics import Grader, Unscored, default_metrics, graders
 from troth.grounding.score import fitted
 from troth.grounding.words import Word, word_by_word
@@ -81,7 +81,7 @@ class GroundTask:
         responses = [
             Grounded(str(place), item.document, item.response, item.history) for place, item in enumerate(items)
         ]
-        (system,) = graded({"": responses}, self.graders, self.judges)
+        (system,) = grade_systems({"": responses}, self.graders, self.judges)
         words = self._words(items)
         return [self._answer(system, place, words.get(place)) for place in range(len(items))]
 

@@ -9,6 +9,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from troth.core.groups import Group
 from troth.serve.tasks import ServedTask
 
 REF = "#/components/schemas/{name}"
@@ -50,12 +51,20 @@ def _content(kind: type, about: str) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": {"$ref": REF.format(name=kind.__name__)}}}}
 
 
+def _schema_of_group(kind: type) -> dict[str, Any]:
+    if kind is Group:
+        return {"type": "string"}
+    raise NotImplementedError
+
+
 def described(app: FastAPI, tasks: Sequence[ServedTask], *, key: bool) -> dict[str, Any]:
     """The whole description; it is made once."""
     if app.openapi_schema is None:
         whole = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         kinds = [kind for task in tasks for kind in (task.request, task.answer)]
-        _, components = msgspec.json.schema_components([*kinds, Problem, Health], ref_template=REF)
+        _, components = msgspec.json.schema_components(
+            [*kinds, Problem, Health], ref_template=REF, schema_hook=_schema_of_group
+        )
         whole["components"] = {"schemas": components}
         if key:
             whole["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}

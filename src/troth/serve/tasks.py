@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.agents.corpus import ReadTrials, join
-from troth.agents.score import AgentFinding, AgentSettings, scored
+from troth.agents.score import AgentFinding, AgentSettings, score_corpus
 from troth.core.errors import UserError
 from troth.core.records import Act, Schema, Service
 from troth.core.score import Score
@@ -155,7 +155,7 @@ class ScoresAnswer(msgspec.Struct, frozen=True):
 
 
 def score_states(asked: DstRequest) -> ScoresAnswer:
-    names = asked.metrics or tuple(metric.name for metric in tracking.chosen(None, tracking.DEFAULT_RATES))
+    names = asked.metrics or tuple(metric.name for metric in tracking.select_metrics(None, tracking.DEFAULT_RATES))
     schema = None if asked.schema is None else {service.name: service for service in asked.schema}
     metrics = load(names, against="states", profile=asked.profile, schema=schema, resamples=1)
     metrics.add(prediction=list(asked.predictions), reference=list(asked.references))
@@ -188,8 +188,8 @@ def score_calls(asked: AgentRequest) -> AgentAnswer:
     kept = {name: value for name, value in fields.items() if name in ("messages", "tools", "expected", "outputs")}
     document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | kept))
     corpus = join({"": ReadTrials(list(chat.read(document)), "chat", "request")})
-    result = scored(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
-    return AgentAnswer(tuple(result.scores), tuple(result.details))
+    result = score_corpus(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
+    return AgentAnswer(tuple(result.scores), tuple(result.findings))
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------

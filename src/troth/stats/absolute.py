@@ -50,7 +50,7 @@ def level_gate(
         pulls = (n - value * d) / d.sum()
         error = math.sqrt(len(n) / (len(n) - 1) * float((pulls**2).sum()))
         if error <= TIE * max(1.0, abs(value)):  # no spread, but for rounding: equal values of a few prove nothing
-            return LevelGate("undecided", value, None, None, at_least, len(n), intervals.NO_SPREAD)
+            return LevelGate("undecided", value, None, None, at_least, len(n), intervals.no_spread("dialogue"))
         reach = quantiles.t(confidence, len(n) - 1) * error
         low, high = value - reach, value + reach
     else:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from troth.core.groups import ALL
+from troth.core.result import Result
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
 from troth.stats.paired import EXACT, PairedSums, holm, of_all_swaps
@@ -34,6 +36,11 @@ class Marked(NamedTuple):
     group: str
 
 
+def best_scores(result: Result) -> frozenset[Marked]:
+    """The scores of a result that are the best of several systems, or not distinguished from it by a paired test."""
+    return unbeaten(result.scores, pairwise(result.scores, DialogueSums.of(result.rows())))
+
+
 def unbeaten(scores: Sequence[Score], test: PairTest | None = None) -> frozenset[Marked]:
     """The scores to print in bold: for each metric and group the best one, and those that a test does not tell from it.
 
@@ -51,12 +58,12 @@ def unbeaten(scores: Sequence[Score], test: PairTest | None = None) -> frozenset
 
 def _unbeaten_in(row: Sequence[Score], test: PairTest | None) -> list[Score]:
     known = [(one, one.value) for one in row if one.value is not None]
-    if len(known) < 2 or len({one.recipe for one in row}) > 1 or row[0].scale == "p":
+    if len(known) < 2 or len({one.identity for one in row}) > 1 or row[0].scale == "p":
         return []
     best, top = (min if row[0].better == "lower" else max)(known, key=lambda pair: pair[1])
     level = [one for one, value in known if abs(value - top) <= TIE]
     others = [one for one, _ in known if one not in level]
-    if test is None or best.group != "all":
+    if test is None or best.group != ALL:
         return level
     adjusted = holm([test(best.system, one.system, one.metric) for one in others])
     return level + [one for one, p in zip(others, adjusted, strict=True) if p >= LEVEL]  # NaN is not
@@ -68,7 +75,7 @@ def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | No
     Without `resamples`, there are as many random swaps as `compare` takes, and fewer for many systems on many
     dialogues. A score whose value is not the ratio of its sums (BLEU) cannot be tested so, and is not compared.
     """
-    values = {(one.system, one.metric): one.value for one in scores if one.group == "all" and one.value is not None}
+    values = {(one.system, one.metric): one.value for one in scores if one.group == ALL and one.value is not None}
     ratios = {key: found for key, found in sums.by.items() if key in values and _is_ratio(found, values[key])}
     metrics = list(dict.fromkeys(metric for _, metric in ratios))
     alike: dict[bytes, list[str]] = {}

@@ -1,4 +1,4 @@
-"""From parts to scores: the one place where a value, its interval and its signature come together.
+"""From parts to scores and results: the one place where a value, its interval, its signature and its rows come together.
 
 A task gives cells: a metric for a group of units, as parts of a ratio. Shares, and other means between 0 and a known
 bound, get Wilson's interval, which needs no resampling; all other ratios get the expanded percentile of the bootstrap.
@@ -7,16 +7,18 @@ bound, get Wilson's interval, which needs no resampling; all other ratios get th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from troth.core.groups import ALL
 from troth.core.metric import Metric
-from troth.core.parts import Floats, Parts
-from troth.core.score import Score
-from troth.core.signature import signature
+from troth.core.parts import Floats, Parts, lazy_rows
+from troth.core.result import Note, Result, UnscoredCount
+from troth.core.score import Estimate, Score, make_score
 from troth.stats import intervals, resampling
 from troth.stats.intervals import Bounds
 
@@ -39,67 +41,133 @@ class Cell:
     metric: Metric
     parts: Parts
     recipe: Any = None  # see `troth.core.signature`
-    group: str = "all"
+    group: str = ALL
     reason: str = NOTHING
     shared: int = 1  # how often one unit stands in the denominator: a mean over K variants has K for each unit
     n: int | None = None  # how many units there are, where that is not the sum of the denominators: F1, weighted units
+    in_rows: bool = True  # whether `rows.parquet` has its units, if it is over all of them
 
 
-class Estimate(NamedTuple):
-    value: float | None  # None: nothing to divide by
-    low: float | None
-    high: float | None
-    n: int  # sum of the denominators
-    note: str | None = None  # why there is no interval, or what it rests on
+@dataclass(frozen=True)
+class SystemCells:
+    """One system of a result: its cells, and what else is known of it."""
+
+    name: str
+    cells: Iterable[Cell]
+    clusters: Sequence[str]  # ids of all dialogues (documents, tasks), scored or not: what intervals resample
+    counts: Mapping[str, int] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)  # digests of what it is scored against
+    further: Sequence[Score] = ()  # scores that are not ratios of sums: BLEU, AUROC
+    unscored: Iterable[Cell] = ()  # cells that only the rows have: the values that an AUROC is made from
 
 
-def scores(system: str, cells: Iterable[Cell], dialogues: Sequence[str], how: Resampling) -> Iterator[Score]:
-    """One score per cell, in their order; groups that hold nothing are left out.
+class _RowParts(NamedTuple):
+    system: str
+    metric: str
+    parts: Parts
 
-    `dialogues`: all that there are, scored or not: what is resampled. Cells may come one at a time: only their sums
-    per dialogue are kept.
+
+def build_result(
+    task: str,
+    systems: Iterable[SystemCells],
+    how: Resampling,
+    *,
+    metrics: Sequence[Metric] | None = None,
+    cluster: str = "dialogue",
+    notes: Sequence[Note] = (),
+    findings: Sequence[Any] = (),
+    unscored: Sequence[UnscoredCount] = (),
+    arguments: Mapping[str, Any] | None = None,
+    explorer: Callable[[], Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Result:
+    """The result of any task: each cell becomes a score, and those over all units become rows as well.
+
+    Cells are taken one at a time; what is kept of them are sums per cluster, and the parts of the rows. Without
+    `metrics`, they are those of the cells. With `out`, the result is saved.
     """
-    order = sorted(set(dialogues))  # so that the order of the files moves no interval
-    kept: list[Cell] = []
+    rows: list[_RowParts] = []
+    declared: dict[str, Metric] = {}
+    scored: list[Score] = []
+    counts: dict[str, Mapping[str, int]] = {}
+    inputs: dict[str, Mapping[str, str]] = {}
+
+    def record(system: SystemCells) -> Iterator[Cell]:
+        for cell in system.cells:
+            declared.setdefault(cell.metric.name, cell.metric)
+            if cell.in_rows and cell.group == ALL:
+                rows.append(_RowParts(system.name, cell.metric.name, cell.parts))
+            yield cell
+
+    for system in systems:
+        scored += score_cells(system.name, record(system), system.clusters, how, cluster=cluster)
+        scored += system.further
+        rows += (_RowParts(system.name, cell.metric.name, cell.parts) for cell in system.unscored if cell.group == ALL)
+        counts[system.name] = system.counts
+        if system.inputs:
+            inputs[system.name] = system.inputs
+    result = Result(
+        task,
+        scored,
+        list(declared.values()) if metrics is None else metrics,
+        counts,
+        notes,
+        findings,
+        arguments or {},
+        inputs=inputs,
+        cluster=cluster,
+        unscored=unscored,
+        make_rows=lambda: lazy_rows(lambda: (row.parts.frame(row.system, row.metric) for row in rows)),
+        make_explorer=explorer,
+    )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def score_cells(
+    system: str, cells: Iterable[Cell], clusters: Sequence[str], how: Resampling, *, cluster: str = "dialogue"
+) -> Iterator[Score]:
+    """One score per cell, in their order; groups without units are left out.
+
+    `clusters`: the ids of all dialogues (documents, tasks), scored or not. Cells may come one at a time: only their
+    sums per cluster are kept.
+    """
+    order = sorted(set(clusters))  # so that the order of the files moves no interval
+    heads: list[Cell] = []
 
     def parts() -> Iterator[Parts]:
         for cell in cells:
-            kept.append(replace(cell, parts=NO_PARTS))
+            heads.append(replace(cell, parts=NO_PARTS))
             yield cell.parts
 
-    num, den = stacked(parts(), order)
-    found = _estimates(num, den, [cell.metric.bound for cell in kept], how)
-    for cell, one in zip(kept, found, strict=True):
-        if cell.group != "all" and not one.n:
-            continue
-        metric, n = cell.metric, one.n // cell.shared if cell.n is None else cell.n
-        yield Score(
-            system, metric.name, cell.group, one.value, one.low, one.high, n,
-            signature(metric, cell.recipe or {}, n=n, group=cell.group),
-            cell.reason if one.value is None else None, metric.scale, metric.better, _of(metric, one.note),
-        )  # fmt: skip
-
-
-def _of(metric: Metric, note: str | None) -> str | None:
-    """The note in the words of a metric whose dialogues are documents."""
-    return note.replace("dialogue", "document") if note and metric.against == "documents" else note
+    num, den = stack_sums(parts(), order)
+    estimated = _estimates(num, den, [cell.metric.bound for cell in heads], how, cluster)
+    for cell, estimate in zip(heads, estimated, strict=True):
+        if cell.group == ALL or estimate.n:
+            n = estimate.n // cell.shared if cell.n is None else cell.n
+            yield make_score(
+                system, cell.metric, estimate, cell.recipe or {}, group=cell.group, reason=cell.reason, n=n
+            )
 
 
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:
     """Each ratio of sums with its interval, as a share where it can be one."""
-    num, den = stacked(parts, dialogues)
-    return _estimates(num, den, [1.0] * num.shape[1], how)
+    num, den = stack_sums(parts, dialogues)
+    return _estimates(num, den, [1.0] * num.shape[1], how, "dialogue")
 
 
-def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling) -> list[Estimate]:
+def _estimates(
+    num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling, cluster: str
+) -> list[Estimate]:
     """`bounds`: the highest possible value of each mean that is never below 0; infinite for a number without one."""
     found: dict[int, Estimate] = {}
     alike: dict[bytes, list[int]] = {}  # ratios over the same dialogues are resampled together
     for column, bound in enumerate(bounds):
         n, d = num[:, column], den[:, column]
         if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
-            (ends,) = intervals.share(n, d, top=bound)
-            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound)))
+            (ends,) = intervals.share(n, d, top=bound, cluster=cluster)
+            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, cluster)))
         else:
             alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)
     for mask, columns in alike.items():
@@ -107,7 +175,7 @@ def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Re
         n, d, count = num[held][:, columns], den[held][:, columns], int(held.sum())
         resamples = intervals.enough_resamples(count, how.resamples)
         samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
-        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count)
+        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count, cluster=cluster)
         for c, ends in zip(columns, ends_of, strict=True):
             low = ends.low if ends.low is None or bounds[c] != math.inf else max(0.0, ends.low)
             found[c] = _estimate(num[:, c], den[:, c], ends._replace(low=low))
@@ -122,23 +190,23 @@ def _estimate(num: Floats, den: Floats, ends: Bounds) -> Estimate:
     return Estimate(top / bottom, ends.low, ends.high, round(bottom), ends.reason)
 
 
-def _few(share: Floats, den: Floats, bound: float) -> str | None:
-    """What an interval rests on, where few dialogues hold an error, or a success."""
+def _few(share: Floats, den: Floats, bound: float, cluster: str) -> str | None:
+    """What an interval rests on, where few clusters hold an error, or a success."""
     held, slack = den > 0, 1e-9 * den
     below, above = int((held & (share < den - slack)).sum()), int((held & (share > slack)).sum())
     few, limit = min((below, f"below {_percent(bound)}"), (above, f"above {_percent(0)}"))
     if few >= FEW:
         return None
-    return f"{'only ' * bool(few)}{few or 'none'} of {held.sum()} dialogues {'is' if few < 2 else 'are'} {limit}"
+    return f"{'only ' * bool(few)}{few or 'none'} of {held.sum()} {cluster}s {'is' if few < 2 else 'are'} {limit}"
 
 
 def _percent(value: float) -> str:
     return f"{100 * value:.4g}%"
 
 
-def stacked(parts: Iterable[Parts], dialogues: Sequence[str]) -> tuple[Floats, Floats]:
-    """Numerators and denominators summed per dialogue: a row a dialogue, a column a set of parts."""
-    sums = [one.sums(dialogues) for one in parts]
+def stack_sums(parts: Iterable[Parts], dialogues: Sequence[str]) -> tuple[Floats, Floats]:
+    """Numerators and denominators summed per dialogue: one row per dialogue, one column per set of parts."""
+    sums = [part.sums(dialogues) for part in parts]
     if not sums:
         return np.zeros((len(dialogues), 0)), np.zeros((len(dialogues), 0))
     return np.stack([num for num, _ in sums], axis=1), np.stack([den for _, den in sums], axis=1)

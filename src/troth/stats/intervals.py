@@ -29,7 +29,6 @@ FEW = 10  # below this many dialogues, an expanded percentile is at least as wid
 REACHED = 5  # from this many dialogues on, resamples can be extreme enough for an expanded percentile
 BEYOND = 10  # resamples that should lie beyond each end of an interval
 MEDIAN = 1.2533  # standard error of a median over that of a mean, for normal values: the root of pi / 2
-NO_SPREAD = "every dialogue gives the same value, so their spread is unknown"
 
 
 class Bounds(NamedTuple):
@@ -48,13 +47,19 @@ class MedianError(NamedTuple):
 
 
 def share(
-    num: ArrayLike, den: ArrayLike, *, top: float = 1.0, confidence: float = 0.95, strata: ArrayLike | None = None
+    num: ArrayLike,
+    den: ArrayLike,
+    *,
+    top: float = 1.0,
+    confidence: float = 0.95,
+    strata: ArrayLike | None = None,
+    cluster: str = "dialogue",
 ) -> list[Bounds]:
     """Wilson's interval of each share, for dialogues whose units resemble each other.
 
     `num` and `den` are sums per dialogue, of shape (D,) or (D, M). `top` is the largest possible value of a unit: the
     mean of any units between 0 and `top` is a share of it. `strata`: the stratum of each dialogue, where they were
-    drawn by strata: only differences within a stratum then count as spread.
+    drawn by strata: only differences within a stratum then count as spread. `cluster`: what reasons call a dialogue.
 
     The variance v of the ratio r between dialogues is that of n = r(1 - r)/v independent units. It is estimated well
     only where many dialogues hold an error: where k dialogues do, 1/n is averaged with 1/D, the value for dialogues
@@ -63,14 +68,14 @@ def share(
     check_confidence(confidence)
     n, d = columns(num, den)
     place = np.zeros(len(n), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
-    shares = (_share(n[:, m] / top, d[:, m], place, confidence) for m in range(n.shape[1]))
+    shares = (_share(n[:, m] / top, d[:, m], place, confidence, cluster) for m in range(n.shape[1]))
     return [one if one.low is None or one.high is None else Bounds(one.low * top, one.high * top) for one in shares]
 
 
-def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float) -> Bounds:
+def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float, cluster: str) -> Bounds:
     num, den, strata = num[den > 0], den[den > 0], strata[den > 0]
     dialogues, total = len(den), float(den.sum())
-    reason = _too_few(dialogues)
+    reason = _too_few(dialogues, cluster)
     if reason is not None:
         return Bounds(None, None, reason)
     if not is_share(num, den):
@@ -112,7 +117,12 @@ def erring(num: Array, den: Array) -> int:
 
 
 def expanded(
-    values: ArrayLike, samples: ArrayLike, dialogues: int | Sequence[int], *, confidence: float = 0.95
+    values: ArrayLike,
+    samples: ArrayLike,
+    dialogues: int | Sequence[int],
+    *,
+    confidence: float = 0.95,
+    cluster: str = "dialogue",
 ) -> list[Bounds]:
     """The expanded percentile interval of each column of `samples`; undefined resamples are left out.
 
@@ -128,15 +138,17 @@ def expanded(
     if table.ndim != 2 or not table.shape[1] == len(centres) == len(counts):
         raise ValueError(f"there must be a value and a number of dialogues for each column, not {len(centres)}")
     columns_of = zip(centres, table.T, counts, strict=True)
-    return [_expanded(value, column[~np.isnan(column)], count, confidence) for value, column, count in columns_of]
+    return [
+        _expanded(value, column[~np.isnan(column)], count, confidence, cluster) for value, column, count in columns_of
+    ]
 
 
-def _expanded(value: float, samples: Array, dialogues: int, confidence: float) -> Bounds:
-    reason = _too_few(dialogues)
+def _expanded(value: float, samples: Array, dialogues: int, confidence: float, cluster: str) -> Bounds:
+    reason = _too_few(dialogues, cluster)
     if reason is None and (math.isnan(value) or not samples.size):
         reason = "the metric is not defined"
     if reason is None and samples.min() == samples.max():
-        reason = NO_SPREAD
+        reason = no_spread(cluster)
     if reason is not None:
         return Bounds(None, None, reason)
     tail = expanded_tail(dialogues, confidence)
@@ -185,7 +197,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
     areas = _left_out(values, truth, places)
     logits = np.log(areas / (1 - areas))
     if np.ptp(logits) < 1e-12:  # all scores are equal, for example
-        return Bounds(None, None, NO_SPREAD)
+        return Bounds(None, None, no_spread("document"))
     error = math.sqrt((len(logits) - 1) * float(logits.var()))
     half = quantiles.t((1 + confidence) / 2, holding - 1) * error
     centre = math.log(area / (1 - area))
@@ -239,7 +251,11 @@ def median_and_error(values: ArrayLike, *, confidence: float = 0.95) -> MedianEr
     return MedianError(float(np.median(runs)), half)
 
 
-def _too_few(dialogues: int) -> str | None:
-    if dialogues >= 2:
+def _too_few(count: int, cluster: str) -> str | None:
+    if count >= 2:
         return None
-    return "an interval needs two dialogues or more" if dialogues else "no dialogue is scored"
+    return f"an interval needs two {cluster}s or more" if count else f"no {cluster} is scored"
+
+
+def no_spread(cluster: str) -> str:
+    return f"every {cluster} gives the same value, so their spread is unknown"

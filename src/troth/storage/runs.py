@@ -1,12 +1,13 @@
 """Run folders: `run.json`, `rows.parquet` and, for people to look at, `dialogues.jsonl.gz`.
 
-A run is replaced as a whole or not at all. Folders of earlier versions are read, too (`_completed`).
+A run is replaced as a whole or not at all. `run.json` holds the SHA-256 of the files beside it and a digest of its own
+content, so that a damaged run is an error and never another number.
 """
 
 from __future__ import annotations
 
-import re
-import sys
+import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,25 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from troth.core.encoding import decode_json, encode_json
 from troth.core.errors import UserError
-from troth.core.metric import Better, Metric
+from troth.core.metric import Metric
 from troth.core.panics import without_backtrace
+from troth.core.result import FINDINGS, Finding, Note, Result, UnscoredCount
 from troth.core.score import Score
-from troth.core.version import __version__
+from troth.storage import files
 from troth.storage.files import recover, sha256
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS = "rows.parquet"
-FILES = ("run.json", ROWS, "dialogues.jsonl.gz", "report.html")  # what may lie in a run's folder
-LAYOUT = 1  # of run.json; raised when a reader of the old one would go wrong
+    from troth.storage.explorer import Archive
+
+ROWS, EXPLORER = "rows.parquet", "dialogues.jsonl.gz"
+FILES = ("run.json", ROWS, EXPLORER, "report.html")  # files that a run folder may hold
+LAYOUT = 2  # of run.json; raised when a reader of the old one would go wrong
 AGAIN = "make the run again"
 LARGEST = 1e15  # of a score, a numerator or a denominator: beyond it, sums lose whole units and then overflow
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What `run.json` holds: what was run, with what, and what came out."""
+    """The content of `run.json`: what was run, with what, and the scores."""
 
     command: str
     arguments: dict[str, Any]
@@ -40,25 +45,113 @@ class Run(msgspec.Struct, frozen=True):
     counts: dict[str, dict[str, int]]  # per system: dialogues, and what was missing
     scores: list[Score]
     layout: int = LAYOUT
-    details: list[Any] = []  # single units that a reader should see: flips, wavering ones
-    metrics: list[Metric] = []  # what the scores' metrics are; runs before 0.2 have none
-    notes: list[str] = []
+    findings: list[dict[str, Any]] = []
+    metrics: list[Metric] = []
+    notes: list[Note] = []
     inputs: dict[str, dict[str, str]] = {}  # per system: digests of what it was scored against
-    sha256: dict[str, str] = {}  # of the rows, which carry no checksum of their own; runs of earlier versions have none
+    cluster: str = "dialogue"
+    unscored: list[UnscoredCount] = []
+    sha256: dict[str, str] = {}  # of the files beside run.json
+    seal: str = ""  # digest of all of the above
 
 
-class _Sealed(msgspec.Struct, frozen=True):
-    """The part of `run.json` that says what the files beside it are."""
-
+class _Layout(msgspec.Struct, frozen=True):
+    layout: int = 1
     sha256: dict[str, str] = {}
 
 
-def versions() -> dict[str, str]:
-    """The versions of troth, of Python, and of the packages that scores depend on."""
-    from importlib.metadata import version
+def save(result: Result, folder: str) -> None:
+    """Writes a run folder, whole or not at all; an older run in its place is replaced."""
+    import polars as pl
 
-    packages = ("msgspec", "numpy", "polars", "rapidfuzz")
-    return {"troth": __version__, "python": sys.version.split()[0], **{name: version(name) for name in packages}}
+    run = Run(
+        result.task,
+        dict(result.arguments),
+        dict(result.versions),
+        {system: dict(counts) for system, counts in result.counts.items()},
+        list(result.scores),
+        findings=[msgspec.to_builtins(finding) for finding in result.findings],
+        metrics=[metric.stored for metric in result.metrics],
+        notes=list(result.notes),
+        inputs={system: dict(digests) for system, digests in result.inputs.items()},
+        cluster=result.cluster,
+        unscored=list(result.unscored),
+    )
+    with files.replaced_folder(folder, foreign) as fresh:
+        rows = result.rows() if result.make_rows is None else result.make_rows()
+        write = rows.write_parquet if isinstance(rows, pl.DataFrame) else rows.sink_parquet
+        write(fresh / ROWS)
+        if result.make_explorer is not None:
+            from troth.storage import explorer
+
+            explorer.write(fresh / EXPLORER, result.explorer())
+        digests = {name: sha256(fresh / name) for name in (ROWS, EXPLORER) if (fresh / name).is_file()}
+        run = msgspec.structs.replace(run, sha256=digests)
+        run = msgspec.structs.replace(run, seal=_seal(run))
+        (fresh / "run.json").write_bytes(msgspec.json.format(encode_json(run), indent=1) + b"\n")
+
+
+def _seal(run: Run) -> str:
+    return hashlib.sha256(encode_json(msgspec.structs.replace(run, seal=""), deterministic=True)).hexdigest()
+
+
+def open(folder: str | os.PathLike[str]) -> Result:
+    """Opens a run folder that `--out` or `Result.save` wrote.
+
+    >>> import tempfile, troth
+    >>> from troth import demo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     troth.dst(demo.path("gold"), demo.path("hasty"), metrics="jga", out=f"{folder}/run")["jga"].n
+    ...     troth.open(f"{folder}/run")["jga"].n
+    184
+    184
+    """
+    path = os.fspath(folder)
+    run = load(path)
+
+    def archive() -> Archive:
+        from troth.storage import explorer
+
+        return explorer.stream(_verify(path, EXPLORER))
+
+    return Result(
+        run.command,
+        run.scores,
+        run.metrics,
+        run.counts,
+        run.notes,
+        [_typed(finding, path) for finding in run.findings],
+        run.arguments,
+        run.versions,
+        run.inputs,
+        run.cluster,
+        run.unscored,
+        make_rows=lambda: rows(path),
+        make_explorer=archive if (Path(path) / EXPLORER).is_file() else None,
+    )
+
+
+def _typed(finding: dict[str, Any], path: str) -> Any:
+    """A stored finding as the record that its task declares; findings of tasks that are not installed stay mappings."""
+    tag = finding.get("finding")
+    if tag not in FINDINGS:
+        return finding
+    kind: type[Finding] = FINDINGS[tag]
+    try:
+        return msgspec.convert(finding, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(f"run.json: findings: {error}", file=path, hint=AGAIN) from None
+
+
+def check_out(out: str | os.PathLike[str]) -> str:
+    """Checks before any work is done that a run can be written here, and replaces nothing but a run."""
+    files.check_replaceable(os.fspath(out), foreign)
+    return os.fspath(out)
+
+
+def describe_files(out: str) -> str:
+    """The line that tells the user which files of a run were written."""
+    return "written: " + ", ".join(f"{out}/{name}" for name in FILES[:3] if (Path(out) / name).is_file())
 
 
 def foreign(target: Path) -> str | None:
@@ -86,16 +179,21 @@ def load(path: str) -> Run:
         file = file / "run.json" if file.is_dir() else file
         if not file.is_file():
             raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
-        run = msgspec.json.decode(file.read_bytes(), type=Run)
+        data = file.read_bytes()
+        layout = msgspec.json.decode(data, type=_Layout).layout
+        if layout != LAYOUT:
+            age, hint = ("a newer", "update troth to read it") if layout > LAYOUT else ("an older", AGAIN)
+            raise UserError(f"written by {age} troth", file=str(file), hint=hint)
+        run = decode_json(data, Run)
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
-    if run.layout > LAYOUT:
-        raise UserError("written by a newer troth", file=str(file), hint="update troth to read it")
+    if run.seal != _seal(run):
+        raise UserError("damaged: its content does not match its digest", file=str(file), hint=AGAIN)
     for score in run.scores:
         if not _is_possible(score):
             what = f"impossible: '{score.metric}' is {score.value}, with an interval from {score.low} to {score.high}"
             raise UserError(what, file=str(file), hint=AGAIN)
-    return run if run.metrics else _completed(run)
+    return run
 
 
 def _is_possible(score: Score) -> bool:
@@ -109,7 +207,7 @@ def rows(path: str) -> pl.DataFrame:
     """`rows.parquet`: one row per unit and metric."""
     import polars as pl
 
-    with _reading(_verified(path)) as file:
+    with _reading(_verify(path, ROWS)) as file:
         return pl.read_parquet(file)
 
 
@@ -117,7 +215,7 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
     """`rows.parquet` metric by metric, so that memory holds the rows of one; all at once where it has no metrics."""
     import polars as pl
 
-    with _reading(_verified(path)) as file:
+    with _reading(_verify(path, ROWS)) as file:
         lazy = pl.scan_parquet(file)
         named = lazy.collect_schema().get("metric") == pl.String
         names = lazy.select(pl.col("metric").unique()).collect()["metric"] if named else pl.Series([None])
@@ -130,12 +228,12 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
         yield mine
 
 
-def _verified(path: str) -> Path:
-    """The file with the rows, if it is the one that was written with `run.json`."""
-    file = Path(path) / ROWS
+def _verify(path: str, name: str) -> Path:
+    """A file of the run folder, if it is the one that was written with `run.json`."""
+    file = Path(path) / name
     try:
-        expected = msgspec.json.decode((file.parent / "run.json").read_bytes(), type=_Sealed).sha256.get(ROWS)
-        same = expected is None or expected == sha256(file)
+        expected = msgspec.json.decode((file.parent / "run.json").read_bytes(), type=_Layout).sha256.get(name)
+        same = expected == sha256(file)
     except (OSError, ValueError, msgspec.DecodeError) as error:
         raise UserError(f"cannot be read: {error}", file=str(file), hint=AGAIN) from error
     if not same:
@@ -154,37 +252,3 @@ def _reading(file: Path) -> Iterator[Path]:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
-
-
-# -- runs of version 0.1, which did not say what their metrics are -----------------------------------------------------
-
-_LOWER = r"ser|ser_applicable|(ss|all_wrong)_.+|(false_accepts|gold_rejected)(:.+)?"
-_HEADLINE = ("jga", "aga", "fga@0.5", "turn_match")
-_FAMILIES = (  # names of derived metrics: the metric that they are of, and what by
-    r"(?P<variant>ss|all_wrong)_(?P<of>.+)",
-    r"(?P<of>[^:]+):(?P<variant>.+)",
-    r"(?P<of>.+)_(?P<variant>orig|drop|v\d.*|.*\+.*)",
-    r"(?P<of>fga)@(?P<variant>.+)",
-)
-
-
-def _completed(run: Run) -> Run:
-    """The same run with what its metrics are, which 0.1 knew by their names."""
-    metrics: dict[str, Metric] = {}
-    for score in run.scores:
-        scale = score.scale
-        if scale == "share" and run.command in ("ground", "meta eval") and not score.metric.startswith("faithful:"):
-            scale = "p" if run.command == "meta eval" and score.metric.startswith("p:") else "number"
-        better: Better = "lower" if re.fullmatch(_LOWER, score.metric) else "higher"
-        derived = next(filter(None, (re.fullmatch(form, score.metric) for form in _FAMILIES)), None)
-        of, variant = (derived["of"], derived["variant"]) if derived else ("", "")
-        metrics[score.metric] = Metric(
-            score.metric, score.metric, better=better, scale=scale, of=of, variant=variant,
-            headline=score.metric in _HEADLINE,
-        )  # fmt: skip
-        if run.command == "meta eval" and of == "auroc":  # its rows are of the metric itself
-            metrics[variant] = Metric(variant, variant, scale="number")
-    scores = [
-        msgspec.structs.replace(s, scale=metrics[s.metric].scale, better=metrics[s.metric].better) for s in run.scores
-    ]
-    return msgspec.structs.replace(run, scores=scores, metrics=list(metrics.values()))

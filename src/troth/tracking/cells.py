@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.core.groups import domain, fingerprint
+from troth.core.groups import ALL, SEEN, UNSEEN, Group, domain, fingerprint
 from troth.core.metric import Metric
 from troth.core.parts import NONE, Floats, Ints, Parts
 from troth.core.records import Schema
@@ -71,8 +71,8 @@ class Grouping:
 def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) -> Iterator[Cell]:
     """Every metric of every group. One at a time: all together would take more memory than the dialogues."""
     schema, by = grouping.schema, grouping.by
-    for group, frames in groups(system.frames, grouping):
-        train = {"train": fingerprint(grouping.seen or ())} if group in ("seen", "unseen") else {}
+    for group, frames in split_by_group(system.frames, grouping):
+        train = {"train": fingerprint(grouping.seen or ())} if group in (SEEN, UNSEEN) else {}
         for metric in metrics:
             parts: Parts = metric.compute(frames)
             why = system.unscorable or reason(metric, frames.profile, schema)
@@ -82,7 +82,7 @@ def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) 
         whole = [(metric, recipe(metric, system.frames), system.parts(metric)) for metric in metrics]
         for position in np.unique(system.frames.column("turn").astype(np.int64)).tolist():
             for metric, rules, parts in whole:
-                yield Cell(metric, parts.take(parts.units.turn == position), rules, f"turn:{position}")
+                yield Cell(metric, parts.take(parts.units.turn == position), rules, Group("turn", str(position)))
     if "slot" in by and system.slot_table is not None:
         for metric, group, parts in _slots(system, system.slot_table, metrics):
             yield Cell(metric, parts, recipe(metric, system.frames), group)
@@ -109,31 +109,31 @@ def reason(metric: Metric, profile: Profile, schema: Schema | None) -> str:
     return NOTHING
 
 
-def groups(frames: Frames, grouping: Grouping) -> Iterator[tuple[str, Frames]]:
+def split_by_group(frames: Frames, grouping: Grouping) -> Iterator[tuple[Group, Frames]]:
     """All frames, and those of each group that is asked for.
 
     Gold decides what belongs to a service: where whole states are compared, a turn counts for the services that gold
     has values of, whatever is predicted, so that all systems have the same denominators.
     """
-    yield "all", frames
+    yield ALL, frames
     service = frames.column("service").astype(np.int64)
     if frames.profile.scope == "state" and frames.profile.match != "given":
         service = np.where(frames.column("active") > 0, service, NONE)
     names = [*frames.services, ""]  # the last one, at -1, is for units that have no service
     if grouping.seen is not None:
         known = np.array([name in grouping.seen for name in names])[service]
-        yield "seen", frames.take(known & (service >= 0))
-        yield "unseen", frames.take(~known & (service >= 0))
+        yield SEEN, frames.take(known & (service >= 0))
+        yield UNSEEN, frames.take(~known & (service >= 0))
     if "service" in grouping.by:
         for code, name in sorted(enumerate(frames.services), key=lambda item: item[1]):
-            yield f"service:{name}", frames.take(service == code)
+            yield Group("service", name), frames.take(service == code)
     if "domain" in grouping.by:
         domains = np.array([domain(name) for name in names])
-        for one in sorted(set(domains[:-1])):
-            yield f"domain:{one}", frames.take((domains == one)[service] & (service >= 0))
+        for name in sorted(set(domains[:-1].tolist())):
+            yield Group("domain", name), frames.take((domains == name)[service] & (service >= 0))
 
 
-def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> Iterator[tuple[Metric, str, Parts]]:
+def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> Iterator[tuple[Metric, Group, Parts]]:
     """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it."""
     frames = system.frames
     column = {name: table[:, place] for name, place in SLOT_COLUMN.items()}
@@ -147,12 +147,12 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
             at = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
             lost = np.bincount(at, weights=1.0 - score, minlength=len(units))
             lost[np.isinf(mine.column("wrong"))] = 1.0  # without a prediction no slot is right, mentioned or not
-            yield wanted["jga"], f"slot:{name}", Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
+            yield wanted["jga"], Group("slot", name), Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
         if "aga" in wanted:
             active = (column["active"][rows] == 1.0).astype(float)
             keys = [column[key][rows].astype(np.int64) for key in ("dialogue", "turn", "service")]
             units = replace(frames.units(by_turn=False), dialogue=keys[0], turn=keys[1], item=keys[2])
-            yield wanted["aga"], f"slot:{name}", Parts(score * active, active, units)
+            yield wanted["aga"], Group("slot", name), Parts(score * active, active, units)
 
 
 def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> Ints:

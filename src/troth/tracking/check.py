@@ -13,9 +13,9 @@ from troth.core.names import Path, path_of
 from troth.core.parts import Parts
 from troth.core.records import Dialogue, Frame, Pair, Schema, Turn
 from troth.core.score import Score
-from troth.stats.estimates import Resampling, scores
+from troth.stats.estimates import Resampling, score_cells
 from troth.tracking.cells import Grouping, TrackedSystem, cells
-from troth.tracking.metrics import chosen
+from troth.tracking.metrics import select_metrics
 from troth.tracking.profiles import Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import default_profile, schema_of
@@ -32,7 +32,7 @@ class FindingPlace(msgspec.Struct, frozen=True):
     what: str
 
 
-class Finding(msgspec.Struct, frozen=True):
+class OddityCount(msgspec.Struct, frozen=True):
     """One kind of oddity: how often, and where first."""
 
     kind: str
@@ -44,7 +44,7 @@ class Checked(msgspec.Struct, frozen=True):
     dialogues: int
     unscored: int  # dialogues that cannot be scored at all, and take no part in the ceiling
     ceiling: list[Score]  # gold scored as its own prediction; anything below 1 comes with a reason
-    findings: list[Finding]
+    findings: list[OddityCount]
     statistics: CorpusStatistics
 
 
@@ -82,7 +82,7 @@ def check(
                 places["cannot be scored"].append(FindingPlace(file, dialogue.id, error.turn, error.what))
     if not seen:
         raise UserError("no dialogue in it", file=path, hint="is it the right file?")
-    findings = [Finding(kind, len(some), some) for kind, some in sorted(places.items()) if some]
+    findings = [OddityCount(kind, len(some), some) for kind, some in sorted(places.items()) if some]
     return Checked(len(seen), len(places["cannot be scored"]), _ceiling(scorer, schemas), findings, of_sizes(turns))
 
 
@@ -90,9 +90,9 @@ def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
     gold = TrackedSystem.of("gold", scorer)
     if not len(gold.frames.table):
         return []
-    metrics = chosen(rates=(0.5,))
+    metrics = select_metrics(rates=(0.5,))
     ceiling = []
-    every = scores("gold", cells(gold, metrics, Grouping(schema=schema)), gold.frames.dialogues, Resampling(1))
+    every = score_cells("gold", cells(gold, metrics, Grouping(schema=schema)), gold.frames.dialogues, Resampling(1))
     for metric, score in zip(metrics, every, strict=True):
         below = score.value is not None and score.value < 1.0
         reason = _below(gold.parts(metric), scorer.profile) if below else score.reason

@@ -1,4 +1,4 @@
-"""What the explorer shows of trackers: gathered in the same pass that scores the dialogues.
+"""Views of scored dialogues for the explorer, gathered in the same pass that scores the dialogues.
 
 How a slot is wrong: `missed`, `invented`, `wrong`, or `stale` (the prediction keeps a value that gold had before and
 has given up). A fault begins at the turn from which its slot has been wrong with the same prediction and the same
@@ -19,11 +19,11 @@ from troth.core.records import Dialogue, Schema, Turn
 from troth.storage.explorer import DialogueView, Kind, SlotFault, States, SystemView, TurnView, UnitView, Utterance
 from troth.tracking.frames import COLUMN, Frames
 from troth.tracking.profiles import Profile
+from troth.tracking.scorer import Scorer
 from troth.tracking.states import Comparer
 
 Values = tuple[str, ...]
 Slots = dict[str, Values]
-DialogueStates = tuple[dict[int, States], dict[int, States]]  # gold's and predicted, by user turn
 
 
 class SlotValues(msgspec.Struct, frozen=True):
@@ -39,6 +39,26 @@ class SlotValues(msgspec.Struct, frozen=True):
         return f"{self.slot}: gold {gold}, predicted {pred}"
 
 
+class DialogueStates(NamedTuple):
+    """The states of a dialogue and the slots that are wrong, by the number of the user turn."""
+
+    gold: dict[int, States]
+    pred: dict[int, States]
+    faults: dict[int, tuple[SlotFault, ...]]
+
+    def wrong_slots(self, turn: int, service: str | None = None) -> list[SlotValues]:
+        """The slots that are wrong in a user turn, of one service or of all."""
+
+        def values(side: dict[int, States], fault: SlotFault) -> Values:
+            return side.get(turn, {}).get(fault.service, {}).get(fault.slot, ())
+
+        return [
+            SlotValues(f"{fault.service}.{fault.slot}", values(self.gold, fault), values(self.pred, fault))
+            for fault in self.faults.get(turn, ())
+            if service is None or fault.service == service
+        ]
+
+
 class _Read(msgspec.Struct, frozen=True, gc=False):
     """A dialogue as it was read, with states as the profile has them."""
 
@@ -46,23 +66,26 @@ class _Read(msgspec.Struct, frozen=True, gc=False):
     services: tuple[str, ...]
     utterances: tuple[Utterance, ...]
     predicted: dict[int, States]  # by the user turn's number; a turn without a prediction is absent
-    correct: dict[int, dict[str, bool]]
+    faults: dict[int, tuple[SlotFault, ...]]  # by the user turn's number, of the turns that were scored
+    correct: frozenset[int] = frozenset()  # turns of which the file says right or wrong per slot, without values
 
 
-def _encoded(read: _Read) -> bytes:
+def _pack(read: _Read) -> bytes:
     """A dialogue compressed: states repeat from turn to turn, so that it takes a tenth of the memory."""
     return zlib.compress(msgspec.json.encode(read), 1)
 
 
-def _decoded(data: bytes) -> _Read:
+def _unpack(data: bytes) -> _Read:
     return msgspec.json.decode(zlib.decompress(data), type=_Read)
 
 
-class DialogueGatherer:
-    """Gathers dialogues beside a scorer. Each is held encoded: small in memory, and quick to hand between processes."""
+class DialogueRecorder:
+    """Records dialogues with the slots that a scorer found wrong. Each is held packed: small in memory, and quick to
+    hand between processes. The scorer must be given each dialogue first; without one, only states are recorded."""
 
-    def __init__(self, profile: Profile, schema: Schema | None) -> None:
+    def __init__(self, profile: Profile, schema: Schema | None, scorer: Scorer | None = None) -> None:
         self.comparer = Comparer(profile, schema, strict=False)
+        self.scorer = scorer
         self.dialogues: list[str] = []
         self.read: list[bytes] = []
 
@@ -77,31 +100,35 @@ class DialogueGatherer:
         self.dialogues.append(gold.id)
         predicted = {number: self._states(turn) for number, turn in turns.items()}
         correct = {number: turn.correct for number, turn in turns.items() if turn.correct is not None}
-        self.read.append(_encoded(_Read(gold.id, gold.services, tuple(said), predicted, correct)))
+        faults = dict(self._faults(said, predicted, correct))
+        read = _Read(gold.id, gold.services, tuple(said), predicted, faults, frozenset(correct))
+        self.read.append(_pack(read))
 
-    def merge(self, other: DialogueGatherer) -> None:
+    def _faults(
+        self, said: Sequence[Utterance], predicted: Mapping[int, States], correct: Mapping[int, Mapping[str, bool]]
+    ) -> Iterator[tuple[int, tuple[SlotFault, ...]]]:
+        """The wrong slots of each user turn that was scored."""
+        faults = SlotFaults(whole=self.comparer.profile.scope == "state")
+        scores = {} if self.scorer is None else self.scorer.slot_scores
+        for utterance in said:
+            number = utterance.number
+            if number is None:
+                continue
+            if number in correct:
+                yield number, tuple(faults.add_correctness(number, correct[number]))
+            elif number in scores:
+                gold = utterance.state or {}
+                yield number, tuple(faults.add_turn(number, gold, predicted.get(number), scores[number]))
+
+    def merge(self, other: DialogueRecorder) -> None:
         self.dialogues += other.dialogues
         self.read += other.read
 
     def states(self, dialogue: str) -> DialogueStates:
-        """Gold's and the predicted states of a dialogue, by the user turn's number."""
-        read = _decoded(self.read[self.dialogues.index(dialogue)])
+        """Gold's and the predicted states of a dialogue, by the user turn's number, and its wrong slots."""
+        read = _unpack(self.read[self.dialogues.index(dialogue)])
         golds = {said.number: said.state for said in read.utterances if said.number is not None}
-        return {number: state or {} for number, state in golds.items()}, read.predicted
-
-    def wrong_slots(self, states: DialogueStates, turn: int, service: str | None = None) -> list[SlotValues]:
-        """The slots that are wrong in a user turn, of one service or of all; `states` are those of its dialogue."""
-        golds, preds = (side.get(turn) for side in states)
-        faults = _Faults(self.comparer).turn(turn, golds or {}, preds)
-
-        def values(side: States | None, fault: SlotFault) -> Values:
-            return (side or {}).get(fault.service, {}).get(fault.slot, ())
-
-        return [
-            SlotValues(f"{fault.service}.{fault.slot}", values(golds, fault), values(preds, fault))
-            for fault in faults
-            if service is None or fault.service == service
-        ]
+        return DialogueStates({number: state or {} for number, state in golds.items()}, read.predicted, read.faults)
 
     def _states(self, turn: Turn, *, gold: bool = False) -> States:
         return {service: dict(values) for service, (values, _) in self.comparer.sides(turn, gold=gold).items()}
@@ -110,7 +137,7 @@ class DialogueGatherer:
 class ScoredDialogues(NamedTuple):
     """One system's dialogues with the verdicts on them."""
 
-    gathered: DialogueGatherer
+    recorded: DialogueRecorder
     frames: Frames
     system: str
 
@@ -118,7 +145,7 @@ class ScoredDialogues(NamedTuple):
 def views(systems: Sequence[ScoredDialogues], *, set: str = "") -> Iterator[DialogueView]:
     """Every dialogue with what each system made of it; gold is the first system's."""
     verdicts = [_Verdicts(one) for one in systems]
-    for dialogue in systems[0].gathered.dialogues:
+    for dialogue in systems[0].recorded.dialogues:
         read = [one.read(dialogue) for one in verdicts]
         tracks = [
             SystemView(one.scored.system, tuple(one.turns(dialogue, mine)))
@@ -131,8 +158,8 @@ class _Verdicts:
     """The scorer's table, looked up by dialogue; records are made of one dialogue at a time."""
 
     def __init__(self, scored: ScoredDialogues) -> None:
-        self.scored, self.comparer = scored, scored.gathered.comparer
-        self.encoded = dict(zip(scored.gathered.dialogues, scored.gathered.read, strict=True))
+        self.scored = scored
+        self.packed = dict(zip(scored.recorded.dialogues, scored.recorded.read, strict=True))
         frames = scored.frames
         self.index = {name: code for code, name in enumerate(frames.dialogues)}
         self.services = [*frames.services, ""]
@@ -144,23 +171,20 @@ class _Verdicts:
         self.frames = _Grouped(*columns, by=frames.column("dialogue")) if self.whole else None
 
     def read(self, dialogue: str) -> _Read:
-        return _decoded(self.encoded[dialogue])
+        return _unpack(self.packed[dialogue])
 
     def turns(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
-        faults = _Faults(self.comparer)
         verdicts, joints = self._of(self.index.get(dialogue))
         for said in read.utterances:
             if said.number is None:
                 continue
-            units = verdicts.get(said.number, [])
-            predicted = read.predicted.get(said.number)
+            units, faults = verdicts.get(said.number, []), read.faults.get(said.number, ())
             if said.number in read.correct:
-                marks = read.correct[said.number]
-                yield TurnView(said.number, None, tuple(units), {}, tuple(faults.correctness(said.number, marks)))
+                yield TurnView(said.number, None, tuple(units), {}, faults)
                 continue
             services = {service: joint for service, joint in joints.get(said.number, []) if service}
-            slots = faults.turn(said.number, said.state or {}, predicted) if units else []
-            yield TurnView(said.number, predicted, tuple(units), services, tuple(slots))
+            predicted = read.predicted.get(said.number)
+            yield TurnView(said.number, predicted, tuple(units), services, faults)
 
     def _of(self, code: int | None) -> tuple[dict[int, list[UnitView]], dict[int, list[tuple[str, float]]]]:
         """The verdicts on a dialogue, and the joint score of each service, by the user turn's number."""
@@ -200,42 +224,44 @@ class _Past(NamedTuple):
     since: int
 
 
-class _Faults:
-    """Which slots of a dialogue are wrong, how, and since when; turns come in order."""
+class SlotFaults:
+    """The slots of a dialogue that are wrong: how, and since which turn. Turns are added in order."""
 
-    def __init__(self, comparer: Comparer) -> None:
-        self.comparer = comparer
+    def __init__(self, *, whole: bool) -> None:
+        """`whole`: states are compared whole, so that a service without a predicted frame has an empty state."""
+        self.whole = whole
         self.past: dict[tuple[str, str], _Past] = {}  # slots that were wrong in their service's last frame
         self.had: dict[tuple[str, str], set[str]] = {}  # every value that gold has had
 
-    def turn(self, number: int, golds: States, preds: States | None) -> Iterator[SlotFault]:
-        whole = self.comparer.profile.scope == "state"
-        services = dict.fromkeys((*golds, *(preds or {}))) if whole else golds
+    def add_turn(
+        self, number: int, golds: States, preds: States | None, scores: Mapping[str, Mapping[str, float]]
+    ) -> Iterator[SlotFault]:
+        """`scores`: of the slots of each service, as the scorer has them; a service that is all right may be absent."""
+        services = dict.fromkeys((*golds, *(preds or {}))) if self.whole else golds
         for service in services:
             gold = golds.get(service, {})
-            pred = None if preds is None else preds.get(service, {} if whole else None)
-            yield from self._frame(number, service, gold, pred)
+            pred = None if preds is None else preds.get(service, {} if self.whole else None)
+            # Nothing predicted: everything that gold has is missed.
+            mine = dict.fromkeys(gold, 0.0) if pred is None else scores.get(service, {})
+            yield from self._add_frame(number, service, gold, pred or {}, mine)
             for slot, values in gold.items():
                 self.had.setdefault((service, slot), set()).update(values)
 
-    def _frame(self, number: int, service: str, gold: Slots, pred: Slots | None) -> Iterator[SlotFault]:
-        if pred is None:  # nothing predicted: everything that gold has is missed
-            scores: Mapping[str, float] = dict.fromkeys(gold, 0.0)
-        else:
-            scores = self.comparer.compare(gold, pred, service).scores
-        guesses = pred or {}
-        for slot in {**gold, **guesses}:
+    def _add_frame(
+        self, number: int, service: str, gold: Slots, pred: Slots, scores: Mapping[str, float]
+    ) -> Iterator[SlotFault]:
+        for slot in {**gold, **pred}:
             key = (service, slot)
             if scores.get(slot, 1.0) == 1.0:
                 self.past.pop(key, None)
                 continue
-            mine, guess = gold.get(slot), guesses.get(slot)
+            mine, guess = gold.get(slot), pred.get(slot)
             before = self.past.get(key)
             same = before is not None and _same(before.gold, mine) and before.pred == guess
             since = before.since if before is not None and same else number
             self.past[key] = _Past(mine, guess, since)
             yield SlotFault(service, slot, self._kind(key, mine, guess), since, scores[slot])
-        for key in [key for key in self.past if key[0] == service and key[1] not in gold and key[1] not in guesses]:
+        for key in [key for key in self.past if key[0] == service and key[1] not in gold and key[1] not in pred]:
             del self.past[key]
 
     def _kind(self, key: tuple[str, str], gold: Values | None, pred: Values | None) -> Kind:
@@ -245,7 +271,7 @@ class _Faults:
             return "stale"
         return "invented" if gold is None else "wrong"
 
-    def correctness(self, number: int, marks: Mapping[str, bool]) -> Iterator[SlotFault]:
+    def add_correctness(self, number: int, marks: Mapping[str, bool]) -> Iterator[SlotFault]:
         """Files that say right or wrong per slot, without values."""
         for slot, right in marks.items():
             key = ("", slot)

@@ -18,8 +18,8 @@ from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.tracking import near_misses
 from troth.tracking.cells import TrackedSystem
-from troth.tracking.dialogues import DialogueGatherer, DialogueStates, SlotValues
-from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.dialogues import DialogueRecorder, DialogueStates, SlotValues
+from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.frames import SLOT_COLUMN
 from troth.tracking.metrics import metric as find_metric
 from troth.tracking.profiles import ABOUT, ORDER, Profile
@@ -93,11 +93,12 @@ def explain(
         way.append(_changed(way[-1], rule, last))
     profiles = [*way, *(_changed(first, rule, last) for rule in rules)]
 
-    def make() -> list[Gatherer]:
-        scorers = [Scorer(one, known, by_slot=True, strict=False) for one in profiles]
-        return [*scorers, DialogueGatherer(first, known), DialogueGatherer(last, known)]
+    def make() -> list[PairConsumer]:
+        scorers = [Scorer(profile, known, by_slot=True, strict=False) for profile in profiles]
+        return [*scorers, DialogueRecorder(first, known), DialogueRecorder(last, known)]
 
-    ((*scorers, at_first, at_last),) = feed(Corpus(path, format, pred_format), [Predictions(guess, make)])
+    predictions = Predictions(DialogueSource(guess or "", pred_format), make)
+    ((*scorers, at_first, at_last),) = feed(DialogueSource(path, format), [predictions])
     scored = [_Scored(one, measure) for one in scorers]
     texts = _Values((at_first, at_last))
     return [
@@ -130,14 +131,14 @@ class _Scored:
 class _Values:
     """Values looked up by dialogue, turn and slot, under the slot's name before or after a normaliser."""
 
-    def __init__(self, gatherers: Sequence[DialogueGatherer]) -> None:
-        self.gatherers, self.seen = gatherers, dict[str, list[DialogueStates]]()
+    def __init__(self, recorders: Sequence[DialogueRecorder]) -> None:
+        self.recorders, self.seen = recorders, dict[str, list[DialogueStates]]()
 
     def of(self, dialogue: str, turn: int, slot: str) -> SlotValues:
         if dialogue not in self.seen:
-            self.seen[dialogue] = [one.states(dialogue) for one in self.gatherers]
+            self.seen[dialogue] = [recorder.states(dialogue) for recorder in self.recorders]
         service, _, name = slot.rpartition(".")
-        sides = [[side.get(turn, {}).get(service, {}).get(name, ()) for side in one] for one in self.seen[dialogue]]
+        sides = [[side.get(turn, {}).get(service, {}).get(name, ()) for side in one[:2]] for one in self.seen[dialogue]]
         pairs = [(gold, pred) for gold, pred in sides if gold or pred] or [((), ())]
         # A normaliser may have made the values equal: better shown as they were before it.
         gold, pred = next(((gold, pred) for gold, pred in pairs if not set(gold) & set(pred)), pairs[0])
@@ -180,5 +181,5 @@ def _flip(key: Key, pair: tuple[_Scored, _Scored], values: _Values) -> RuleFlip:
     dialogue, turn, service = key
     old, new = (one.slots.get((dialogue, turn), {}) for one in pair)
     moved = [slot for slot in {**old, **new} if old.get(slot, 1.0) != new.get(slot, 1.0)]
-    slots = [values.of(dialogue, turn, slot) for slot in moved if not service or slot.startswith(f"{service}.")]
+    slots = [values.of(dialogue, turn, slot) for slot in moved if not service or slot.rpartition(".")[0] == service]
     return RuleFlip(dialogue, turn, service or None, pair[0].units.get(key), pair[1].units.get(key), slots)

@@ -1,4 +1,4 @@
-"""One pass over gold and the predictions of any number of systems, on one core or several.
+"""One pass over gold and the predictions of any number of systems, from files or from memory, on one core or several.
 
 Gold is read once for all systems. With several workers, a folder whose predictions have gold's file names is cut into
 shares of about equal size; else the systems are shared out. Each share is scored in a process of its own by the very
@@ -26,8 +26,8 @@ from troth.tracking.scorer import Scorer
 WORTH_IT = 4_000_000  # bytes below which another process costs more than it saves
 
 
-class Gatherer(Protocol):
-    """Takes pairs one at a time, and can take in what another of its kind has gathered from other dialogues."""
+class PairConsumer(Protocol):
+    """Takes pairs of dialogues one at a time, and can merge what another of its kind took from other dialogues."""
 
     dialogues: list[str]
 
@@ -37,22 +37,38 @@ class Gatherer(Protocol):
 
 
 @dataclass(frozen=True)
-class Predictions:
-    """One system's predictions and who gathers them. `path` is None where gold's file holds both sides."""
+class DialogueSource:
+    """Dialogues in files, or in memory. An empty source: the predictions are in gold's own file."""
 
-    path: str | None
-    make: Callable[[], Sequence[Gatherer]]
-    translate: Callable[[Dialogue], Dialogue] | None = None  # applied to each prediction before it is joined
+    path: str = ""
+    format: str | None = None
+    dialogues: Sequence[Dialogue | Pair] | None = None
+    name: str = ""  # of dialogues in memory, for errors
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.path and self.dialogues is None
+
+    @property
+    def label(self) -> str:
+        """The file or the name that errors give."""
+        return self.path or self.name
+
+    def batches(self, files: slice | None = None) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+        """The dialogues with the file that they come from; `files`: only some files of a folder."""
+        if self.dialogues is not None:
+            return iter([(self.name, list(self.dialogues))])
+        names = None if files is None else [str(file) for file in source.files(self.path)[files]]
+        return readers.batches(self.path, self.format, states_only=True, files=names, parts=True)
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Gold, and how to read it and what is scored against it."""
+class Predictions:
+    """One system's predictions and the consumers that score them."""
 
-    gold: str
-    format: str | None = None
-    pred_format: str | None = None
-    common: bool = False  # predictions that gold lacks are left out, not an error
+    source: DialogueSource
+    make: Callable[[], Sequence[PairConsumer]]
+    translate: Callable[[Dialogue], Dialogue] | None = None  # applied to each prediction before it is joined
 
 
 class _Share(NamedTuple):
@@ -62,69 +78,70 @@ class _Share(NamedTuple):
     files: slice | None = None
 
 
-_Gathered = list[tuple[Sequence[Gatherer], Join]]  # per system of a share
+_Consumed = list[tuple[Sequence[PairConsumer], Join]]  # per system of a share
 
 
-def feed(corpus: Corpus, systems: Sequence[Predictions], *, workers: int = 1) -> list[Sequence[Any]]:
-    """What each system's `make` makes, after it has been given every gold dialogue with its prediction."""
-    if systems[0].path is None:
-        gatherers = [systems[0].make()]
-        _add(gatherers[0], together(readers.batches(corpus.gold, corpus.format, states_only=True, parts=True)))
+def feed(
+    gold: DialogueSource, systems: Sequence[Predictions], *, workers: int = 1, common: bool = False
+) -> list[Sequence[Any]]:
+    """The consumers of each system, after they have been given every gold dialogue with its prediction.
+
+    `common`: predictions that gold lacks are left out; else they are an error.
+    """
+    if systems[0].source.is_empty:
+        consumers = [systems[0].make()]
+        _add(consumers[0], together(gold.batches()))
     else:
-        gatherers = _joined(corpus, systems, workers)
-    if not gatherers[0][0].dialogues:
-        raise UserError("no dialogue in it", file=corpus.gold, hint="is it the right file?")
-    return gatherers
+        consumers = _join_all(gold, systems, workers, common)
+    if not consumers[0][0].dialogues:
+        raise UserError("no dialogue in it", file=gold.label, hint="is it the right file?")
+    return consumers
 
 
-def _joined(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> list[Sequence[Gatherer]]:
-    shares = _shares(corpus, systems, parts(workers))
-    gathered: dict[int, tuple[Sequence[Gatherer], Join]] = {}
-    for share, scored in zip(shares, mapped(lambda one: _score(corpus, systems, one), shares, workers), strict=True):
+def _join_all(
+    gold: DialogueSource, systems: Sequence[Predictions], workers: int, common: bool
+) -> list[Sequence[PairConsumer]]:
+    shares = _shares(gold, systems, parts(workers))
+    gathered: dict[int, tuple[Sequence[PairConsumer], Join]] = {}
+    for share, scored in zip(shares, mapped(lambda one: _score(gold, systems, one), shares, workers), strict=True):
         for system, (theirs, join) in zip(share.systems, scored, strict=True):
             if system not in gathered:
                 gathered[system] = (theirs, join)
                 continue
             mine, ours = gathered[system]
-            for gatherer, other in zip(mine, theirs, strict=True):
-                gatherer.merge(other)
+            for consumer, other in zip(mine, theirs, strict=True):
+                consumer.merge(other)
             _add(mine, ours.merge(join))
     for number, predictions in enumerate(systems):
         mine, join = gathered[number]
-        _add(mine, join.rest(predictions.path or "", common=corpus.common))
+        _add(mine, join.rest(predictions.source.label, common=common))
     if gathered[0][1].gold_predictions:
-        note(f"{corpus.gold} holds predictions of its own, which are not scored")
+        note(f"{gold.label} holds predictions of its own, which are not scored")
     return [gathered[number][0] for number in range(len(systems))]
 
 
-def _score(corpus: Corpus, systems: Sequence[Predictions], share: _Share) -> _Gathered:
+def _score(gold: DialogueSource, systems: Sequence[Predictions], share: _Share) -> _Consumed:
     """Reads one share: a file of gold, then the files of each system's predictions that go with it, and so on."""
-    golds = _batches(corpus.gold, corpus.format, share)
-    preds = [_translated(_batches(systems[i].path or "", corpus.pred_format, share), systems[i]) for i in share.systems]
-    gathered: _Gathered = [(systems[i].make(), Join()) for i in share.systems]
+    golds = gold.batches(share.files)
+    preds = [_translated(systems[i], share) for i in share.systems]
+    consumed: _Consumed = [(systems[i].make(), Join()) for i in share.systems]
     batch = next(golds, None)
     while True:
-        for gatherers, join in gathered if batch is not None else ():
-            _add(gatherers, join.add_gold(*batch))  # type: ignore[misc]
-        for side, (gatherers, join) in zip(preds, gathered, strict=True):
+        for consumers, join in consumed if batch is not None else ():
+            _add(consumers, join.add_gold(*batch))  # type: ignore[misc]
+        for side, (consumers, join) in zip(preds, consumed, strict=True):
             while batch is None or len(join.golds) > len(join.preds):  # no side runs ahead of the other
                 predicted = next(side, None)
                 if predicted is None:
                     break
-                _add(gatherers, join.add_pred(*predicted))
+                _add(consumers, join.add_pred(*predicted))
         if batch is None:
-            return gathered
+            return consumed
         batch = next(golds, None)
 
 
-def _batches(path: str, format: str | None, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
-    files = None if share.files is None else [str(file) for file in source.files(path)[share.files]]
-    return readers.batches(path, format, states_only=True, files=files, parts=True)
-
-
-def _translated(
-    batches: Iterator[tuple[str, list[Dialogue | Pair]]], system: Predictions
-) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+def _translated(system: Predictions, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+    batches = system.source.batches(share.files)
     if system.translate is None:
         yield from batches
         return
@@ -133,25 +150,28 @@ def _translated(
         yield name, [system.translate(guess) for guess in sides if guess is not None]
 
 
-def _add(gatherers: Sequence[Gatherer], pairs: Iterable[JoinedPair]) -> None:
+def _add(consumers: Sequence[PairConsumer], pairs: Iterable[JoinedPair]) -> None:
     """Errors get the file of the side that they are on."""
     for pair in pairs:
         try:
-            for gatherer in gatherers:
-                gatherer.add(pair.gold, pair.pred)
-                if pair.other_gold is not None and isinstance(gatherer, Scorer):
-                    gatherer.compare_gold(pair.gold, pair.other_gold)
+            for consumer in consumers:
+                consumer.add(pair.gold, pair.pred)
+                if pair.other_gold is not None and isinstance(consumer, Scorer):
+                    consumer.compare_gold(pair.gold, pair.other_gold)
         except PredictionError as error:
             raise error.at(file=pair.pred_file) from error
         except UserError as error:
             raise error.at(file=pair.gold_file) from error
 
 
-def _shares(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> list[_Share]:
+def _shares(gold: DialogueSource, systems: Sequence[Predictions], workers: int) -> list[_Share]:
     """Runs of files, or of systems, of about equal size; one share if sharing would not pay or cannot be done."""
     everything = [_Share(range(len(systems)))]
-    paths = [corpus.gold, *(system.path or "" for system in systems)]
-    if workers < 2 or any(map(source.is_pipe, paths)) or (forks() and any(map(source.is_parquet, paths))):
+    sources = [gold, *(system.source for system in systems)]
+    paths = [one.path for one in sources]
+    if workers < 2 or any(one.dialogues is not None or source.is_pipe(one.path) for one in sources):
+        return everything
+    if forks() and any(map(source.is_parquet, paths)):
         return everything
     folders = [source.files(path) for path in paths]
     same = bool(folders[0]) and all([f.name for f in folder] == [f.name for f in folders[0]] for folder in folders)

@@ -186,7 +186,7 @@ def metric(name: str) -> Metric:
     return known
 
 
-def chosen(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:
+def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:
     """The metrics of these names; without names all of them, FGA once for each λ, after slot accuracy."""
     if names is not None:
         wanted = [metric(name) for name in listed(names)]

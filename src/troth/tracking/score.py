@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from troth import readers
 from troth.core.digest import schema_digest
 from troth.core.errors import UserError
-from troth.core.groups import chosen as chosen_groups
-from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, named, path_of, stem
+from troth.core.groups import parse_groups
+from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
 from troth.core.options import one_of, resolve
-from troth.core.parts import lazy_rows
-from troth.core.records import Schema
+from troth.core.records import Dialogue, Schema
+from troth.core.result import Note, Result
 from troth.readers.source import first
-from troth.stats.estimates import Resampling, scores
+from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.explorer import Archive, Header
-from troth.storage.result import Result, check_out
+from troth.storage.runs import check_out
 from troth.tracking import metrics as measures
 from troth.tracking import near_misses
 from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
-from troth.tracking.dialogues import DialogueGatherer, ScoredDialogues, views
-from troth.tracking.feed import Corpus, Gatherer, Predictions, feed
+from troth.tracking.dialogues import DialogueRecorder, ScoredDialogues, views
+from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.gold import GoldDigest
 from troth.tracking.profiles import PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
@@ -31,6 +30,8 @@ from troth.tracking.scorer import Scorer
 from troth.tracking.states import GoldStates
 
 ProfileLike = str | Profile
+Gold = Path | Sequence[Dialogue]
+MEMORY = "jsonl"  # the format whose profile suits dialogues in memory: bare states
 # What SGD's gold has and most predictions do not: keys in the file, and what they hold.
 GOLD_MARKS = {b'"actions"': "acts", b'"service_results"': "results of services"}
 
@@ -64,12 +65,6 @@ class StateSettings:
     @property
     def resampling(self) -> Resampling:
         return Resampling(self.resamples, self.seed)
-
-    def saved(self, result: Result) -> Result:
-        """The result, after it was saved where `out` says so."""
-        if self.out is not None:
-            result.save(self.out)
-        return result
 
 
 class TrackingOptions(StateOptions, total=False):
@@ -111,12 +106,18 @@ class TrackingSettings(StateSettings):
         return {name: getattr(self, name) for name in ("unit", "match", "norm", "missing", "fga")}
 
 
-def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
+def dst(
+    gold: Gold,
+    *preds: Path,
+    pred: Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]] | None = None,
+    **options: Unpack[TrackingOptions],
+) -> Result:
     """Scores trackers' predictions against gold states.
 
     `gold` and each of `preds` are files, folders or archives in any known format; a prediction may be given as
-    `NAME=PATH`. Without `preds`, `gold` must hold both sides. The options are those of `TrackingSettings`; rules of
-    the profile (`unit`, `match`, `norm`, `missing`, `fga`) can be changed one by one.
+    `NAME=PATH`. Without `preds`, `gold` must hold both sides. Dialogues that are already in memory are given as
+    `gold=[Dialogue, …], pred=[Dialogue, …]`, or `pred={"name": [Dialogue, …]}`. The options are those of
+    `TrackingSettings`; rules of the profile (`unit`, `match`, `norm`, `missing`, `fga`) can be changed one by one.
 
     >>> from troth import demo
     >>> result = dst(demo.path("gold"), demo.path("hasty"), metrics="jga,aga", resamples=50)
@@ -124,118 +125,156 @@ def dst(gold: Path, *preds: Path, **options: Unpack[TrackingOptions]) -> Result:
     '0.495'
     """
     settings = resolve(TrackingSettings, options)
-    source = path_of(gold)
-    grouping = Grouping(
-        chosen_groups(settings.by, GROUPS, train_schema=settings.train_schema),
-        None if settings.train_schema is None else frozenset(readers.schema(path_of(settings.train_schema))),
-        schema_of(settings.schema, source),
-    )
-    metrics = measures.chosen(settings.metrics, settings.rates)  # a misspelt name is an error before anything is read
-    one_of("unknown", settings.unknown, ("error", "ignore"))
-    check_sides(source, [named(path_of(pred))[1] for pred in preds], settings.format, settings.pred_format)
-    jobs = [
-        _Job(label, path, _profiles(settings, source, path, grouping.schema))
-        for label, path in _systems(source, [path_of(pred) for pred in preds])
-    ]
-    shared: dict[Profile, GoldStates] = {}
-    corpus = Corpus(source, settings.format, settings.pred_format, settings.common)
-    predictions = [Predictions(job.path, _maker(job, settings, grouping, shared, first=job is jobs[0])) for job in jobs]
-    gathered = feed(corpus, predictions, workers=settings.workers)
-    systems = [system for job, mine in zip(jobs, gathered, strict=True) for system in job.systems(mine)]
-    if settings.common:
-        systems = _common(systems)
-    result = Result(
-        "dst",
-        [
-            score
-            for one in systems
-            for score in scores(one.name, cells(one, metrics, grouping), one.frames.dialogues, settings.resampling)
-        ],
-        metrics,
-        counts={system.name: system.counts for system in systems},
-        notes=_notes(jobs, gathered, systems),
-        arguments=_arguments(source, preds, settings),
-        inputs={system.name: _inputs(gathered[0], grouping.schema) for system in systems},
-        make_rows=lambda: _rows(systems, metrics),
-        make_explorer=(lambda: _archive(jobs, gathered, grouping)) if settings.explorer else None,
-    )
-    return settings.saved(result)
+    measures.select_metrics(settings.metrics, settings.rates)  # a misspelt name is an error before anything is read
+    return score_tracking(read_tracking(gold, pred if pred is not None else preds, settings), settings)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One system's file, and the profiles that it is scored under."""
+class TrackedFile(NamedTuple):
+    """One system's predictions, and the profiles that they are scored under."""
 
     label: str
-    path: str | None
+    source: DialogueSource
     profiles: list[Profile]
 
     @property
     def names(self) -> list[str]:
+        """The system's name under each profile."""
         return [self.label if len(self.profiles) == 1 else f"{self.label}:{p.name}" for p in self.profiles]
 
-    def systems(self, gathered: Sequence[Any]) -> list[TrackedSystem]:
-        scorers = gathered[: len(self.profiles)]
-        return [TrackedSystem.of(name, scorer) for name, scorer in zip(self.names, scorers, strict=True)]
+
+class TrackingCorpus(NamedTuple):
+    """Gold dialogues and the predictions of several systems. Files are read when they are scored, one by one."""
+
+    gold: DialogueSource
+    systems: list[TrackedFile]
+    schema: Schema | None
+    seen: frozenset[str] | None  # services of the training schema
+    names: list[str]  # of the prediction files, as they were given
 
 
-def _notes(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], systems: Sequence[TrackedSystem]) -> list[str]:
-    """What a reader should know besides the scores."""
+def read_tracking(
+    gold: Gold, preds: Sequence[Path] | Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]], settings: TrackingSettings
+) -> TrackingCorpus:
+    """The corpus of a scoring run, from files or from dialogues in memory; formats and schemas are read here."""
+    one_of("unknown", settings.unknown, ("error", "ignore"))
+    train = settings.train_schema
+    seen = None if train is None else frozenset(readers.schema(path_of(train)))
+    if not is_path(gold):
+        return _corpus_in_memory(gold, preds, settings, seen)
+    source, paths = path_of(gold), [path_of(item) for item in preds if is_path(item)]
+    schema = schema_of(settings.schema, source)
+    check_sides(source, [named(path)[1] for path in paths], settings.format, settings.pred_format)
+    systems = [
+        TrackedFile(label, DialogueSource(path or "", settings.pred_format), _profiles(settings, source, path, schema))
+        for label, path in _systems(source, paths)
+    ]
+    return TrackingCorpus(DialogueSource(source, settings.format), systems, schema, seen, paths)
+
+
+def _corpus_in_memory(
+    gold: Sequence[Dialogue],
+    preds: Sequence[Any] | Mapping[str, Sequence[Dialogue]],
+    settings: TrackingSettings,
+    seen: frozenset[str] | None,
+) -> TrackingCorpus:
+    schema = None if settings.schema is None else schema_of(settings.schema, "")
+    named_preds = preds if isinstance(preds, Mapping) else {"pred": preds} if preds else {}
+    systems = [
+        TrackedFile(label, DialogueSource(dialogues=side, name="predictions"), _profiles(settings, None, None, schema))
+        for label, side in named_preds.items()
+    ] or [TrackedFile("gold", DialogueSource(), _profiles(settings, None, None, schema))]
+    return TrackingCorpus(DialogueSource(dialogues=gold, name="gold"), systems, schema, seen, list(named_preds))
+
+
+def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result:
+    """The result of a corpus: states compared in one pass, then every metric for every group."""
+    grouping = Grouping(
+        parse_groups(settings.by, GROUPS, train_schema=settings.train_schema), corpus.seen, corpus.schema
+    )
+    metrics = measures.select_metrics(settings.metrics, settings.rates)
+    shared: dict[Profile, GoldStates] = {}
+    predictions = [
+        Predictions(file.source, _maker(file, settings, grouping, shared, first=number == 0))
+        for number, file in enumerate(corpus.systems)
+    ]
+    consumed = feed(corpus.gold, predictions, workers=settings.workers, common=settings.common)
+    systems = [
+        TrackedSystem.of(name, scorer)
+        for file, consumers in zip(corpus.systems, consumed, strict=True)
+        for name, scorer in zip(file.names, consumers, strict=False)
+    ]
+    if settings.common:
+        systems = _common(systems)
+    inputs = _inputs(consumed[0], corpus.schema)
+    return build_result(
+        "dst",
+        (
+            SystemCells(one.name, cells(one, metrics, grouping), one.frames.dialogues, one.counts, inputs)
+            for one in systems
+        ),
+        settings.resampling,
+        metrics=metrics,
+        notes=_notes(corpus.systems, consumed, systems),
+        arguments=_arguments(corpus, settings),
+        explorer=(lambda: _archive(corpus.systems, consumed, grouping)) if settings.explorer else None,
+        out=settings.out,
+    )
+
+
+def _notes(
+    files: Sequence[TrackedFile], consumed: Sequence[Sequence[Any]], systems: Sequence[TrackedSystem]
+) -> list[Note]:
+    """Facts about the systems that a reader of the scores should know."""
     notes = []
-    if len({tuple(p.name for p in job.profiles) for job in jobs}) > 1:
-        named = ", ".join(f"{job.label} by {'+'.join(p.name for p in job.profiles)}" for job in jobs)
-        notes.append(f"WARNING: systems are scored by different profiles and do not compare: {named}; name one profile")
-    for job, (scorer, *_) in zip(jobs, gathered, strict=True):
+    if len({tuple(p.name for p in file.profiles) for file in files}) > 1:
+        profiles = ", ".join(f"{file.label} by {'+'.join(p.name for p in file.profiles)}" for file in files)
+        what = f"WARNING: systems are scored by different profiles and do not compare: {profiles}; name one profile"
+        notes.append(Note(what))
+    for file, (scorer, *_) in zip(files, consumed, strict=True):
         if scorer.other_gold:
             turns = f"{scorer.other_gold} turns"
-            notes.append(f"{job.label}: the gold in its own file differs from the gold scored against in {turns}")
-    return notes + [f"{one.name}: {line}" for one in systems for line in near_misses.lines(one.near_misses)]
+            notes.append(Note(f"the gold in its own file differs from the gold scored against in {turns}", file.label))
+    return notes + [Note(line, one.name) for one in systems for line in near_misses.lines(one.near_misses)]
 
 
-def _inputs(gathered: Sequence[Any], schema: Schema | None) -> dict[str, str]:
+def _inputs(consumers: Sequence[Any], schema: Schema | None) -> dict[str, str]:
     """Digests of what systems are scored against."""
-    gold = next(one for one in gathered if isinstance(one, GoldDigest))
+    gold = next(one for one in consumers if isinstance(one, GoldDigest))
     return {"gold": str(gold.digest), **schema_digest(schema)}
 
 
 def _maker(
-    job: _Job, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates], *, first: bool
-) -> Callable[[], list[Gatherer]]:
-    """Makes one scorer per profile; dialogues are kept as the first profile has them. The first job digests gold."""
+    file: TrackedFile, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates], *, first: bool
+) -> Callable[[], list[PairConsumer]]:
+    """Makes one scorer per profile; dialogues are recorded as the first profile has them. The first file digests gold."""
     by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
 
-    def make() -> list[Gatherer]:
-        scorers: list[Gatherer] = [
+    def make() -> list[PairConsumer]:
+        scorers = [
             Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
-            for p in job.profiles
+            for p in file.profiles
         ]
-        digests: list[Gatherer] = [GoldDigest()] if first else []
-        dialogues = [DialogueGatherer(job.profiles[0], grouping.schema)] if settings.explorer else []
-        return [*scorers, *digests, *dialogues]
+        digests: list[PairConsumer] = [GoldDigest()] if first else []
+        recorder = DialogueRecorder(file.profiles[0], grouping.schema, scorers[0])
+        return [*scorers, *digests, *([recorder] if settings.explorer else [])]
 
     return make
 
 
-def _rows(systems: Sequence[TrackedSystem], metrics: Sequence[Metric]) -> Any:
-    return lazy_rows(
-        lambda: (system.parts(metric).frame(system.name, metric.name) for system in systems for metric in metrics)
-    )
-
-
-def _archive(jobs: Sequence[_Job], gathered: Sequence[Sequence[Any]], grouping: Grouping) -> Archive:
+def _archive(files: Sequence[TrackedFile], consumed: Sequence[Sequence[Any]], grouping: Grouping) -> Archive:
     sets = [
-        ScoredDialogues(dialogues, scorer.frames(), job.names[0])
-        for job, (scorer, *_, dialogues) in zip(jobs, gathered, strict=True)
+        ScoredDialogues(dialogues, scorer.frames(), file.names[0])
+        for file, (scorer, *_, dialogues) in zip(files, consumed, strict=True)
     ]
     header = Header(seen=None if grouping.seen is None else tuple(sorted(grouping.seen)))
     return Archive(header, views(sets))
 
 
-def _arguments(gold: str, preds: Sequence[Path], settings: TrackingSettings) -> dict[str, Any]:
-    """What a reader needs to make the run again."""
+def _arguments(corpus: TrackingCorpus, settings: TrackingSettings) -> dict[str, Any]:
+    """The arguments of the run, for its record."""
     paths = {name: value for name in ("schema", "train_schema") if isinstance(value := getattr(settings, name), str)}
     plain = {"by": ",".join(listed(settings.by)) or None, "resamples": settings.resamples, "seed": settings.seed}
-    return {"gold": gold, "pred": [path_of(pred) for pred in preds], **plain, **settings.rules, **paths}
+    return {"gold": corpus.gold.label, "pred": corpus.names, **plain, **settings.rules, **paths}
 
 
 def _common(systems: Sequence[TrackedSystem]) -> list[TrackedSystem]:
@@ -261,7 +300,7 @@ def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
 
 def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred_format: str | None = None) -> None:
     """Refuses gold and predictions that were given in the wrong order, where their formats or contents tell."""
-    if "-" in (gold, *preds) or not preds:
+    if not gold or "-" in (gold, *preds) or not any(preds):
         return
     kept: dict[str, frozenset[bytes]] = {}
 
@@ -284,16 +323,23 @@ def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred
 def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:
     """The schema: the one that is given, read from a file, or the one beside gold."""
     if schema is None:
-        return readers.schema_beside(gold)
+        return readers.schema_beside(gold) if gold else None
     return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
 
 
-def _profiles(settings: TrackingSettings, gold: str, pred: str | None, schema: Schema | None) -> list[Profile]:
+def _profiles(
+    settings: TrackingSettings, gold: str | None, pred: str | None, schema: Schema | None
+) -> list[Profile]:
+    """The profiles to score with; `gold` is None for dialogues in memory."""
     wanted = settings.profile
     if wanted is None:
-        profiles = [fitting(gold, pred, schema, settings.format, settings.pred_format)]
+        fits = gold is not None
+        profiles = [
+            fitting(gold or "", pred, schema, settings.format, settings.pred_format) if fits
+            else default_profile(schema, MEMORY)
+        ]  # fmt: skip
     elif wanted == "all":
-        profiles = applicable(schema, settings.format or readers.detect(gold))
+        profiles = applicable(schema, MEMORY if gold is None else settings.format or readers.detect(gold))
     else:
         items = [wanted] if isinstance(wanted, Profile) else listed(wanted) if isinstance(wanted, str) else wanted
         profiles = [find_profile(item) for item in items]

@@ -76,6 +76,8 @@ class Scorer:
         self.states_seen = [False, False]
         self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
+        # Of the last dialogue: the slots that are not right, by turn and service, for whoever shows them.
+        self.slot_scores: dict[int, dict[str, Mapping[str, float]]] = {}
         self._last: dict[str, _Last] = {}  # by service
         self._counts = Counts()
         self._rows = array("d")
@@ -86,6 +88,7 @@ class Scorer:
         """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
         index = len(self.dialogues)
         self.dialogues.append(gold.id)
+        self.slot_scores = {}
         if pred is None:
             self._counts.missing_dialogues += 1
             self.missing.append(gold.id)
@@ -180,12 +183,14 @@ class Scorer:
             # A service that neither side has anything of is not there, whether or not the file has a frame for it.
             every = dict.fromkeys((*golds, *preds))
             services = [s for s in every if (s in preds and preds[s][0]) or _annotated(golds.get(s, NOTHING))]
+        scores: dict[str, Mapping[str, float]] = {}
         for service in services:
             missing = pred is None or (not whole and service not in preds)
             if missing and pred is not None:
                 self._counts.missing_frames += 1
             if missing and skip:
                 continue
+            self.slot_scores[number] = scores
             mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
             was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
             now = after[service] = (mine[0], theirs[0])
@@ -193,9 +198,10 @@ class Scorer:
             if row is not None:
                 self._rows.extend(row)
                 continue
-            states = self._states((dialogue, number, service), was, now, missing)
+            states, scores[service] = self._states((dialogue, number, service), was, now, missing)
             self._rows.extend((*states, *self._annotations.score(gold, mine[1], theirs[1], missing=missing)))
         if whole and not services and not (pred is None and skip):
+            self.slot_scores[number] = scores
             # A turn in which nothing is asked for on either side is right, and counts.
             right = float(pred is not None)
             wrong = 0.0 if pred is not None else INF
@@ -232,8 +238,8 @@ class Scorer:
         was: tuple[Values, Values],
         now: tuple[Values, Values],
         missing: bool,
-    ) -> tuple[float, ...]:
-        """The first part of a frame's row: everything that has to do with states."""
+    ) -> tuple[tuple[float, ...], Mapping[str, float]]:
+        """The first part of a frame's row, everything that has to do with states, and the score of each slot."""
         dialogue, number, service = place
         last = self._last.get(service)
         if last is None or last.now != now or last.was != was:
@@ -258,7 +264,8 @@ class Scorer:
             for slot, score in (compared.scores or dict.fromkeys(now[0], 1.0)).items():
                 name = self.slots.setdefault(f"{service}.{slot}", len(self.slots))
                 self._slot_rows.extend(SlotRow(dialogue, number, code, name, score, slot in now[0]))
-        return (dialogue, number, code, *compared[:10], kinds.size if kinds else 0, last.local and not missing)
+        row = (dialogue, number, code, *compared[:10], kinds.size if kinds else 0, last.local and not missing)
+        return row, compared.scores
 
     def _frame(self, service: str, was: tuple[Values, Values], now: tuple[Values, Values], last: _Last | None) -> _Last:
         """Both states of a service compared, with what the last frame came to where they have not changed."""

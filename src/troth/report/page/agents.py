@@ -160,7 +160,7 @@ def _faults(trials: Sequence[TrialFacts]) -> dict[str, Counter[str]]:
 
 
 def _findings(one: ScoredSystem) -> list[AgentFinding]:
-    every = one.once("findings", lambda: one.source.details_of(AgentFinding))
+    every = one.once("findings", lambda: one.source.findings(AgentFinding))
     return [found for found in every if found.system == one.system]
 
 

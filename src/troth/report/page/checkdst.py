@@ -12,7 +12,8 @@ from troth.report.page import words
 from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, grid, share_of
 from troth.report.page.contests import Contest
 from troth.report.page.model import MANY, Block, Card, Cell, Chart, Example, Examples, Grid, Piece
-from troth.report.sources import SHOWN, ScoredSystem, UnitDetail
+from troth.report.sources import SHOWN, ScoredSystem
+from troth.robustness.checkdst import Flip
 
 QUESTION = CardQuestion("Does it stay right when the user says it in other words?", "robustness")
 PERTURBATIONS = {
@@ -65,7 +66,7 @@ def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
 
 def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
     """How many units are right only "before" and only "after" a change."""
-    return Counter(flip.right for flip in one.source.details if label in (None, flip.perturbation))
+    return Counter(flip.right for flip in one.source.findings(Flip) if label in (None, flip.perturbation))
 
 
 def blocks(contest: Contest, place: int) -> list[Block]:
@@ -176,7 +177,7 @@ def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
     """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
     for one in found:
-        flips = causes_first(one.source.details)
+        flips = causes_first(one.source.findings(Flip))
         for flip, inherited in flips[: share_of(SHOWN, found)]:
             facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
             facts += ["as in the turn before"] if inherited else []
@@ -190,10 +191,10 @@ def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
             )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
     note += " Flips that only carry on that of the turn before come last."
-    return [Examples("Flipped units", items, note, sum(len(one.source.details) for one in found))] if items else []
+    return [Examples("Flipped units", items, note, sum(len(one.source.findings(Flip)) for one in found))] if items else []
 
 
-def causes_first(flips: Sequence[UnitDetail]) -> list[tuple[UnitDetail, bool]]:
+def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
     told = [

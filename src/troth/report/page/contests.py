@@ -13,6 +13,7 @@ from functools import cached_property
 
 import msgspec
 
+from troth.core.groups import ALL
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.core.sums import DialogueSums
@@ -72,7 +73,7 @@ class Contest:
         sums = DialogueSums.merged((source.sums, names) for source, names in runs.values())
         swaps = max(SWAPS, FOR_EACH * (len(self.systems) - 1) * len(self.metrics))
         found = pairwise(self.scores, sums, resamples=swaps)
-        recipes = {(s.system, s.metric): s.recipe for s in self.scores if s.group == "all"}
+        recipes = {(s.system, s.metric): s.identity for s in self.scores if s.group == ALL}
 
         def test(one: str, other: str, metric: str) -> float:
             alike = recipes.get((one, metric)) == recipes.get((other, metric))
@@ -84,7 +85,7 @@ class Contest:
     @cached_property
     def best(self) -> frozenset[Marked]:
         """What is in bold. Groups of units are not tested, and nothing of them is marked."""
-        whole = [score for score in self.scores if score.group == "all"]
+        whole = [score for score in self.scores if score.group == ALL]
         return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
     def system(self, name: str) -> ScoredSystem:
@@ -201,9 +202,9 @@ def _leader(one: Contest, metric: str) -> str:
     """The best of three systems or more, and those that no difference from it is shown for."""
     known = [s for s in one.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
-    near = [s.name for s in known if s is not best and Marked(s.name, metric, "all") in one.best]
+    near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in one.best]
     start = f"Best in {_inline(one, metric)}: {best.name} ({_value(best, metric)})"
-    if Marked(best.name, metric, "all") not in one.best:
+    if Marked(best.name, metric, ALL) not in one.best:
         return f"{start}, by recipes that differ."
     if not near:
         return f"{start}, ahead of all others beyond noise."
@@ -257,7 +258,7 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
     ours, theirs = len(base.dialogues), len(other.dialogues)
     shared = [metric for metric in base.overall if metric in other.overall]
     spoken = [metric for metric in shared if not metrics or metric in metrics]
-    unlike = [m for m in spoken if base.scores[m, "all"].recipe != other.scores[m, "all"].recipe]
+    unlike = [m for m in spoken if base.scores[m, ALL].identity != other.scores[m, ALL].identity]
     if base.dialogues != other.dialogues:
         sizes = f" ({theirs:,} against {ours:,})" if theirs != ours else ""
         return f": other {other.source.result.clusters}{sizes}."
@@ -269,13 +270,13 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
         titles = [words.inline(base.metric(metric).title) for metric in unlike]
         some = words.listed(titles) if len(unlike) <= 3 else "some metrics"
         where = "" if len(unlike) == len(spoken) else f" in {some}"
-        return f"{where}: another recipe ({_recipes(base.scores[unlike[0], 'all'], other.scores[unlike[0], 'all'])})."
+        return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""
 
 
 def _recipes(ours: Score, theirs: Score) -> str:
     """What tells two recipes apart: the profile, or the first rule that differs."""
-    mine, other = words.rules(ours.recipe), words.rules(theirs.recipe)
+    mine, other = ours.recipe, theirs.recipe
     keys = [key for key in (other | mine) if mine.get(key) != other.get(key)]
     key = "profile" if "profile" in keys else keys[0] if keys else ""
     return f"{key} {other.get(key, 'none')} against {mine.get(key, 'none')}" if key else "another metric"

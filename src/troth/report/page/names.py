@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from troth.core.errors import UserError
+from troth.core.names import split_profile
 from troth.report.page.tracking import profiles
 from troth.report.sources import Run, Source, open_run
 
@@ -39,7 +40,7 @@ def _own(source: Source) -> dict[str, str]:
     """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
     names = {one.system: one.system for one in source.systems}
     for group in profiles(source) if source.result.task == "dst" else ():
-        base = group[0].system.rpartition(":")[0]
+        base = split_profile(group[0].system, next(iter(group[0].scores.values())).profile)
         if len(group) > 1 and base not in names:
             names[group[0].system] = base
     return names

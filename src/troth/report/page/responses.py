@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from troth.core.score import Score
+from troth.core.score import Estimate, Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
 from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import SHOWN, ScoredSystem, Source, by_group
 from troth.report.tallies import Answered
-from troth.stats.estimates import Estimate
 from troth.storage.explorer import ActView
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def _effects(one: Contest) -> list[_Effect]:
     return [
         _Effect(source.name if several else "", effect)
         for source in sources.values()
-        for effect in source.details_of(RewordingEffect)
+        for effect in source.findings(RewordingEffect)
         if effect.difference is not None
     ]
 

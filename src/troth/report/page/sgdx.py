@@ -12,6 +12,7 @@ from troth.report.page.cards import CardQuestion, card, metrics_grid, share_of
 from troth.report.page.contests import Contest
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
 from troth.report.sources import SHOWN, ScoredSystem
+from troth.robustness.sgdx import VaryingUnit
 
 QUESTION = CardQuestion(
     "Does it stay right when the schema is worded differently?", "robustness", "the mean of what it is under each", 1
@@ -54,7 +55,7 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
     called = metrics_of(one)
     value = f"{words.percent(score.value, 0)}%"
     # Only joint accuracy counts units that are right; other metrics are averages.
-    right = f"Right in {value} of {words.units(score.signature)} on average"
+    right = f"Right in {value} of {words.units(score)} on average"
     text = right if called.base == "jga" else f"{_title(one)} is {value}"
     text += f" over {words.count(len(called.wordings), 'wording')}"
     original = one.value(called.original)
@@ -132,7 +133,7 @@ def _wavering(found: Sequence[ScoredSystem]) -> list[Block]:
     items: list[Example] = []
     for one in found:
         texts = one.source.tallies.texts
-        for unit in one.source.details[: share_of(SHOWN, found)]:
+        for unit in one.source.findings(VaryingUnit)[: share_of(SHOWN, found)]:
             said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
             items.append(
                 Example(
@@ -142,5 +143,5 @@ def _wavering(found: Sequence[ScoredSystem]) -> list[Block]:
                     unit.dialogue, str(unit.turn), group=service if len(found) == 1 else one.name,
                 )
             )  # fmt: skip
-    total = sum(len(one.source.details) for one in found)
+    total = sum(len(one.source.findings(VaryingUnit)) for one in found)
     return [Examples("Units that waver most", items, "Score under each wording, in percent.", total)] if items else []

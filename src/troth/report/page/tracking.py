@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from troth.core.score import Score
+from troth.core.names import split_profile
+from troth.core.score import Estimate, Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid
 from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import MANY, Block, Cell, Chart, Heading, Rule, Section, Text
 from troth.report.sources import ScoredSystem, Source, by_group, estimated
 from troth.report.tallies import SlotErrors
-from troth.stats.estimates import Estimate
 from troth.storage.explorer import KINDS
 
 QUESTION = CardQuestion("Does it track what the user wants?", "tracking")
@@ -48,21 +48,16 @@ def profiles(source: Source) -> list[list[ScoredSystem]]:
     """Systems in groups: `dev:sgd` and `dev:trade` are one system under two profiles."""
     groups: dict[str, list[ScoredSystem]] = {}
     for one in source.systems:
-        base, _, profile = one.system.rpartition(":")
-        same = base and _profile(next(iter(one.scores.values()))) == profile
-        groups.setdefault(base if same else one.system, []).append(one)
+        profile = next(iter(one.scores.values())).profile
+        groups.setdefault(split_profile(one.system, profile), []).append(one)
     return list(groups.values())
-
-
-def _profile(score: Score) -> str:
-    return words.rules(score.signature).get("profile", "")
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
 
 
 def _sentence(one: ScoredSystem, score: Score) -> str:
-    start = f"Right in {words.percent(score.value, 0)}% of {words.units(score.signature)}"
+    start = f"Right in {words.percent(score.value, 0)}% of {words.units(score)}"
     wrong = wrong_units(one)
     if not wrong.all:
         return f"{start}: nothing is wrong."
@@ -112,7 +107,7 @@ def _facts(one: ScoredSystem, score: Score) -> list[str]:
 
 
 def _missing(one: ScoredSystem, score: Score) -> Iterator[str]:
-    skipped = words.rules(score.signature).get("missing") == "skip"
+    skipped = score.recipe.get("missing") == "skip"
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
         number = one.counts.get(what, 0)
         if number:
@@ -123,9 +118,8 @@ def _missing(one: ScoredSystem, score: Score) -> Iterator[str]:
 
 def _notes(one: ScoredSystem) -> Iterator[str]:
     """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
-    start = f"{one.system}: "
-    mine = [note.removeprefix(start) for note in one.source.result.notes if note.startswith(start)]
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in mine[:NOTED])
+    mine = [note.text for note in one.source.result.notes if note.system == one.system]
+    yield from (f"{text[:1].upper()}{text[1:]}." for text in mine[:NOTED])
 
 
 def _over_turns(one: ScoredSystem) -> Iterator[str]:
@@ -349,7 +343,7 @@ def _profile_charts(source: Source) -> Iterator[Chart]:
         name = systems[0].name
         scores = [(one, score) for one in systems for metric in COMPARED if (score := one.known(metric))]
         rows: list[list[Cell]] = [
-            [_profile(s), one.metric(s.metric).title, s.value, s.low, s.high, s.signature] for one, s in scores
+            [s.profile, one.metric(s.metric).title, s.value, s.low, s.high, s.signature] for one, s in scores
         ]
         yield Chart(
             f"profiles-{name}", "dots", f"{name}, one dot per recipe",

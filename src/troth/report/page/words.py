@@ -75,11 +75,6 @@ def family(title: str, variant: str) -> str:
     return title.removesuffix(variant).rstrip(":, ").removesuffix(" under") if title.endswith(variant) else title
 
 
-def rules(signature: str) -> dict[str, str]:
-    """The rules that a signature names: `{"profile": "sgd", "unit": "frame"}`."""
-    return dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
-
-
-def units(signature: str) -> str:
+def units(score: Score) -> str:
     """What a score is over: turns or frames."""
-    return rules(signature).get("unit", "unit") + "s"
+    return score.recipe.get("unit", "unit") + "s"

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import troth
 from troth import demo, readers
 from troth.core.errors import UserError
-from troth.storage.merge import merge
+from troth.report.merge import merge
 
 METRICS = "jga,aga,fga@0.5,slot_f1"
 

@@ -20,17 +20,18 @@ import numpy as np
 
 from troth.core.digest import joined_digest
 from troth.core.errors import UserError, near
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.parts import NONE, Parts, Units
+from troth.core.result import Note, Result, UnscoredCount
 from troth.core.score import Score
 from troth.core.sums import DialogueSums
-from troth.core.version import __version__
-from troth.stats.estimates import Cell, Resampling, scores
+from troth.stats.estimates import Cell, Resampling, score_cells
 from troth.storage.explorer import Archive
-from troth.storage.result import Result, check_out
-from troth.storage.result import open as open_run
+from troth.storage.runs import check_out
+from troth.storage.runs import open as open_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +63,7 @@ class _Shard:
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], Score]:
-        return {(one.system, one.metric): one for one in self.result.scores if one.group == "all"}
+        return {(one.system, one.metric): one for one in self.result.scores if one.group == ALL}
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -109,10 +110,12 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Unpack[MergeOptions
         list(_scores(shards, keys, Resampling(settings.resamples, settings.seed))),
         _metrics(shards, keys),
         {system: _counts(shards, system) for system in first.systems},
-        [*_notes(shards, keys), *dict.fromkeys(note for one in shards for note in one.result.notes)],
-        [detail for one in shards for detail in one.result.details],
+        [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for one in shards for note in one.result.notes)],
+        [finding for one in shards for finding in one.result.findings],
         {"merged": [one.path for one in shards], "resamples": settings.resamples, "seed": settings.seed},
         inputs={system: _inputs(shards, system) for system in first.systems},
+        cluster=first.cluster,
+        unscored=_unscored(shards),
         make_rows=lambda: _rows(shards, keys),
         make_explorer=(lambda: _archive(shards)) if all(one.result.make_explorer for one in shards) else None,
     )
@@ -143,8 +146,8 @@ def _check_rules(first: _Shard, one: _Shard) -> None:
         if key not in first.scores:
             what = f"has '{key[1]}', which {first.path} has not"
             raise UserError(what, file=one.path, hint="score all shards with the same metrics")
-        if score.recipe != first.scores[key].recipe:
-            what = f"'{key[1]}' is scored as {score.recipe}, and in {first.path} as {first.scores[key].recipe}"
+        if score.identity != first.scores[key].identity:
+            what = f"'{key[1]}' is scored as {score.identity}, and in {first.path} as {first.scores[key].identity}"
             raise UserError(what, file=one.path, hint="score all shards by the same rules")
     lacking = next((key for key in first.scores if key not in one.scores), None)
     if lacking is not None:
@@ -162,7 +165,8 @@ def _check_dialogues(shards: Sequence[_Shard]) -> None:
     for one in shards:
         if not one.rows.height:
             continue
-        columns = ["dialogue", "id"] if "id" in one.rows.columns else ["dialogue"]
+        by_id = one.rows["id"].null_count() < one.rows.height
+        columns = ["dialogue", "id"] if by_id else ["dialogue"]
         for unit in one.rows.select(columns).unique().sort(columns).iter_rows():
             if unit in seen:
                 what = f"{'response' if len(unit) > 1 else 'dialogue'} {unit[-1]} is in {seen[unit]}, too"
@@ -187,9 +191,9 @@ def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resa
             reason = shards[0].scores[key].reason or ""
             n = sum(one.scores[key].n for one in shards)
             cells.append(Cell(known.get(key[1]) or Metric(*key[1:] * 2), Parts(num, den, units), reason=reason, n=n))
-        for key, score in zip(mine, scores(system, cells, whole.dialogues, how), strict=True):
-            line = f"{shards[0].scores[key].recipe}|n:{score.n}|v:{__version__}"
-            yield msgspec.structs.replace(score, signature=line)
+        cluster = shards[0].result.cluster
+        for key, score in zip(mine, score_cells(system, cells, whole.dialogues, how, cluster=cluster), strict=True):
+            yield msgspec.structs.replace(score, recipe=shards[0].scores[key].recipe)
 
 
 def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataFrame:
@@ -202,7 +206,7 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     rows = pl.concat(frames, how="diagonal")
     known = pl.DataFrame({"system": [key[0] for key in keys], "metric": [key[1] for key in keys]})
     known = known.with_row_index("place")
-    order = [name for name in ("dialogue", "turn", "id", "service", "set") if name in rows.columns]
+    order = ["dialogue", "turn", "id", "service"]
     joined = rows.join(known, on=["system", "metric"], how="inner")
     return joined.sort(["place", *order], maintain_order=True).drop("place")
 
@@ -224,6 +228,15 @@ def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
     return total
 
 
+def _unscored(shards: Sequence[_Shard]) -> list[UnscoredCount]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for shard in shards:
+        for count in shard.result.unscored:
+            key = (count.system, count.metric, count.reason)
+            counts[key] = counts.get(key, 0) + count.count
+    return [UnscoredCount(*key, count) for key, count in counts.items()]
+
+
 def _inputs(shards: Sequence[_Shard], system: str) -> dict[str, str]:
     """The digest of all gold, as a run over the whole would have it, and that of the schema."""
     every = [one.result.inputs.get(system, {}) for one in shards]
@@ -239,7 +252,7 @@ def _notes(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> Iterato
     lost = dict.fromkeys(metric for system, metric in shards[0].scores if (system, metric) not in set(keys))
     if lost:
         yield f"not merged, since they are no ratios of sums over rows: {', '.join(lost)}"
-    if any(score.group != "all" for one in shards for score in one.result.scores):
+    if any(score.group != ALL for one in shards for score in one.result.scores):
         yield "scores by group are not merged"
     versions: Mapping[str, str] = {one.path: one.result.versions.get("troth", "?") for one in shards}
     if len(set(versions.values())) > 1:
