@@ -55,19 +55,12 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
 
     result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
     if json:
-        show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": list(map(str, result.notes))})
+        notes = [str(note) for note in result.notes]
+        show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": notes})
         return
     whole = [score for score in result.scores if score.group == "all"]
-    layout = [*tables.of_scores(whole), *_findings([_effect(row) for row in result.details])]
+    layout = [*tables.of_scores(whole), *_findings(result.findings)]
     show.result(result, json_form=False, out=f"{out}/{RESULT}", layout=layout)
-
-
-def _effect(row: Any) -> RewordingEffect:
-    import msgspec
-
-    from troth.agents.run_summary import RewordingEffect
-
-    return msgspec.convert(row, RewordingEffect)
 
 
 def _findings(effects: Sequence[RewordingEffect]) -> list[Table]:
