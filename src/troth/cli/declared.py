@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def declared(registry: Registry) -> dict[str, dict[str, Flag]]:
+def declared(registry: Registry[Any]) -> dict[str, dict[str, Flag]]:
     """The command-line options that the members of a registry declare: option to member to flag."""
     from troth.perturb.options import flags
 
@@ -29,7 +29,7 @@ def declared(registry: Registry) -> dict[str, dict[str, Flag]]:
     return options
 
 
-def with_declared(registry: Registry) -> Callable[[F], F]:
+def with_declared(registry: Registry[Any]) -> Callable[[F], F]:
     """Adds the options that members declare to a command, which gets them as one argument `given`: option to value."""
     declarations = declared(registry)
 

@@ -16,7 +16,7 @@ from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, where
-from troth.readers.format import recognise
+from troth.readers.format import Reader, recognise
 from troth.readers.grounded import mapped
 from troth.readers.places import place
 from troth.readers.source import Document
@@ -26,7 +26,7 @@ ENDINGS = (*(f".{kind}{packed}" for kind in _KINDS for packed in source.PACKED),
 # What lies beside the dialogues of MultiDoc2Dial and Topical-Chat, and is read together with them.
 NOT_RESPONSES = ("multidoc2dial_doc", "reading_", "wiki.json", "run.json")
 
-FORMATS = Registry(
+FORMATS: Registry[Reader] = Registry(
     "format of grounded responses",
     "troth.grounded_readers",
     # In the order in which they are tried: those with the most telling marks first.
