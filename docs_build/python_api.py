@@ -18,13 +18,13 @@ from docs_build.markdown import block, code, prose
 
 WIDTH = 100  # of a signature on one line
 MORE = (  # functions of packages that the package itself does not name
-    "troth.meta.evaluate:evaluate",
-    "troth.meta.evaluate:fit",
-    "troth.meta.annotate:annotate",
-    "troth.meta.agreement:agree",
-    "troth.meta.wording:wording",
-    "troth.meta.rerank:rerank",
-    "troth.meta.templates:template_references",
+    "troth.meta.labels.evaluate:evaluate",
+    "troth.meta.labels.evaluate:fit",
+    "troth.meta.people.annotate:annotate",
+    "troth.meta.people.agreement:agree",
+    "troth.meta.trials.wording:wording",
+    "troth.meta.trials.rerank:rerank",
+    "troth.meta.trials.templates:template_references",
     "troth.perturb.schemas.run:vary",
     "troth.perturb.schemas.table:stats",
     "troth.perturb.users:apply",

@@ -16,12 +16,12 @@ from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import ABOUT as CALL_CHOICES
 from troth.agents.rules import ORDER as CALL_ORDER
 from troth.agents.rules import RULES
-from troth.agents.run_summary import METRICS as LIVE
+from troth.agents.live.summary import METRICS as LIVE
 from troth.core.metric import Metric
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
-from troth.meta.labelled import RANKING
-from troth.meta.measures import JUDGED
+from troth.meta.labels.labelled import RANKING
+from troth.meta.labels.measures import JUDGED
 from troth.models import catalog, protocols
 from troth.perturb.options import flags
 from troth.perturb.schemas.generators import GENERATORS

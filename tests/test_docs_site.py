@@ -14,9 +14,9 @@ from docs_build import markdown, pages, python_api, reference
 
 import troth
 from troth import cli, models, readers
+from troth.agents.live.summary import METRICS as LIVE
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import RULES
-from troth.agents.run_summary import METRICS as LIVE
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog

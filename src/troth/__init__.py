@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from troth import models as models
     from troth import readers as readers
     from troth import stats as stats
-    from troth.agents.run import run_agent as run_agent
+    from troth.agents.live.run import run_agent as run_agent
     from troth.agents.score import agent as agent
     from troth.core.errors import UserError as UserError
     from troth.core.metric import Metric as Metric
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from troth.core.score import Score as Score
     from troth.grounding.score import ground as ground
     from troth.integrations.evaluate import load as load
-    from troth.meta.stress import stress_ground as stress_ground
+    from troth.meta.trials.stress import stress_ground as stress_ground
     from troth.perturb.users.run import perturb as perturb
     from troth.report.compare import compare as compare
     from troth.report.compare import gate as gate
@@ -77,9 +77,9 @@ _NAMES = {
     "nlg": "troth.responses.score",
     "open": "troth.storage.runs",
     "respond": "troth.systems.generators.respond",
-    "run_agent": "troth.agents.run",
+    "run_agent": "troth.agents.live.run",
     "sgdx": "troth.robustness.sgdx",
-    "stress_ground": "troth.meta.stress",
+    "stress_ground": "troth.meta.trials.stress",
     "track": "troth.systems.track",
     "train_grounded": "troth.systems.generators.grounded",
     "train_response": "troth.systems.generators.train",

@@ -17,11 +17,12 @@ import pytest
 import troth
 from tests.agents import server as servers
 from tests.agents.server import PolicyServer
-from troth.agents import endpoint, run_users
-from troth.agents.endpoint import Reply, UnansweredError
-from troth.agents.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
-from troth.agents.run import run_agent
-from troth.agents.run_journal import Budget, Journal
+from troth.agents.live import endpoint
+from troth.agents.live import users as run_users
+from troth.agents.live.endpoint import Reply, UnansweredError
+from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
+from troth.agents.live.run import run_agent
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Trajectory, Usage
 from troth.models import client

@@ -12,7 +12,7 @@ import pytest
 from tests.agents import server as servers
 from tests.agents.server import PolicyServer
 from tests.cli.conftest import Troth
-from troth.agents import endpoint
+from troth.agents.live import endpoint
 from troth.models import client
 
 

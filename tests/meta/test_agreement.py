@@ -17,10 +17,10 @@ from troth import stats
 from troth.core.errors import UserError
 from troth.core.result import Result
 from troth.core.table import harmless
-from troth.meta.agreement import agree
-from troth.meta.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
-from troth.meta.raters import RatedItem, kappa
-from troth.meta.sheets import SGSACC_STUDY, answers, as_csv
+from troth.meta.people.agreement import agree
+from troth.meta.people.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
+from troth.meta.people.raters import RatedItem, kappa
+from troth.meta.people.sheets import SGSACC_STUDY, answers, as_csv
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
 from troth.storage import runs as result

@@ -17,7 +17,7 @@ from troth import demo, readers
 from troth.cli import declared
 from troth.core.errors import UserError
 from troth.grounding import calibration
-from troth.meta import sheets
+from troth.meta.people import sheets
 from troth.perturb.schemas import calls
 from troth.readers import source
 from troth.tracking import feed

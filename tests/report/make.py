@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.agents import server as servers
 from troth import demo
-from troth.agents.run import run_agent
+from troth.agents.live.run import run_agent
 from troth.cli import app
 from troth.core.metric import Metric
 from troth.core.result import Result

@@ -22,10 +22,12 @@ from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, resolve
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.readers import trajectories
 from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
 
+TASK = Task("agent score", "assistants", "tasks", "troth.report.page.agents")
 REASONS = {
     "gold": "no gold calls are known; give gold",
     "success": "it is not known which trials are solved: there are neither rewards nor gold",
@@ -103,7 +105,7 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     metrics = select_metrics(settings.metrics, _trials(systems))
     by, tasks, inputs = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks), _inputs(corpus)
     return build_result(
-        "agent score",
+        TASK.name,
         (
             SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
             for system in systems

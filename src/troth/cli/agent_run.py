@@ -12,7 +12,7 @@ from troth.core import table as tables
 from troth.core.table import Table
 
 if TYPE_CHECKING:
-    from troth.agents.run_summary import RewordingEffect
+    from troth.agents.live.summary import RewordingEffect
 
 SHOWN = 10  # rows of a table of findings
 NUMBERS = ("n", "original", "reworded", "difference")
@@ -51,7 +51,7 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
     Python function of messages and tools. TASKS holds recorded conversations; their results answer the calls. The
     folder gets trajectories that `troth agent score` reads. The same command goes on where it was stopped.
     """
-    from troth.agents.run import RESULT, run_agent
+    from troth.agents.live.run import RESULT, run_agent
 
     result = run_agent(agent, tasks, out=out, gold=list(gold), **other)
     if json:
@@ -65,7 +65,7 @@ def run(agent: str, tasks: str, out: str, gold: tuple[str, ...], json: bool, **o
 def _effect(row: Any) -> RewordingEffect:
     import msgspec
 
-    from troth.agents.run_summary import RewordingEffect
+    from troth.agents.live.summary import RewordingEffect
 
     return msgspec.convert(row, RewordingEffect)
 

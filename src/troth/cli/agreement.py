@@ -39,7 +39,7 @@ def annotate(sources: tuple[str, ...], out: str, study: str, pairs: int | None, 
     of `troth dst`, with gold's and predicted states. pmi-decode: responses of two systems in random order, from two
     files or a run of `troth ground`. The key, SHEET.key.json, has what annotators must not see.
     """
-    from troth.meta.sheets import STUDIES, key_file
+    from troth.meta.people.sheets import STUDIES, key_file
 
     many, of = pairs or USUAL[study], settings.pop("of")
     if study != "pmi-decode" and len(sources) > 1:
@@ -61,7 +61,7 @@ def annotate(sources: tuple[str, ...], out: str, study: str, pairs: int | None, 
 
 
 def _pairs(sources: tuple[str, ...], out: str, many: int, of: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
-    from troth.meta.annotate import annotate as write
+    from troth.meta.people.annotate import annotate as write
 
     key = write(sources[0], out, pairs=many, of=of, **settings)
     faithful = sum(one.faithful for one in key.pairs.values())
@@ -70,7 +70,7 @@ def _pairs(sources: tuple[str, ...], out: str, many: int, of: Any, settings: dic
 
 
 def _dialogues(sources: tuple[str, ...], out: str, many: int, _: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
-    from troth.meta.ratings import annotate_dialogues
+    from troth.meta.people.ratings import annotate_dialogues
 
     key = annotate_dialogues(sources[0], out, dialogues=many, **settings)
     return {"dialogues": len(key.items), "items": len(key.items), "systems": [key.system]}
@@ -78,7 +78,7 @@ def _dialogues(sources: tuple[str, ...], out: str, many: int, _: Any, settings: 
 
 def _responses(sources: tuple[str, ...], out: str, many: int, _: Any, settings: dict[str, Any]) -> Mapping[str, Any]:
     from troth.core.names import listed
-    from troth.meta.ratings import annotate_responses
+    from troth.meta.people.ratings import annotate_responses
 
     chosen = listed(settings["system"] or "")
     key = annotate_responses(*sources, out=out, contexts=many, seed=settings["seed"], systems=chosen)
@@ -108,7 +108,7 @@ def agree(
     Each SHEET is one annotator's copy, filled in. With its key: agreement with SGSAcc, correlation of ratings of whole
     dialogues with JGA, AGA and FGA, or the answers for each of two systems.
     """
-    from troth.meta.agreement import agree as run
+    from troth.meta.people.agreement import agree as run
     from troth.storage import files
 
     if disagreements is not None:

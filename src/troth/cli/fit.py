@@ -45,8 +45,8 @@ def fit(
     Responses below the threshold are called unfaithful. Without --recall or --precision the threshold has the best F1
     of the faithful, as in PMI-Faith's paper; where faults are rare, that lets most of them pass.
     """
-    from troth.meta.evaluate import evaluate
-    from troth.meta.evaluate import fit as run
+    from troth.meta.labels.evaluate import evaluate
+    from troth.meta.labels.evaluate import fit as run
 
     if curves is not None:
         _check_curves(curves)

@@ -52,7 +52,7 @@ def evaluate(data: tuple[str, ...], to: str, out: str | None, json: bool, **sett
 
     DATA is labelled data in any format of `troth ground`, all files together. Metrics are compared with the first one.
     """
-    from troth.meta.evaluate import evaluate as run
+    from troth.meta.labels.evaluate import evaluate as run
 
     result = run(*data, out=out, **settings)
     if json:

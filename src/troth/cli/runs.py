@@ -18,9 +18,9 @@ from troth.core import table as tables
 from troth.core.errors import UserError, near
 from troth.core.groups import WHOLE
 from troth.core.names import distinct, listed, named
+from troth.core.result import Result
 from troth.core.version import __version__
 from troth.storage import runs
-from troth.core.result import Result
 from troth.storage import runs as stored
 
 if TYPE_CHECKING:

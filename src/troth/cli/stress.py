@@ -46,7 +46,7 @@ def ground(data: tuple[str, ...], explain: int, out: str | None, json: bool, **s
 
     DATA are supported answers with their documents, in any format of `troth ground`; what has the label 0 is left out.
     """
-    from troth.meta.stress import stress_ground
+    from troth.meta.trials.stress import stress_ground
 
     result = stress_ground(*data, out=out, **settings)
     show.result(result, json_form=json, out=out, layout=_tables(result))

@@ -51,7 +51,7 @@ def rerank(
     requires the values; `rule` requires the values and uses no model. The copies are made so that `rule` finds every
     wrong or missing value, so only the first two rules show what the model can do.
     """
-    from troth.meta.rerank import rerank as run
+    from troth.meta.trials.rerank import rerank as run
     from troth.storage import files
 
     if lost is not None:
@@ -79,7 +79,7 @@ def templates(gold: str, folder: str, turns: int, examples: int, out: str | None
 
     `gold_rejected:plain` judges the utterance alone, `gold_rejected` also in context.
     """
-    from troth.meta.templates import template_references
+    from troth.meta.trials.templates import template_references
 
     result = template_references(gold, folder, turns=turns or None, out=out, **settings)
     left = next(iter(result.counts.values()))["turns_left_out"]

@@ -31,7 +31,7 @@ def wording(
     GOLD is a folder of dialogues with the system's acts, and its schema. Without --from, only the original schema is
     tested.
     """
-    from troth.meta.wording import wording as run
+    from troth.meta.trials.wording import wording as run
 
     if variants is not None and folder is None:
         raise UserError("--variants are those of --from", hint="name SGD-X's folder with --from")
@@ -41,8 +41,8 @@ def wording(
 
 def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
     """Table 2, a row per wording and judge; then a table by kind for each wording."""
-    from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
-    from troth.meta.wording import VALID_ACTS, VALID_TURNS
+    from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
+    from troth.meta.trials.wording import VALID_ACTS, VALID_TURNS
 
     cells = {(score.system, score.metric, score.group): score for score in scores}
     systems = list(dict.fromkeys(score.system for score in scores))

@@ -255,7 +255,7 @@ class _Work:
 
     def grounding(self) -> Result | None:
         from troth.grounding.score import ground
-        from troth.meta.evaluate import fit
+        from troth.meta.labels.evaluate import fit
 
         self.step("grounding")
         metrics = [name for name in ("nli", "u_f1", "pmi_faith") if name not in self.absent]

@@ -19,6 +19,7 @@ from troth.core.options import resolve
 from troth.core.records import Grounded
 from troth.core.result import Note, Result, notes_of
 from troth.core.signature import identity
+from troth.core.tasks import Task
 from troth.engine import alone
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
@@ -34,6 +35,10 @@ from troth.readers.grounded.mapped import parsed
 from troth.stats.estimates import Resampling, build_result
 from troth.storage.runs import check_out
 
+TASK = Task(
+    "ground", "grounding", "responses", "troth.report.page.grounding",
+    no_explorer="Runs of troth ground have responses and documents, and no dialogues: see Grounding.",
+)  # fmt: skip
 OnError = Literal["stop", "skip"]
 
 
@@ -174,7 +179,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
     notes += [Note(f"no verdict: the calibration has no {', '.join(unjudged)}")] if unjudged else []
     calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
     return build_result(
-        "ground",
+        TASK.name,
         [
             replace(cells, counts={**cells.counts, **corpus[cells.name].counts()})
             for cells in (system.system_cells() for system in systems)

@@ -17,6 +17,7 @@ from troth.core.names import Path, is_path, labelled, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
 from troth.core.result import Note, Result
+from troth.core.tasks import Task
 from troth.engine import WithModel, alone, mapped
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
@@ -33,6 +34,7 @@ from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
 from troth.stats.estimates import Resampling, build_result
 from troth.storage.runs import check_out
 
+TASK = Task("nlg", "responses", "dialogues", "troth.report.page.responses")
 Missing = Literal["part", "zero", "skip"]
 
 NO_TEXT = "gold has no utterances"
@@ -170,7 +172,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
     rows = explorer.act_rows(judged, validated="negatives" in run.needs)
     inputs = {"gold": digest(read.gold.dialogues), **schema_digest(read.gold.schema)}
     return build_result(
-        "nlg",
+        TASK.name,
         (scorer.system_cells(system, inputs) for system in systems),
         how,
         metrics=[*metrics, *measures.companions(metrics)],

@@ -17,6 +17,7 @@ from troth.core.options import one_of, resolve
 from troth.core.parts import Joined, Parts, join
 from troth.core.records import Dialogue
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.robustness.metrics import COREF_JGA, JGA, NOHF, of_pairs, under
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
 from troth.stats.estimates import NOTHING, Cell
@@ -29,6 +30,7 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import MEMORY, check_sides, default_profile, fitting, schema_of
 from troth.tracking.scorer import Scorer
 
+TASK = Task("robust checkdst", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
 # A file that holds gold and prediction, "GOLD,PRED", a pair of paths, or a pair of dialogues in memory.
 TestSet = Path | tuple[Path, Path] | tuple[Sequence[Dialogue], Sequence[Dialogue]]
 NO_COREF = "no turn is annotated for coreference; the rule coref:patterns finds some by regular expressions"
@@ -128,7 +130,7 @@ def score_checkdst(corpus: Mapping[str, TestSides], settings: CheckdstSettings) 
         counts[name] |= {"unpaired": pair.unpaired[name], "unpaired_original": pair.unpaired[""]}
     files = {name: ",".join(filter(None, (sides.gold.path, sides.pred.path))) for name, sides in corpus.items()}
     return settings.build(
-        "robust checkdst",
+        TASK.name,
         _cells(sets, pairs, rules),
         [dialogue for one in sets for dialogue in one.system.frames.dialogues],
         counts={"orig": counts.pop(""), **counts},

@@ -22,6 +22,7 @@ from troth.core.options import one_of, resolve
 from troth.core.parts import Parts, join
 from troth.core.records import Dialogue
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.perturb.schemas.files import SchemaSource, load, published
 from troth.perturb.schemas.renaming import renamed
 from troth.robustness.metrics import of_variants
@@ -38,6 +39,7 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import Gold, check_sides
 from troth.tracking.scorer import Scorer
 
+TASK = Task("robust sgdx", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
 ORIGINAL = "orig"  # the name of predictions under the original schema
 
 
@@ -137,7 +139,7 @@ def score_sgdx(corpus: SgdxCorpus, settings: SgdxSettings) -> Result:
     first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
     grouping = Grouping(by, corpus.seen, corpus.schema.schema)
     return settings.build(
-        "robust sgdx",
+        TASK.name,
         (cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)),
         next(iter(systems.values())).frames.dialogues,
         counts={label: {**one.counts, "unpaired": first.unpaired[label]} for label, one in systems.items()},

@@ -14,6 +14,7 @@ from troth.core.names import Path, is_path, labelled, listed, named, path_of, st
 from troth.core.options import one_of, resolve
 from troth.core.records import Dialogue, Schema
 from troth.core.result import Note, Result
+from troth.core.tasks import Task
 from troth.readers.source import first
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.explorer import Archive, Header
@@ -29,6 +30,7 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 from troth.tracking.states import GoldStates
 
+TASK = Task("dst", "state tracking", "dialogues", "troth.report.page.tracking")
 ProfileLike = str | Profile
 Gold = Path | Sequence[Dialogue]
 MEMORY = "jsonl"  # the format whose profile suits dialogues in memory: bare states
@@ -207,7 +209,7 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         systems = _common(systems)
     inputs = _inputs(consumed[0], corpus.schema)
     return build_result(
-        "dst",
+        TASK.name,
         (
             SystemCells(one.name, cells(one, metrics, grouping), one.frames.dialogues, one.counts, inputs)
             for one in systems

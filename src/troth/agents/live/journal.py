@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from troth.agents.endpoint import Reply, UnansweredError
+from troth.agents.live.endpoint import Reply, UnansweredError
 from troth.core.errors import UserError
 from troth.storage.files import writing
 

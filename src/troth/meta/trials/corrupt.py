@@ -19,8 +19,8 @@ from typing import Literal
 from troth.responses import references, tamper
 from troth.responses.sgsacc import DueAct
 
-SpoiledKind = Literal["value", "missing", "boolean"]
-KINDS: tuple[SpoiledKind, ...] = ("value", "missing", "boolean")
+CorruptionKind = Literal["value", "missing", "boolean"]
+KINDS: tuple[CorruptionKind, ...] = ("value", "missing", "boolean")
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[a-z][.!?])(?=[A-Z])")  # "4 option.What do you think …"
 _CLAUSE = re.compile(r"[.!?;,]+|\b(?:and|but|though|although|while)\b")
@@ -31,16 +31,16 @@ _LEADING = re.compile(
 _LITTLE = 2  # words that make no sentence: "How about?"
 
 
-def spoiled(
-    text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[SpoiledKind] = KINDS
-) -> dict[SpoiledKind, str]:
+def corrupt(
+    text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[CorruptionKind] = KINDS
+) -> dict[CorruptionKind, str]:
     """The text spoiled in each way that can be done, one act each."""
-    rules: dict[SpoiledKind, Callable[[DueAct], str | None]] = {
+    rules: dict[CorruptionKind, Callable[[DueAct], str | None]] = {
         "value": lambda one: _wrong(text, one, due, pool, rng),
         "missing": lambda one: _missing(text, one, due),
         "boolean": lambda one: flipped(text, one),
     }
-    texts: dict[SpoiledKind, str] = {}
+    texts: dict[CorruptionKind, str] = {}
     for kind in kinds:
         order = list(due)
         rng.shuffle(order)  # always as many draws, whatever comes of them

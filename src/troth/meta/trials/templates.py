@@ -19,7 +19,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.parts import Parts
 from troth.core.result import Result
-from troth.meta.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
 from troth.responses import references, sgsacc, templates
 from troth.responses.corpus import Gold
 from troth.responses.sgsacc import Answer, SystemTurn

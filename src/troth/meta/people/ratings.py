@@ -28,11 +28,11 @@ from troth.core.result import Finding
 from troth.core.score import NO_ESTIMATE, Estimate, Score, make_score
 from troth.core.table import one_line
 from troth.core.version import __version__
-from troth.meta import sheets
-from troth.meta.annotate import saved
-from troth.meta.labelled import PEARSON
-from troth.meta.raters import KAPPA, RatedItem, kappa
-from troth.meta.sheets import FGA_STUDY, PMI_STUDY, Answers
+from troth.meta.labels.labelled import PEARSON
+from troth.meta.people import sheets
+from troth.meta.people.annotate import saved
+from troth.meta.people.raters import KAPPA, RatedItem, kappa
+from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, Answers
 from troth.readers import grounded as readers
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from troth.agents.endpoint import Chat, Reply
+from troth.agents.live.endpoint import Chat, Reply
 from troth.core.trajectories import Call, Expected, Message, Trajectory
 from troth.perturb.schemas import calls as renamed_calls
 from troth.perturb.schemas import mentions

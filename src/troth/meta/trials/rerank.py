@@ -1,6 +1,6 @@
-"""Whether the reranker chooses the faithful response: gold among spoiled copies of itself (`troth.meta.spoiled`).
+"""Whether the reranker chooses the faithful response: gold among corrupted copies of itself (`troth.meta.trials.corrupt`).
 
-A list holds one spoiled copy for each way of spoiling that can be done, and gold. There are no likelihoods, and gold
+A list holds one corrupted copy for each kind of corruption that applies, and gold. There are no likelihoods, and gold
 comes last, so where the model sees no difference it loses. By kind, gold competes with the copy of that kind alone.
 What is scored is the reranker's own choice, by four rules:
 
@@ -24,8 +24,8 @@ from troth.core.options import one_of, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.result import Result
-from troth.meta.spoiled import KINDS, SpoiledKind, spoiled
-from troth.meta.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.corrupt import KINDS, CorruptionKind, corrupt
+from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
 from troth.models import Entailment, Nli
 from troth.models.cached import CachedNli
 from troth.models.fake import FakeNli
@@ -50,13 +50,13 @@ class RerankSettings(TrialSettings):
     augment: Augment = "never"  # of the rule `gated`: whether what fails alone is asked again in context
 
 
-class SpoiledList(NamedTuple):
-    """A turn with its spoiled copies, in the order in which they are offered; gold comes last."""
+class CorruptedList(NamedTuple):
+    """A turn with its corrupted copies, in the order in which they are offered; gold comes last."""
 
     turn: SystemTurn
-    copies: tuple[tuple[SpoiledKind, str], ...]
+    copies: tuple[tuple[CorruptionKind, str], ...]
 
-    def nbest(self, kind: SpoiledKind | None = None) -> Nbest:
+    def nbest(self, kind: CorruptionKind | None = None) -> Nbest:
         """All copies and gold, or gold and the copy of one kind."""
         texts = (text for mine, text in self.copies if kind in (None, mine))
         return Nbest((*texts, self.turn.gold), self.turn.acts, self.turn.previous)
@@ -70,7 +70,7 @@ def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
     settings = resolve(RerankSettings, options)
     one_of("augment", settings.augment, get_args(Augment))
     trial = Trial("meta rerank", gold, settings)
-    lists = spoiled_lists(trial)
+    lists = corrupted_lists(trial)
     nbest = [one.nbest(kind) for one in lists for kind in (None, *(kind for kind, _ in one.copies))]
     model = CachedNli(trial.nli, Store.at(None))  # most pairs are the same for all rules
     gate_alone = FakeNli(lambda *_: Entailment(1.0, 0.0, 0.0), listen=False)
@@ -92,18 +92,18 @@ def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
     return trial.result(systems, {"lists": len(lists)}, findings=lost)
 
 
-def spoiled_lists(trial: Trial) -> list[SpoiledList]:
-    """The first turns by the order of the draw of which something can be spoiled."""
+def corrupted_lists(trial: Trial) -> list[CorruptedList]:
+    """The first turns by the order of the draw that can be corrupted."""
     pool = tamper.pool(trial.gold.dialogues)
-    lists: list[SpoiledList] = []
+    lists: list[CorruptedList] = []
     for turn in trial.turns():
         if trial.settings.turns is not None and len(lists) == trial.settings.turns:
             break
         rng = generator(trial.settings.seed, "sgsacc", f"rerank\n{turn.dialogue}\n{turn.turn}")
-        copies = list(spoiled(turn.gold, turn.acts, pool, rng).items())
+        copies = list(corrupt(turn.gold, turn.acts, pool, rng).items())
         rng.shuffle(copies)
         if copies:
-            lists.append(SpoiledList(turn, tuple(copies)))
+            lists.append(CorruptedList(turn, tuple(copies)))
     if not lists:
         raise UserError("no system turn has acts with values that stand in its text", hint="SGD's layout holds acts")
     return lists
@@ -112,9 +112,9 @@ def spoiled_lists(trial: Trial) -> list[SpoiledList]:
 class _Judged(NamedTuple):
     """What a rule chose from a list, and from gold and each copy alone."""
 
-    one: SpoiledList
+    one: CorruptedList
     whole: Choice
-    kinds: dict[SpoiledKind, Choice]
+    kinds: dict[CorruptionKind, Choice]
 
     def lost(self, rule: str) -> dict[str, Any]:
         """The copies that are chosen before gold, the chosen text, and gold's acts that gave no point."""

@@ -34,7 +34,7 @@ from troth.grounding.checker import HttpChecker
 from troth.grounding.graded import GradedSystem, MetricValues, document_key, grade_systems
 from troth.grounding.metrics import Grader
 from troth.grounding.score import ScoringOptions, ScoringSettings, remarks
-from troth.meta.labelled import AUROC
+from troth.meta.labels.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling, SystemCells, build_result

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from troth.agents.live.replay import Recording, Replayed, ToolWording
 from troth.agents.matching import MISSING, argument_error, match
 from troth.agents.metrics import metric
-from troth.agents.replay import Recording, Replayed, ToolWording
 from troth.agents.rules import rule
 from troth.agents.states import nearest
 from troth.agents.tools import Toolbox

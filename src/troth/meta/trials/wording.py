@@ -28,8 +28,8 @@ from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.records import Act, Schema, Service
 from troth.core.result import Result
-from troth.meta.trial import Trial, TrialOptions, TrialSettings
-from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
+from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
 from troth.perturb.schemas.files import SchemaSource, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode

@@ -18,7 +18,7 @@ from troth.core.result import Finding
 from troth.core.score import Estimate, Score, make_score
 from troth.core.signature import identity
 from troth.grounding.calibration import Fitted
-from troth.meta.labelled import AUROC, RANKING, Labelled, bins, resampled
+from troth.meta.labels.labelled import AUROC, RANKING, Labelled, bins, resampled
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
 from troth.stats.paired import FEW

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from troth.agents.replay import Recording
+from troth.agents.live.replay import Recording
 from troth.core.records import Dialogue, Frame, State, Turn
 from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, apply, inventory

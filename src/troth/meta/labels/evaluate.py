@@ -42,8 +42,8 @@ from troth.grounding import calibration
 from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, without_label
 from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, remarks
-from troth.meta.labelled import AUROC
-from troth.meta.measures import NEEDS_DEV, Evaluation, JudgedMetric
+from troth.meta.labels.labelled import AUROC
+from troth.meta.labels.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import check_new
 from troth.storage.runs import check_out

@@ -10,7 +10,7 @@ import numpy as np
 from troth import stats
 from troth.core.metric import Metric
 from troth.core.score import Estimate, Score, make_score
-from troth.meta.sheets import Answers
+from troth.meta.people.sheets import Answers
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
 from troth.stats.resampling import Array, divide, resampled

@@ -22,8 +22,8 @@ from troth.core.groups import ALL
 from troth.core.randomness import generator
 from troth.core.score import Score
 from troth.core.version import __version__
-from troth.meta import sheets
-from troth.meta.sheets import SGSACC_STUDY
+from troth.meta.people import sheets
+from troth.meta.people.sheets import SGSACC_STUDY
 from troth.responses import references
 from troth.responses.explorer import judged
 from troth.responses.metrics import SGSACC, SGSACC_VALIDATED

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypedDict
 import msgspec
 
 from troth.agents import corpus as corpora
-from troth.agents.endpoint import KEY
 from troth.agents.forbidden import json_schema
-from troth.agents.replay import Recording, ToolWording, openai_tools, recordings
-from troth.agents.run_summary import ORIGINAL
-from troth.agents.run_users import reworded
+from troth.agents.live.endpoint import KEY
+from troth.agents.live.replay import Recording, ToolWording, openai_tools, recordings
+from troth.agents.live.summary import ORIGINAL
+from troth.agents.live.users import reworded
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.trajectories import Tool

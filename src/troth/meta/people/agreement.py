@@ -31,11 +31,11 @@ from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.result import Note, Result
 from troth.core.score import Estimate, Score, make_score
-from troth.meta import ratings, sheets
-from troth.meta.annotate import SheetKey, SheetRow, mark
-from troth.meta.raters import KAPPA, PEOPLE, RatedItem, kappa
-from troth.meta.sheets import FGA_STUDY, PMI_STUDY, SGSACC_STUDY, STUDIES, Answers, Study
-from troth.meta.truth import ACCURACY, F1, PRECISION, RECALL
+from troth.meta.people import ratings, sheets
+from troth.meta.people.annotate import SheetKey, SheetRow, mark
+from troth.meta.people.raters import KAPPA, PEOPLE, RatedItem, kappa
+from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, SGSACC_STUDY, STUDIES, Answers, Study
+from troth.meta.trials.truth import ACCURACY, F1, PRECISION, RECALL
 from troth.readers import source
 from troth.stats import intervals, resampling
 from troth.stats.estimates import Cell, Resampling, SystemCells, build_result

@@ -18,24 +18,32 @@ from typing import Any, NamedTuple, Unpack
 
 import msgspec
 
-from troth.agents import run_summary as summary
-from troth.agents.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
-from troth.agents.replay import Recording, Replayed, ToolWording, replay
-from troth.agents.run_journal import Budget, Journal
-from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
-from troth.agents.run_plan import plan as make_plan
-from troth.agents.run_summary import CallOutcome, LiveSet, ReplayKey
+from troth.agents.live import summary
+from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
+from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
+from troth.agents.live.plan import plan as make_plan
+from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
+from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
 from troth.core.options import recorded, resolve
 from troth.core.progress import bar
 from troth.core.result import Note, Result
+from troth.core.tasks import Task
 from troth.readers.plain import indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import claimed, replaced_file, writing
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
+
+
+TASK = Task(
+    "agent run", "live assistants", "conversations", "troth.report.page.agents",
+    no_explorer="Live runs hold scores and no trajectories. Score the folders of their sets with troth agent score "
+    "--out, and give that run as well.",
+)  # fmt: skip
 
 
 def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Unpack[RunAgentOptions]) -> Result:
@@ -194,7 +202,7 @@ def _result(
     tasks = [one.task for one in plan.recordings]
     counts = {name: _counts(name, replays) for name in names}
     return build_result(
-        "agent run",
+        TASK.name,
         (SystemCells(name, summary.cells(one, recipe), tasks, counts[name]) for name, one in sets.items()),
         Resampling(seed=settings.seed),
         metrics=[summary.METRICS.load(name) for name in summary.METRICS],
