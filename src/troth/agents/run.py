@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path as Folder
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,12 +22,12 @@ from troth.agents import run_summary as summary
 from troth.agents.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
 from troth.agents.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.run_journal import Budget, Journal
-from troth.agents.run_plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
+from troth.agents.run_plan import RunAgentSettings, RunPlan, WordingSet
 from troth.agents.run_plan import plan as make_plan
 from troth.agents.run_summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
-from troth.core.options import recorded, resolve
+from troth.core.options import keywords, recorded, resolve
 from troth.core.progress import bar
 from troth.readers.plain import indented
 from troth.readers.trajectories import chat
@@ -38,7 +38,8 @@ from troth.storage.result import Result
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
 
 
-def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Unpack[RunAgentOptions]) -> Result:
+@keywords(RunAgentSettings)
+def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> Result:
     """Replays recorded conversations to an assistant under other words; returns how its calls hold up.
 
     `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages

@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import PredictionError, UserError, near
 from troth.core.metric import Metric
 from troth.core.names import Path, listed
-from troth.core.options import resolve
+from troth.core.options import keywords, option, python_only, resamples_option, resolve, seed_option
 from troth.core.parts import Parts
 from troth.core.records import Grounded, Schema
 from troth.core.registry import Registry, imported
@@ -51,32 +51,26 @@ REGISTRIES = ("troth.tracking.metrics:METRICS", "troth.responses.metrics:METRICS
 FLAT = "dialogue_ids=, or a list of states for each dialogue"
 
 
-class LoadOptions(TypedDict, total=False):
-    """Keywords of `load`; what they mean and their defaults: `LoadSettings`."""
-
-    against: str | None
-    profile: str | Profile | None
-    schema: Path | Schema | None
-    models: Models
-    resamples: int
-    seed: int
-
-
 @dataclass(frozen=True)
 class LoadSettings:
-    against: str | None = None  # what references are, where the name alone does not tell: `bleu` also has documents
-    profile: str | Profile | None = None  # of state tracking, as in `troth.dst`
-    schema: Path | Schema | None = None
-    models: Models = field(default_factory=Models)  # that metrics of grounded responses ask
-    resamples: int = 1000
-    seed: int = 0
+    against: str | None = option(
+        None, "Kind of references, where the name of the metric does not tell: `bleu` also has documents."
+    )
+    profile: str | Profile | None = option(None, "Scoring recipe of state tracking, as in `troth.dst`.")
+    schema: Path | Schema | None = option(None, "Schema of the services, for state tracking.")
+    models: Models = field(
+        default_factory=Models, metadata=python_only("Models that metrics of grounded responses ask.")
+    )
+    resamples: int = resamples_option()
+    seed: int = seed_option()
 
     @property
     def how(self) -> Resampling:
         return Resampling(self.resamples, self.seed)
 
 
-def load(metric: str | Iterable[str], **options: Unpack[LoadOptions]) -> Computable:
+@keywords(LoadSettings)
+def load(metric: str | Iterable[str], **options: Any) -> Computable:
     """A metric by name, or several that take the same input, to be computed together.
 
     >>> load("jga").compute(predictions=[{"hotel-area": "east"}], references=[{"hotel-area": "west"}])["jga"]

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack, get_args
+from typing import Any, NamedTuple, get_args
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.options import one_of, resolve
+from troth.core.options import keywords, one_of, option, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.meta.spoiled import KINDS, SpoiledKind, spoiled
-from troth.meta.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trial import Trial, TrialSettings
 from troth.models import Entailment, Nli
 from troth.models.cached import CachedNli
 from troth.models.fake import FakeNli
@@ -38,15 +38,12 @@ from troth.storage.result import Result
 CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists of which gold is chosen", unit="list")
 
 
-class RerankOptions(TrialOptions, total=False):
-    """Keywords of `rerank`; what they mean and their defaults: `RerankSettings`."""
-
-    augment: Augment
-
-
 @dataclass(frozen=True)
 class RerankSettings(TrialSettings):
-    augment: Augment = "never"  # of the rule `gated`: whether what fails alone is asked again in context
+    augment: Augment = option(
+        "never", "Whether the rule `gated` tries an act again in context if the response alone does not entail it.",
+        choices=("never", "retry"),
+    )  # fmt: skip
 
 
 class SpoiledList(NamedTuple):
@@ -61,7 +58,8 @@ class SpoiledList(NamedTuple):
         return Nbest((*texts, self.turn.gold), self.turn.acts, self.turn.previous)
 
 
-def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
+@keywords(RerankSettings)
+def rerank(gold: Gold, **options: Any) -> Result:
     """The share of lists of which gold is chosen, by each rule; the lost lists are the result's details.
 
     `gold`: a path, or dialogues in memory. The options are those of `RerankSettings`.
