@@ -311,7 +311,7 @@ def test_chosen_systems(fine: Troth, troth: Troth, runs: tuple[str, str]) -> Non
     told(troth("table", *runs, "--systems", "nobody"), "no score is left to show (check --metrics, --groups and ")
     told(troth("table", *runs, "--sort", "jgaa"), "--sort: there is no metric 'jgaa' (did you mean 'jga'?)")
     told(troth("table", *runs, "--names", "hast=Ours"), "--names: there is no 'hast' (did you mean 'hasty'?)")
-    told(troth("table", *runs, "--names", "hasty"), "--names hasty gives no text (for example --names sturdy=")
+    told(troth("table", *runs, "--names", "hasty"), "--names hasty has no text (for example --names sturdy=")
 
 
 def test_bold_where_no_rows_are_at_hand(fine: Troth, runs: tuple[str, str]) -> None:
