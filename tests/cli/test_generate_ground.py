@@ -325,7 +325,7 @@ def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
 def test_nothing_to_pick_by(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0.5", "--ps", "0.6", "--pick")
     made = troth("generate", "sweep", data, "--model", model, "--limit", "1", *grid, *COMMON)
-    assert "nothing to pick by: plain decoding has no two values of the metric" in made.err
+    assert "nothing to pick by: plain decoding has fewer than two values of the metric" in made.err
 
 
 def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,7 +439,7 @@ def test_a_checker_that_fails_on_a_text(troth: Troth, model: str, data: str, che
 @pytest.mark.parametrize(
     ("option", "given", "said"),
     [
-        ("--alphas", "0,x", "'0,x' are no numbers"),
+        ("--alphas", "0,x", "'0,x' is not a comma-separated list of numbers"),
         ("--alphas", "2", "α is 2"),
         ("--ps", "0", "p is 0"),
         ("--chart", "x.gif", "a chart cannot be written under this name"),

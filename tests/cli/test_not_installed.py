@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from troth.cli import _bringing
+from troth.cli import _install_command
 
 WITHOUT = """
 import sys
@@ -49,5 +49,5 @@ def test_what_nobody_thought_of() -> None:
 
 @pytest.mark.parametrize(("module", "extra"), [("spacy", "text"), ("altair", "charts"), ("vl_convert", "charts")])
 def test_the_extra_that_brings_a_library(module: str, extra: str) -> None:
-    assert _bringing(module) == f"pip install 'troth[{extra}]'"
-    assert _bringing("boto3") == "pip install boto3"
+    assert _install_command(module) == f"pip install 'troth[{extra}]'"
+    assert _install_command("boto3") == "pip install boto3"

@@ -52,7 +52,7 @@ def test_size(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1MB", "many", "1XB", "nan", "inf", "1e30GB"])
 def test_no_size(text: str) -> None:
-    with pytest.raises(UserError, match="no size"):
+    with pytest.raises(UserError, match="not a size"):
         size(text)
 
 

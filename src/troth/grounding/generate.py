@@ -9,10 +9,10 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
+from troth.core.options import cache_file, option, python_only
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
-from troth.grounding.settings import Setting, Style
-from troth.models import USUAL
+from troth.grounding.settings import STYLES, Setting, Style
 from troth.models.hub import embedded, lacking, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
@@ -28,12 +28,21 @@ LM = "smollm2-135m-instruct"
 class GenerateSettings:
     """Which model responds to which contexts, and how."""
 
-    model: str | Responder = "embedded"  # `embedded`, `hf:ORG/MODEL@REV` or a folder
-    prompt: Style = "plain"  # how a context is put to the model
-    setting: Setting = field(default_factory=Setting)  # how to decode
-    format: str | None = None  # of the data; None: detected
-    limit: int | None = None  # only the first contexts
-    cache: Path | None = USUAL  # file that keeps generated responses; None: only this process does
+    model: str | Responder = option(
+        "embedded",
+        "Model that responds: embedded, hf:ORG/MODEL or a folder.",
+        "NAME",
+        complete=("troth.models:BACKENDS",),
+    )
+    prompt: Style = option(
+        "plain", "Prompt: PMI-Faith's own words, or the model's template for conversations.", choices=STYLES
+    )
+    setting: Setting = field(default_factory=Setting, metadata=python_only("How to decode."))
+    format: str | None = option(
+        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
+    )
+    limit: int | None = option(None, "Only the first N contexts.", "N", least=1)
+    cache: Path | None = cache_file()
 
     def responder(self) -> Responder:
         if not isinstance(self.model, str):

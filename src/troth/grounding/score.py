@@ -11,11 +11,20 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, is_path, labelled, listed, path_of
-from troth.core.options import resolve
+from troth.core.options import (
+    keywords,
+    option,
+    python_only,
+    resamples_option,
+    resolve,
+    run_folder,
+    seed_option,
+    workers_option,
+)
 from troth.core.records import Grounded
 from troth.core.result import Note, Result, notes_of
 from troth.core.signature import identity
@@ -42,33 +51,33 @@ TASK = Task(
 OnError = Literal["stop", "skip"]
 
 
-class ScoringOptions(TypedDict, total=False):
-    """Keywords that `ground`, `meta.evaluate` and `meta.fit` share; see `ScoringSettings`."""
-
-    metrics: str | Iterable[str]
-    format: str | None
-    context: str | Iterable[str]
-    columns: str | Mapping[str, str]
-    on_error: OnError
-    nli: str | Nli
-    lm: str | Lm
-    cache: Path | None
-    models: Models
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class ScoringSettings:
-    metrics: str | Iterable[str] = ()  # names; `troth ls` lists them; none: `default_metrics`
-    format: str | None = None  # of the data; None: detected
-    context: str | Iterable[str] = CONTEXT  # of chat transcripts: what answers may rest on
-    columns: str | Mapping[str, str] = ""  # names that a file has for ours: document=contexts,response=answer
-    on_error: OnError = "stop"  # at a row that cannot be read: stop, or skip and count it
-    nli: str | Nli | None = None  # entailment model
-    lm: str | Lm | None = None  # language model
-    cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
-    models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
-    out: Path | None = None  # where to save the result
+    metrics: str | Iterable[str] = option(
+        (), "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.", "NAMES",
+        complete=("troth.grounding.metrics:METRICS",),
+    )  # fmt: skip
+    format: str | None = option(
+        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
+    )
+    context: str | Iterable[str] = option(
+        "+".join(CONTEXT),
+        "Sources that support an answer in chat transcripts; everything seen before it counts.",
+        "KINDS",
+    )
+    columns: str | Mapping[str, str] = option(
+        "", "Names of the fields in the file: document=contexts,response=answer,id=trace.", "NAMES", flag="--map"
+    )
+    on_error: OnError = option(
+        "stop", "At a row that cannot be read: stop, or skip it and count it.", choices=get_args(OnError)
+    )
+    nli: str | Nli | None = option(None, "Entailment model, in place of that of `models`.", shape="python")
+    lm: str | Lm | None = option(None, "Language model, in place of that of `models`.", shape="python")
+    cache: Path | None = option(
+        USUAL, "File that caches model answers; None: memory only. Replaces that of `models`.", shape="python"
+    )
+    models: Models = field(default_factory=Models, metadata=python_only("All models that metrics ask."))
+    out: Path | None = run_folder()
 
     def load(self, paths: Sequence[Path]) -> ResponseSet:
         """All responses of some files or folders, read as the settings say."""
@@ -102,27 +111,21 @@ class ScoringSettings:
         return {"metrics": names, **further, **read}
 
 
-class GroundOptions(ScoringOptions, total=False):
-    """Keywords of `ground`; see `GroundSettings`."""
-
-    calibration: Path | Calibration | None
-    resamples: int
-    seed: int
-    workers: int
-
-
 @dataclass(frozen=True)
 class GroundSettings(ScoringSettings):
-    calibration: Path | Calibration | None = None  # of `meta.fit`: gives each response a verdict
-    resamples: int = 1000  # of the bootstrap, over documents
-    seed: int = 0  # of the bootstrap
-    workers: int = 1  # each with models of its own; 0: one per core
+    calibration: Path | Calibration | None = option(
+        None, "Calibration file of `troth meta fit`; adds a verdict on each response.", "FILE"
+    )
+    resamples: int = resamples_option(over="documents")
+    seed: int = seed_option()
+    workers: int = workers_option()
 
 
+@keywords(GroundSettings)
 def ground(
     *data: Path,
     responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None,
-    **options: Unpack[GroundOptions],
+    **options: Any,
 ) -> Result:
     """Scores responses against the documents that they answer from; each file is one system.
 

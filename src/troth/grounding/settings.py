@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from troth.core.errors import UserError
+from troth.core.options import option, seed_option
 
 Mode = Literal["greedy", "beam", "sample", "beam-sample"]
 MODES: tuple[Mode, ...] = ("greedy", "beam", "sample", "beam-sample")
@@ -19,13 +20,18 @@ HOTTEST = 10
 class Setting:
     """How to decode; `alpha` 0 with `top_p` 1 is plain decoding."""
 
-    mode: Mode = "greedy"
-    alpha: float = 0.25  # weight of faithfulness
-    top_p: float = 0.6  # tokens are chosen among the likeliest that sum to this
-    beams: int = 4
-    temperature: float = 1.0
-    max_tokens: int = 64
-    seed: int = 0
+    mode: Mode = option("greedy", "How tokens are chosen.", flag="--decode", choices=MODES)
+    alpha: float = option(
+        0.25, "Weight of faithfulness; 0 with a top-p of 1 is plain decoding.", "NUMBER", least=0, most=1
+    )
+    top_p: float = option(
+        0.6, "Choose among the likeliest tokens whose probabilities add up to this.", "NUMBER",
+        least=0, above=True, most=1,
+    )  # fmt: skip
+    beams: int = option(4, "Number of beams of a beam search.", "N", least=2, most=64)
+    temperature: float = option(1.0, "Temperature of sampling.", "T", least=0, above=True, most=HOTTEST)
+    max_tokens: int = option(64, "Most tokens of a response.", "N", least=1, most=4096)
+    seed: int = seed_option("Random seed of sampling.")
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range, and NaN, which is in none."""

@@ -24,6 +24,7 @@ from troth.core.errors import UserError
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, listed, path_of
+from troth.core.options import option
 from troth.core.records import Grounded
 from troth.core.result import Note, Result
 from troth.core.score import Score
@@ -78,10 +79,17 @@ class PickedSetting(msgspec.Struct, frozen=True):
 class SweepSettings(GenerateSettings, ScoringSettings):
     """Which settings to try, and what to score their responses by."""
 
-    metrics: Any = ("pmi_faith", "nli")  # of faithfulness; may be empty
-    alphas: Sequence[float] = (0.0, 0.25, 0.5, 1.0)
-    ps: Sequence[float] = (0.6, 0.75, 0.9, 1.0)
-    grammar: str | None = None  # `module:function`, from a text to True where it is free of errors
+    metrics: Any = option(
+        ("pmi_faith", "nli"),
+        "Metrics of faithfulness, comma-separated; none: no metric. One should not be what decoding optimises.",
+        "NAMES",
+        complete=("troth.grounding.metrics:METRICS",),
+    )
+    alphas: Sequence[float] = option((0.0, 0.25, 0.5, 1.0), "Values of α, comma-separated.", "NUMBERS")
+    ps: Sequence[float] = option((0.6, 0.75, 0.9, 1.0), "Values of p, comma-separated.", "NUMBERS")
+    grammar: str | None = option(
+        None, "Grammar checker: a function from a text to True if it has no errors.", "MODULE:FUNCTION"
+    )
 
 
 def sweep(data: Path, settings: SweepSettings) -> Result:

@@ -6,7 +6,7 @@
   (whether the reranker finds the faithful response; whether templates make good references), `stress` (which
   corruptions of answers metrics notice)
 
-The modules can be had from here: `troth.meta.evaluate.fit`.
+The modules can be had from here: `troth.meta.labels.evaluate.fit`.
 """
 
 from __future__ import annotations

@@ -175,11 +175,17 @@ def write(
             (folder / source.SCHEMA).write_bytes(services)
 
 
+def writable_formats() -> dict[str, str]:
+    """The formats that can be written, each with one line about it."""
+    formats = {name: FORMATS.load(name).FORMAT for name in FORMATS}
+    return {name: format.about for name, format in formats.items() if format.writes}
+
+
 def writable(name: str) -> Format:
     """The format of this name, which must be one that can be written."""
     format: Format = FORMATS.load(name).FORMAT
     if not format.writes:
-        able = ", ".join(sorted(known for known in FORMATS if FORMATS.load(known).FORMAT.writes))
+        able = ", ".join(sorted(writable_formats()))
         raise UserError(f"'{name}' can be read, but not written", hint=f"can be written: {able}")
     return format
 

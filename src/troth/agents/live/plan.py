@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as Folder
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from troth.agents.live.summary import ORIGINAL
 from troth.agents.live.users import reworded
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
+from troth.core.options import option, seed_option
 from troth.core.trajectories import Tool
 from troth.perturb.schemas import calls as renamed_calls
 from troth.perturb.schemas.calls import NAMES, FunctionNames
@@ -29,47 +30,45 @@ SAFE = re.compile(r"[^A-Za-z0-9_-]")  # what OpenAI's API does not take in the n
 MAKE = "make them with: troth perturb schema TOOLS FOLDER --make paraphrase"
 
 
-class RunAgentOptions(TypedDict, total=False):
-    """Keywords of `run_agent`; what they mean and their defaults: `RunAgentSettings`."""
-
-    tools: Path | None
-    variants: str | Iterable[str] | None
-    from_: Path | None
-    users: Any
-    trials: int
-    limit: int | None
-    gold: Path | Sequence[Path] | None
-    format: str | None
-    budget: str | int | None
-    parallel: int
-    steps: int
-    temperature: float
-    timeout: float
-    retries: int
-    key_variable: str
-    seed: int
-    out: Path
-
-
 @dataclass(frozen=True)
 class RunAgentSettings:
-    tools: Path | None = None  # definitions of the tools, where the recordings have none
-    variants: str | Iterable[str] | None = None  # rewordings of the tools: "v1..v3", or names of folders in `from_`
-    from_: Path | None = None  # the folder that `troth perturb schema` wrote; None: the one of `tools`
-    users: Any = ()  # rewordings of the users: names of perturbations, or a mapping of names to options
-    trials: int = 1  # how often each task is replayed in each set
-    limit: int | None = None  # the first so many tasks only
-    gold: Path | Sequence[Path] | None = None  # files with the expected calls, where the recordings have none
-    format: str | None = None  # of the recordings; None: detected
-    budget: str | int | None = None  # what this run may ask: 500, "500 calls", "200k tokens"; None: no limit
-    parallel: int = 4  # conversations at a time
-    steps: int = 10  # messages of the assistant in one turn, at most
-    temperature: float = 0.0
-    timeout: float = 120.0  # seconds for a whole answer
-    retries: int = 2  # of a question without an answer; a busy or failing server is asked four times in each
-    key_variable: str = KEY  # the environment variable with the key; the key itself is never written
-    seed: int = 0  # of rewordings and tests; a trial's number is added where it is sent to the server
-    out: Path = "agent-run"  # the folder of the run; where one was begun, it goes on
+    tools: Path | None = option(None, "Definitions of the tools, where the recordings have none.", "FILE")
+    variants: str | Iterable[str] | None = option(
+        None, "Rewordings of the tools, for example v1..v3 or v1,v3.", "NAMES"
+    )
+    from_: Path | None = option(
+        None,
+        "Folder with the rewordings, as `troth perturb schema` wrote it. Default: the folder of the tools.",
+        "FOLDER",
+    )
+    users: Any = option(
+        (), "Rewordings of the users, for example disfluency,paraphrase.", "NAMES",
+        complete=("troth.perturb.users:FAMILIES",),
+    )  # fmt: skip
+    trials: int = option(1, "How often each task is replayed in each wording.", least=1)
+    limit: int | None = option(None, "Replay the first N tasks only.", "N", least=1)
+    gold: Path | Sequence[Path] | None = option(
+        None, "File with the expected calls, where the recordings have none; may be given several times.", "FILE",
+        repeat=True,
+    )  # fmt: skip
+    format: str | None = option(
+        None, "Format of the recordings. Default: detected.", "NAME", complete=("troth.readers.trajectories:FORMATS",)
+    )
+    budget: str | int | None = option(None, "Most that this run may ask: 500, 500calls or 200ktokens.", "N")
+    parallel: int = option(4, "Number of concurrent conversations.", least=1)
+    steps: int = option(10, "Most messages of the assistant in one turn.", least=1)
+    temperature: float = option(0.0, "Sampling temperature.", "T", least=0, most=2)
+    timeout: float = option(120.0, "Longest time for a whole answer.", "SECONDS", least=0.001)
+    retries: int = option(
+        2, "How often to ask again when the server fails, hangs or returns an invalid answer.", least=0
+    )
+    key_variable: str = option(
+        KEY, "Environment variable with the key of the server; the key itself is never written.", shape="python"
+    )
+    seed: int = seed_option(
+        "Random seed of the rewordings and of the tests. A request sends it plus the number of its trial."
+    )
+    out: Path = option("agent-run", "Folder of the run; resumed if it already exists.", "FOLDER")
 
 
 class WordingSet(NamedTuple):

@@ -14,20 +14,20 @@ from functools import partial
 from pathlib import Path as Folder
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import msgspec
 
 from troth.agents.live import summary
 from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
 from troth.agents.live.journal import Budget, Journal
-from troth.agents.live.plan import RunAgentOptions, RunAgentSettings, RunPlan, WordingSet
+from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet
 from troth.agents.live.plan import plan as make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
-from troth.core.options import recorded, resolve
+from troth.core.options import keywords, recorded, resolve
 from troth.core.progress import bar
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
@@ -46,7 +46,8 @@ TASK = Task(
 )  # fmt: skip
 
 
-def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Unpack[RunAgentOptions]) -> Result:
+@keywords(RunAgentSettings)
+def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> Result:
     """Replays recorded conversations to an assistant under other words; returns how its calls hold up.
 
     `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages

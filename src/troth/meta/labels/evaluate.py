@@ -24,7 +24,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ import numpy as np
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.names import Path, labelled, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import Mask
 from troth.core.records import Grounded
 from troth.core.result import Note, Result
@@ -41,7 +41,7 @@ from troth.core.signature import identity
 from troth.grounding import calibration
 from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, without_label
 from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
-from troth.grounding.score import ResponseSet, ScoringOptions, ScoringSettings, remarks
+from troth.grounding.score import ResponseSet, ScoringSettings, remarks
 from troth.meta.labels.labelled import AUROC
 from troth.meta.labels.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling, SystemCells, build_result
@@ -55,39 +55,35 @@ NO_LABELS = "no response has a label"
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
-class FittingOptions(ScoringOptions, total=False):
-    """Keywords of `fit`; see `FittingSettings`."""
-
-    recall: float | None
-    precision: float | None
-
-
 @dataclass(frozen=True)
 class FittingSettings(ScoringSettings):
-    recall: float | None = None  # of the unfaithful, that thresholds should have; see `Aim`
-    precision: float | None = None  # likewise
-
-
-class EvaluateOptions(ScoringOptions, total=False):
-    """Keywords of `evaluate`; see `EvaluateSettings`."""
-
-    dev: Path | Iterable[Path]
-    recall: float | None
-    precision: float | None
-    resamples: int
-    seed: int
+    recall: float | None = option(
+        None, "Share of the unfaithful responses that a threshold should flag. Default: the best F1 of the faithful.",
+        "NUMBER", least=0, above=True, most=1,
+    )  # fmt: skip
+    precision: float | None = option(
+        None, "Share of the flagged responses that should be unfaithful.", "NUMBER", least=0, above=True, most=1
+    )
 
 
 @dataclass(frozen=True)
 class EvaluateSettings(ScoringSettings):
-    dev: Path | Iterable[Path] = ()  # labelled files, for the thresholds
-    recall: float | None = None  # of the unfaithful, that thresholds should have; see `Aim`
-    precision: float | None = None  # likewise
-    resamples: int = 10_000  # of the bootstrap, over documents
-    seed: int = 0  # of the bootstrap
+    dev: Path | Iterable[Path] = option(
+        (), "Other labelled data, for the thresholds; may be given several times.", "FILE", repeat=True
+    )
+    recall: float | None = option(
+        None, "Share of the unfaithful responses that a threshold should flag. Default: the best F1 of the faithful.",
+        "NUMBER", least=0, above=True, most=1,
+    )  # fmt: skip
+    precision: float | None = option(
+        None, "Share of the flagged responses that should be unfaithful.", "NUMBER", least=0, above=True, most=1
+    )
+    resamples: int = resamples_option(10_000, over="documents")
+    seed: int = seed_option()
 
 
-def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
+@keywords(EvaluateSettings)
+def evaluate(*data: Path, **options: Any) -> Result:
     """Measures how well metrics of grounded responses agree with people's labels.
 
     `data`: labelled files, taken together. `dev`: other labelled files, that thresholds are fitted on; `recall` or
@@ -133,7 +129,8 @@ def evaluate(*data: Path, **options: Unpack[EvaluateOptions]) -> Result:
     )  # fmt: skip
 
 
-def fit(*dev: Path, **options: Unpack[FittingOptions]) -> Calibration:
+@keywords(FittingSettings)
+def fit(*dev: Path, **options: Any) -> Calibration:
     """Fits bounds, threshold and probability of each metric on labelled files, all of them together.
 
     `recall`, or `precision`: of the unfaithful, that flagging responses below the threshold should have; with neither,

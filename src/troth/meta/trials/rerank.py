@@ -15,22 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack, get_args
+from typing import Any, NamedTuple, get_args
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.options import one_of, resolve
+from troth.core.options import keywords, one_of, option, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
+from troth.core.records import Gold
 from troth.core.result import Result
 from troth.meta.trials.corrupt import KINDS, CorruptionKind, corrupt
-from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.trial import Trial, TrialSettings
 from troth.models import Entailment, Nli
 from troth.models.cached import CachedNli
 from troth.models.fake import FakeNli
 from troth.responses import tamper
-from troth.responses.corpus import Gold
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.responses.sgsacc import Augment, SystemTurn
 from troth.stats.estimates import Cell
@@ -39,15 +39,12 @@ from troth.storage.cache import Store
 CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists of which gold is chosen", unit="list")
 
 
-class RerankOptions(TrialOptions, total=False):
-    """Keywords of `rerank`; what they mean and their defaults: `RerankSettings`."""
-
-    augment: Augment
-
-
 @dataclass(frozen=True)
 class RerankSettings(TrialSettings):
-    augment: Augment = "never"  # of the rule `gated`: whether what fails alone is asked again in context
+    augment: Augment = option(
+        "never", "Whether the rule `gated` tries an act again in context if the response alone does not entail it.",
+        choices=("never", "retry"),
+    )  # fmt: skip
 
 
 class CorruptedList(NamedTuple):
@@ -62,7 +59,8 @@ class CorruptedList(NamedTuple):
         return Nbest((*texts, self.turn.gold), self.turn.acts, self.turn.previous)
 
 
-def rerank(gold: Gold, **options: Unpack[RerankOptions]) -> Result:
+@keywords(RerankSettings)
+def rerank(gold: Gold, **options: Any) -> Result:
     """The share of lists of which gold is chosen, by each rule; the lost lists are the result's details.
 
     `gold`: a path, or dialogues in memory. The options are those of `RerankSettings`.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
 from troth.core.result import Finding, Note, Result
@@ -33,7 +33,7 @@ from troth.grounding import explorer
 from troth.grounding.checker import HttpChecker
 from troth.grounding.graded import GradedSystem, MetricValues, document_key, grade_systems
 from troth.grounding.metrics import Grader
-from troth.grounding.score import ScoringOptions, ScoringSettings, remarks
+from troth.grounding.score import ScoringSettings, remarks
 from troth.meta.labels.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
@@ -51,26 +51,22 @@ CAUGHT = Metric(
 )  # fmt: skip
 
 
-class StressOptions(ScoringOptions, total=False):
-    """Keywords of `stress_ground`; see `StressSettings`."""
-
-    corruptions: str | Iterable[str]
-    each: int
-    checker: str | None
-    corrupted: Path | None
-    resamples: int
-    seed: int
-
-
 @dataclass(frozen=True)
 class StressSettings(ScoringSettings):
-    metrics: str | Iterable[str] = DEFAULT
-    corruptions: str | Iterable[str] = ()  # kinds of corruptions; all without
-    each: int = 1  # corruptions of a kind for each answer, at most
-    checker: str | None = None  # address of the user's own checker
-    corrupted: Path | None = None  # a new file to write answers and corruptions to
-    resamples: int = 1000  # of the bootstrap, over documents
-    seed: int = 0  # of the corruptions and of the bootstrap
+    metrics: str | Iterable[str] = option(
+        DEFAULT, "Metrics, comma-separated; empty with a checker for the checker alone.", "NAMES",
+        complete=("troth.grounding.metrics:METRICS",),
+    )  # fmt: skip
+    checker: str | None = option(
+        None, "Address of your own checker, which gets document, response and history as JSON.", "URL"
+    )
+    corruptions: str | Iterable[str] = option(
+        (), "Kinds of corruptions, comma-separated. Default: all.", "NAMES", complete=("troth.perturb.answers:KINDS",)
+    )
+    each: int = option(1, "Most corruptions of each kind for each answer.", least=1)
+    corrupted: Path | None = option(None, "Write answers and corruptions to this new JSONL file.", "FILE")
+    resamples: int = resamples_option(over="documents")
+    seed: int = seed_option("Random seed of the corruptions and of the bootstrap.")
 
 
 class CorruptedPair(NamedTuple):
@@ -102,7 +98,8 @@ class StressSet(NamedTuple):
     left_out: int  # answers with label 0, or without a document or a text
 
 
-def stress_ground(*data: Path, **options: Unpack[StressOptions]) -> Result:
+@keywords(StressSettings)
+def stress_ground(*data: Path, **options: Any) -> Result:
     """Reports which kinds of minimal corruptions of supported answers metrics, or an own checker, notice.
 
     `data`: files with supported answers, in any format of `ground`; label 0 is left out. `metrics`: as in `ground`;

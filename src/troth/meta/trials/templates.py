@@ -11,17 +11,17 @@ context. Turns with an act that has no template or no rule are left out on both 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, resolve
 from troth.core.parts import Parts
+from troth.core.records import Gold
 from troth.core.result import Result
-from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.trial import Trial, TrialSettings
 from troth.responses import references, sgsacc, templates
-from troth.responses.corpus import Gold
 from troth.responses.sgsacc import Answer, SystemTurn
 from troth.stats.estimates import Cell
 
@@ -43,7 +43,8 @@ class _Case(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def template_references(gold: Gold, folder: Path | templates.Templates, **options: Unpack[TrialOptions]) -> Result:
+@keywords(TrialSettings)
+def template_references(gold: Gold, folder: Path | templates.Templates, **options: Any) -> Result:
     """The share of gold utterances that references from templates reject, and references from the schema.
 
     `gold`: a path, or dialogues in memory. `folder`: the templates' folder, or the templates. The options are those of

@@ -5,47 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypedDict, get_args
+from typing import Any, get_args
 
-from troth import models
 from troth.core.names import Path
-from troth.core.options import one_of, recorded
-from troth.core.records import Schema
+from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.models import Nli
 from troth.responses import corpus
-from troth.responses.corpus import ActCorpus, Gold
+from troth.responses.corpus import ActCorpus
 from troth.responses.references import Refs
 from troth.responses.sgsacc import SystemTurn
 from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
 
 
-class TrialOptions(TypedDict, total=False):
-    """Keywords of every trial; what they mean and their defaults: `TrialSettings`."""
-
-    schema: Path | Schema | None
-    nli: str | Nli
-    cache: Path | None
-    format: str | None
-    turns: int | None
-    refs: Refs
-    resamples: int
-    seed: int
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class TrialSettings:
-    schema: Path | Schema | None = None  # None: the schema.json beside gold
-    nli: str | Nli = "embedded"  # the entailment model, or its name
-    cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
-    format: str | None = None  # of gold; None: detected
-    turns: int | None = 2000  # system turns to draw; None: all
-    refs: Refs = "b"  # sentences of booleans that are False: "b" (appendix B of the SGSAcc paper) or "table3"
-    resamples: int = 1000
-    seed: int = 0  # of the turns that are drawn, and of how acts are changed
-    out: Path | None = None  # save the run to this folder
+    turns: int | None = option(2000, "Number of system turns to draw.", least=0, zero="all")
+    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    nli: str | Nli = option(
+        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
+    )
+    refs: Refs = option(
+        "b", "Sentences of booleans that are False: as in appendix B of the SGSAcc paper, or as in its table 3.",
+        choices=get_args(Refs),
+    )  # fmt: skip
+    cache: Path | None = cache_file()
+    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    resamples: int = resamples_option()
+    seed: int = seed_option("Random seed: which turns are drawn, and how their acts are changed.")
+    out: Path | None = run_folder()
 
 
 class Trial:

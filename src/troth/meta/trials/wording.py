@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,19 +23,18 @@ from troth.core.errors import UserError
 from troth.core.groups import ALL, SEEN, UNSEEN, Group
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
-from troth.core.records import Act, Schema, Service
+from troth.core.records import Act, Gold, Schema, Service
 from troth.core.result import Result
-from troth.meta.trials.trial import Trial, TrialOptions, TrialSettings
+from troth.meta.trials.trial import Trial, TrialSettings
 from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
 from troth.perturb.schemas.files import SchemaSource, published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode
 from troth.readers.source import Document
 from troth.responses import corpus, references, sgsacc, tamper
-from troth.responses.corpus import Gold
 from troth.responses.sgsacc import DueAct, SystemTurn
 from troth.stats.estimates import Cell
 
@@ -44,22 +43,19 @@ ORIGINAL = "original"
 Sort = Literal["true", "tampered", "absent"]
 
 
-class WordingOptions(TrialOptions, total=False):
-    """Keywords of `wording`; what they mean and their defaults: `WordingSettings`."""
-
-    folder: Path | None
-    variants: str | Mapping[str, Schema]
-    train_schema: Path | Schema | None
-
-
 @dataclass(frozen=True)
 class WordingSettings(TrialSettings):
-    folder: Path | None = None  # SGD-X's folder: other wordings of the schema
-    variants: str | Mapping[str, Schema] = "v1..v5"  # which of the folder, or schemas by name
-    train_schema: Path | Schema | None = None  # tells seen services from unseen ones
+    folder: Path | None = option(
+        None, "Folder with the variants' schemas, as in SGD-X: FOLDER/v1/dev/schema.json.", "FOLDER", flag="--from"
+    )
+    variants: str | Mapping[str, Schema] = option("v1..v5", "Variants in the folder, for example v1,v3.", "NAMES")
+    train_schema: Path | Schema | None = option(
+        None, "Training schema; adds scores for seen and unseen services.", "FILE"
+    )
 
 
-def wording(gold: Gold, **options: Unpack[WordingOptions]) -> Result:
+@keywords(WordingSettings)
+def wording(gold: Gold, **options: Any) -> Result:
     """Judges true and tampered acts under every wording of the schema (table 2 of the SGSAcc paper).
 
     `gold`: a path, or dialogues in memory. Without `folder` and without variants in memory, the original schema is

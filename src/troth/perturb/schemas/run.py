@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine import forks, mapped
@@ -35,21 +35,14 @@ from troth.storage.files import new_folder
 With = str | Generator | Mapping[str, Mapping[str, Any]]
 
 
-class VaryOptions(TypedDict, total=False):
-    """Keywords of `vary`; what they mean and their defaults: `VarySettings`."""
-
-    with_: With
-    seed: int
-    schema: Path | None
-    workers: int
-
-
 @dataclass(frozen=True)
 class VarySettings:
-    with_: With = ""  # where variants come from: a name, a Generator value, or a name with its options
-    seed: int = 0  # of what is drawn, unless the options say otherwise
-    schema: Path | None = None  # of the dialogues, if it is not beside them
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    with_: With = option(
+        "", "Source of the variants: a name, a Generator value, or a name with its options.", shape="python"
+    )
+    seed: int = seed_option("Random seed of the variants.")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a translator
 
 
 class DialogueCounts(msgspec.Struct, frozen=True):
@@ -78,7 +71,8 @@ class Variation(msgspec.Struct, frozen=True):
     refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
-def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variation]:
+@keywords(VarySettings)
+def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
     """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
 
     `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth import models, readers
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import cache_file, keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
@@ -41,29 +41,27 @@ LONG = 100  # a list of options longer than that is recorded by number and hash
 Families = str | Family | Mapping[str, Mapping[str, Any]] | Iterable[str | Family]
 
 
-class PerturbOptions(TypedDict, total=False):
-    """Keywords of `perturb`; what they mean and their defaults: `PerturbSettings`."""
-
-    with_: Families
-    seed: int
-    schema: Path | None
-    format: str | None
-    to: str | None
-    nli: str | models.Nli | None
-    cache: str | None
-    workers: int
-
-
 @dataclass(frozen=True)
 class PerturbSettings:
-    with_: Families = ()  # families in order: names, Family values, or a mapping of names to options
-    seed: int = 0
-    schema: Path | None = None  # of the services; None: the schema.json beside the dialogues, if there is one
-    format: str | None = None  # of the dialogues; None: detected
-    to: str | None = None  # the format to write; None: as the dialogues
-    nli: str | models.Nli | None = None  # an entailment model that judges paraphrases
-    cache: str | None = models.USUAL  # a file of the model's answers; None: none
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    with_: Families = option(
+        (),
+        "Families in the order to apply them: names, Family values, or a mapping of names to options.",
+        shape="python",
+    )
+    seed: int = seed_option("Random seed of the perturbations.")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    to: str | None = option(
+        None, "Format to write. Default: that of the data.", "NAME", complete=("troth.readers:writable_formats",)
+    )
+    nli: str | models.Nli | None = option(
+        None, "Entailment model; drops paraphrases that do not entail the original, or the reverse.", "NAME",
+        complete=("troth.models:BACKENDS",),
+    )  # fmt: skip
+    cache: str | None = cache_file()
+    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a paraphraser or translator
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -90,7 +88,8 @@ class Perturbation(msgspec.Struct, frozen=True):
     families: tuple[Effect, ...]
 
 
-def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturbation:
+@keywords(PerturbSettings)
+def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     """Writes the dialogues of `data`, said in other words, to the new folder `out`; returns what was done.
 
     `with_` says how: names of families (`troth ls perturbations`), applied in this order, or `Family` values with
@@ -232,10 +231,10 @@ class _Share:
     def effect(self, name: str, family: Family, model: models.Nli | None) -> Effect:
         """What a family did. A list of many options is recorded by number and hash."""
         options: dict[str, Any] = msgspec.to_builtins(family)
-        for option, value in options.items():
+        for key, value in options.items():
             if isinstance(value, list | tuple) and len(value) > LONG:
                 digest = hashlib.sha256(msgspec.json.encode(value)).hexdigest()
-                options[option] = {"count": len(value), "sha256": digest}
+                options[key] = {"count": len(value), "sha256": digest}
         figures: dict[str, float] = dict(self.figures[name])
         words = figures.get("words")
         per_word = {key: figure / words for key, figure in figures.items() if key != "words"} if words else {}
