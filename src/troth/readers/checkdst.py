@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers import plain
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="checkdst", about="CheckDST's predictions: states as `domain slot value, …`", profile="checkdst",

@@ -14,12 +14,12 @@ from typing import Any, BinaryIO
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers import plain
 from troth.readers.decode import BROKEN, lines, where
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="jsonl", about="troth's own JSON Lines: one user turn per line, with its state or a prediction or both",

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from troth.core.errors import UserError
-from troth.core.normalize import is_empty, multiwoz_file
 from troth.core.records import Dialogue, Turn
 from troth.readers import plain
 from troth.readers.decode import where
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import is_empty, multiwoz_file
 
 if TYPE_CHECKING:
     from troth.readers.multiwoz_sgd import Completed

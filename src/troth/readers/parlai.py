@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Pair
 from troth.readers import plain
 from troth.readers.checkdst import CheckdstRow, pairs
 from troth.readers.decode import lines, where
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="parlai", about="ParlAI world logs of state trackers, as in CheckDST's evaluation", profile="checkdst"

@@ -8,10 +8,10 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.normalize import dialogue_id, is_empty
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import members
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id, is_empty
 
 PlainSlots = dict[str, tuple[str, ...]]  # slot to values
 PlainState = dict[str, PlainSlots]  # by service

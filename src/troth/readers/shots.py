@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import listed
-from troth.core.normalize import dialogue_id
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
+from troth.text.normalize import dialogue_id
 
 Shots = str | float | Iterable[str] | None
 Item = TypeVar("Item", bound=Dialogue | Pair)

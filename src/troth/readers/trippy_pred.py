@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Pair, Turn
 from troth.readers import plain
 from troth.readers.decode import unique, where
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(name="trippy-pred", about="TripPy's `pred_res.*.json`: predicted and true values of every slot")
 

@@ -16,10 +16,11 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.records import Schema, Service
-from troth.perturb.schemas import mentions, naming
+from troth.perturb.schemas import mentions
 from troth.perturb.schemas.arguments import ArgumentReader, ArgumentWriter, described
 from troth.perturb.schemas.calls import FunctionNames
 from troth.readers.tools import PARAMETERS, Definition, definitions, replaced
+from troth.text.identifiers import make_unique
 
 NO_FUNCTION = '{"type": "function", "function": {"name": …}}'
 
@@ -91,7 +92,7 @@ def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
         intent = service.intents[0]
         if intent.name in taken and strict:
             raise UserError(f"two functions would be called '{intent.name}'", hint="give other paraphrases")
-        name = naming.unique(intent.name, taken if strict else taken | schema.keys() - {old.name})
+        name = make_unique(intent.name, taken if strict else taken | schema.keys() - {old.name})
         taken.add(name)
         services[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
     return mentions.followed(schema, services)
