@@ -338,7 +338,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
         (b"id,faithful\n", "no row in it"),
         (b"", "no column 'id' (is it a sheet?)"),
         (b'id,faithful\n"p01,yes\n', "line 2: unexpected end of data (is a quote not closed?)"),
-        (b"id,faithful\np01,\xff\n", "not valid UTF-8"),
+        (b"id,faithful\np01,\xff\n", "line 2: not valid UTF-8 (save it as UTF-8)"),
     ],
 )
 def test_sheets_filled_in_badly(tmp_path: Path, content: bytes, told: str) -> None:

@@ -19,7 +19,7 @@ from troth.core.errors import UserError
 from troth.grounding import calibration
 from troth.meta.people import sheets
 from troth.perturb.schemas import calls
-from troth.readers import source
+from troth.readers import source, unpack
 from troth.tracking import feed
 from troth.tracking.score import dst
 
@@ -30,8 +30,8 @@ DIALOGUES = (GOLD / "dialogues_001.json").read_bytes()
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that are reached quickly."""
-    monkeypatch.setattr(source, "LARGEST", 4_000_000)
-    monkeypatch.setattr(source, "HARMLESS", 100_000)
+    monkeypatch.setattr(unpack, "LARGEST", 4_000_000)
+    monkeypatch.setattr(unpack, "HARMLESS", 100_000)
 
 
 def _zip(*members: tuple[str, bytes]) -> bytes:

@@ -75,12 +75,7 @@ def _read_lines(file: str) -> Sequence[str]:
     """The lines of a file, each once, without empty ones."""
     from troth.readers import source
 
-    try:
-        lines = [line.strip() for line in source.content(file).decode().splitlines()]
-    except UnicodeDecodeError as error:
-        raise UserError("not valid UTF-8", file=file, hint="save it as UTF-8") from error
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=file, hint="check the path") from error
+    lines = [line.strip() for line in source.read_text(file).splitlines()]
     names = list(dict.fromkeys(line for line in lines if line))
     if not names:
         raise UserError("contains no name", file=file, hint="write one name per line")

@@ -318,5 +318,5 @@ def _not_a_run(path: str) -> UserError:
     from troth.readers import source
 
     if not os.path.exists(path) and not os.path.exists(named(path)[1]):
-        return source.missing(path)
+        return source.missing_error(path)
     return UserError("is not a run of troth", file=path, hint="score predictions against --gold GOLD")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.progress import bar
@@ -71,7 +72,7 @@ def _asked(client: Client, item: Grounded) -> Value:
         return Unscored(f"the checker answered with status {error.status}")
     except Silent as error:
         return Unscored(f"{NO_ANSWER}: {error}")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODING_ERRORS:
         return Unscored(NO_SCORE)
     if verdict.score is not None and math.isfinite(verdict.score):
         return verdict.score

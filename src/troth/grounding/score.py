@@ -38,9 +38,8 @@ from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.grounding.spread import in_blocks, spread
 from troth.models import USUAL, Lm, Nli
 from troth.readers import grounded as readers
-from troth.readers.grounded.chat import CONTEXT
-from troth.readers.grounded.chat import chosen as chosen_context
-from troth.readers.grounded.mapped import parsed
+from troth.readers.grounded.chat import CONTEXT, parse_context
+from troth.readers.grounded.mapped import parse_columns
 from troth.stats.estimates import Resampling, build_result
 from troth.storage.runs import check_out
 
@@ -81,7 +80,7 @@ class ScoringSettings:
 
     def load(self, paths: Sequence[Path]) -> ResponseSet:
         """All responses of some files or folders, read as the settings say."""
-        columns = parsed(self.columns) if isinstance(self.columns, str) else self.columns
+        columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
         if self.on_error not in ("stop", "skip"):
             raise UserError(f"on_error is '{self.on_error}'", hint="stop or skip")
         return load(paths, self.format, self.kinds, columns=columns, skip=self.on_error == "skip")
@@ -89,7 +88,7 @@ class ScoringSettings:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of context that answers in chat transcripts may rest on."""
-        return chosen_context(self.context)
+        return parse_context(self.context)
 
     @cached_property
     def graders(self) -> list[Grader]:

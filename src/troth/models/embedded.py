@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Cutting, Room, answered, by_length, columns, encodable
@@ -152,11 +153,8 @@ def fitted(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[
 def card(folder: Path = FOLDER) -> ModelCard:
     """The card of the model in a folder."""
     file = folder / "model.json"
-    try:
+    with reading(file, "the embedded entailment model is not complete", hint=AGAIN):
         return msgspec.json.decode(file.read_bytes(), type=ModelCard)
-    except (OSError, msgspec.DecodeError) as error:
-        what = f"the embedded entailment model is not complete: {error}"
-        raise UserError(what, file=str(file), hint=AGAIN) from error
 
 
 @cache

@@ -20,7 +20,7 @@ from troth.perturb.schemas.files import variant_names
 from troth.perturb.schemas.run import vary
 from troth.perturb.users import FAMILIES, Inventory, apply, inventory
 from troth.perturb.users.run import perturb
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.storage.unfinished import unfinished
 from troth.systems.data import TrackerCorpus, variants_from
@@ -78,7 +78,7 @@ def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | N
         folder.mkdir(parents=True, exist_ok=True)
     original = folder / ORIGINAL
     if not original.exists():
-        schema = indented(list(corpus.schema.values()))
+        schema = encode_indented(list(corpus.schema.values()))
         readers.write(corpus.dialogues, str(original), "sgd", schema=schema)
     for name, family in plan.families.items():
         if not (folder / name).exists():

@@ -26,7 +26,7 @@ from troth.core.progress import bar
 from troth.core.records import Dialogue, Schema
 from troth.engine import WithModel, alone, mapped
 from troth.readers import source
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.systems import sets
 from troth.systems.data import TrackerCorpus
@@ -100,7 +100,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
 
 def _claim(place: Folder, record: dict[str, Any]) -> None:
     """The folder is new, or one of the same tracker on the same data, which is gone on with."""
-    text = indented(record)
+    text = encode_indented(record)
     if files.claimed(place, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"
         raise UserError(what, file=str(place), hint="name a new folder")
@@ -127,9 +127,11 @@ def _tracked(
             for file, states in zip(shares, mapped(WithModel(predict, open_model), cut, workers), strict=True):
                 _write(states, file)
                 step(min(shares[file] + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
-        document = source.beside(gold, source.SCHEMA)
+        document = source.find_beside(gold, source.SCHEMA)
         with files.writing(str(target)):
-            (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
+            (part / source.SCHEMA).write_bytes(
+                document.data if document else encode_indented(list(corpus.schema.values()))
+            )
             part.rename(target)
     seconds = round(time.monotonic() - began, 3)
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
@@ -141,7 +143,7 @@ def _predicted(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tr
 
 def _write(dialogues: Sequence[Dialogue], file: Folder) -> None:
     with files.new_file(str(file)) as out:
-        out.write(indented(dialogues))
+        out.write(encode_indented(dialogues))
 
 
 def commands(done: Sequence[TrackedSet]) -> list[str]:

@@ -120,7 +120,7 @@ def _train(
     seed, _ = run
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
     how = fit_settings(settings.fit, seed)
-    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).some(settings.shots, seed)
+    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
     corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
     recipe = recipe.fitted(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))

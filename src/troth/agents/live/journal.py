@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from troth.agents.live.endpoint import Reply, UnansweredError
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.storage.files import writing
 
@@ -42,10 +43,8 @@ class Journal:
         self._lock = threading.Lock()
         self._known: dict[str, Reply] = {}
         self._open: dict[str, Future[Reply]] = {}
-        try:
+        with reading(path):
             lines = path.read_bytes().splitlines() if path.exists() else []
-        except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", file=str(path)) from error
         decoder = msgspec.json.Decoder(_Line)
         for line in lines:
             try:

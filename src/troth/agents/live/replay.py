@@ -157,7 +157,7 @@ class _Conversation:
             for place, call in enumerate(message.calls)
         ]
         as_sent = msgspec.structs.replace(message, calls=tuple(calls), usage=None)
-        self.sent.append(chat.written_message(as_sent))
+        self.sent.append(chat.message_row(as_sent))
         original = tuple(self._original(call) for call in calls)
         self.messages.append(msgspec.structs.replace(message, calls=original))
         for sent, call in zip(calls, original, strict=True):

@@ -25,13 +25,14 @@ from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet
 from troth.agents.live.plan import plan as make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, path_of
 from troth.core.options import keywords, recorded, resolve
 from troth.core.progress import bar
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import claimed, replaced_file, writing
@@ -151,11 +152,9 @@ def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[Re
 
 def _open(folder: Folder, identity: dict[str, str]) -> None:
     """A new folder, or one in which the same run was begun."""
-    text = claimed(folder, PLAN, indented(identity), "a run of an assistant")
-    try:
+    text = claimed(folder, PLAN, encode_indented(identity), "a run of an assistant")
+    with reading(folder / PLAN, hint="choose another folder"):
         before = msgspec.json.decode(text, type=dict[str, str])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read: {error}", file=str(folder / PLAN), hint="choose another folder") from error
     other = [name for name, value in identity.items() if before.get(name) != value]
     if other:
         what = f"holds a run with another {' and '.join(other)}"
@@ -174,9 +173,9 @@ def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:
                 isinstance(one, Replayed)]  # fmt: skip
         with writing(str(folder)):
             (folder / name).mkdir(exist_ok=True)
-        encoded = b"".join(msgspec.json.encode(chat.written(one)) + b"\n" for one in mine)
+        encoded = b"".join(msgspec.json.encode(chat.to_row(one)) + b"\n" for one in mine)
         _replace(folder / name / f"trial-{trial}.jsonl", encoded)
-    _replace(folder / MISSED, indented(missing))
+    _replace(folder / MISSED, encode_indented(missing))
 
 
 def _replace(file: Folder, content: bytes) -> None:

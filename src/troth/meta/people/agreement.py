@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from troth.core import names
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
@@ -159,12 +160,9 @@ class _Tag(msgspec.Struct):
 def load_key(path: str) -> AnyKey:
     """Reads a sheet's key, and checks that it is as it was written: the marks of its ids, and its counts."""
     document = source.first(path)
-    try:
+    with reading(path, "not a sheet's key", hint="troth meta annotate writes it beside the sheet, as NAME.key.json"):
         tag = msgspec.json.decode(document.data, type=_Tag).study
         key: AnyKey = msgspec.json.decode(document.data, type=KEYS.get(tag, SheetKey))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        hint = "troth meta annotate writes it beside the sheet, as NAME.key.json"
-        raise UserError(f"not a sheet's key: {error}", file=path, hint=hint) from error
     item = _study(key).item
     if not _items(key):
         raise UserError(f"no {item} in it", file=path, hint=TAKE)

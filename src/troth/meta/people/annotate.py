@@ -24,10 +24,10 @@ from troth.core.score import Score
 from troth.core.version import __version__
 from troth.meta.people import sheets
 from troth.meta.people.sheets import SGSACC_STUDY
-from troth.responses import references
 from troth.responses.explorer import judged
 from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
 from troth.storage import explorer, runs
+from troth.text.identifiers import humanize
 
 Of = Literal["validated", "excluded", "all"]
 
@@ -184,15 +184,15 @@ def in_words(act: str, slot: str, values: Sequence[str]) -> str:
     """The act in words, for people who do not know dialogue acts."""
     if act in WORDS:
         return WORDS[act]
-    name, said = references.words(slot), ", ".join(values)
+    name, said = humanize(slot), ", ".join(values)
     if act == "REQUEST":
         return f"asks for: {name}" + (f" (such as {said})" if values else "")
     if act == "INFORM_COUNT":
         return f"tells how many results there are: {said}"
     if act == "OFFER_INTENT":
-        return "offers to do: " + ", ".join(references.words(value).lower() for value in values)
+        return "offers to do: " + ", ".join(humanize(value).lower() for value in values)
     said = {"true": "yes", "false": "no"}.get(said.lower(), said)
-    verb = VERBS.get(act, references.words(act.lower()))
+    verb = VERBS.get(act, humanize(act.lower()))
     return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
 
 

@@ -142,12 +142,7 @@ def answers(sheet: str, study: Study) -> dict[str, Answers]:
 
 def _table(sheet: str) -> tuple[list[str], list[list[str]]]:
     """The headings, in lower case, and the rows."""
-    try:
-        text = source.content(sheet).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError("not valid UTF-8", file=sheet, hint="save it as CSV in UTF-8") from error
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=sheet, hint="check the path") from error
+    text = source.read_text(sheet)
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:

@@ -28,8 +28,8 @@ from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rewritten
 from troth.readers import sgd
 from troth.readers import source as sources
-from troth.readers.decode import LAYOUT, decode, where
-from troth.readers.plain import indented
+from troth.readers.decode import LAYOUT, decode, error_context
+from troth.readers.plain import encode_indented
 from troth.storage.files import new_folder
 
 With = str | Generator | Mapping[str, Mapping[str, Any]]
@@ -100,7 +100,7 @@ def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
         counts = _rewrite(source.path, part, variants, settings.workers) if dialogues else DialogueCounts()
         records = [_variation(variant, source.path, generator.how(), counts) for variant in variants]
         for record in records:
-            (part / record.variant / RECORD).write_bytes(indented(record))
+            (part / record.variant / RECORD).write_bytes(encode_indented(record))
     return records
 
 
@@ -149,7 +149,7 @@ def _work(
         dialogues: Any = decode(document, object)
         name = new_name(path, document)
         for folder, renaming in targets:
-            (folder / name).write_bytes(indented(_rewritten(document, dialogues, renaming)))
+            (folder / name).write_bytes(encode_indented(_rewritten(document, dialogues, renaming)))
         listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
         turns = [turn for dialogue in listed for turn in dialogue["turns"]]
         frames = sum(len(turn.get("frames", ())) for turn in turns)
@@ -159,7 +159,7 @@ def _work(
 
 def _rewritten(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
-        with where(file=document.name):
+        with error_context(file=document.name):
             return rewritten(dialogues, renaming)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         for _ in sgd.read(document):  # tells what is wrong, and where

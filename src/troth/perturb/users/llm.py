@@ -108,11 +108,7 @@ class _Answers:
         self.known: dict[str, str] = {}
         if path is None or not Path(path).exists():
             return
-        try:
-            lines = source.content(path).splitlines()
-        except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", file=path) from error
-        for line in lines:
+        for line in source.read_bytes(path).splitlines():
             try:
                 entry = json.loads(line)
                 self.known[str(entry["key"])] = str(entry["text"])

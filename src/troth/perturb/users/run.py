@@ -30,9 +30,9 @@ from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
 from troth.perturb.users.edit import with_contexts
 from troth.readers import sgd_views, source
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage.files import new_folder
 
 CUT = "pairs_cut"  # among the figures: pairs that were longer than the entailment model reads
@@ -112,7 +112,7 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
         raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {able}")
     path, format = path_of(data), settings.format or readers.detect(path_of(data))
-    with where(file=path):
+    with error_context(file=path):
         target = readers.writable(settings.to or format)
     schema = None if settings.schema is None else path_of(settings.schema)
     services = readers.schema_beside(path) if schema is None else readers.schema(schema)
@@ -136,13 +136,13 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         check_unique(total.files, path)
         if not total.counts:
             raise UserError("no dialogue in it", file=path, hint="is it the right file?")
-        document = source.beside(path, source.SCHEMA) if schema is None else source.first(schema)
+        document = source.find_beside(path, source.SCHEMA) if schema is None else source.first(schema)
         if document is not None:
             (part / source.SCHEMA).write_bytes(document.data)
         effects = [total.effect(name, family, model if family.takes_nli else None) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
         done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects))
-        (part / RECORD).write_bytes(indented(done, indent=1))
+        (part / RECORD).write_bytes(encode_indented(done, indent=1))
     return done
 
 
@@ -153,8 +153,8 @@ def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
 
 def _words(path: str, only: list[str] | None) -> Iterator[Dialogue]:
     for document in source.documents(path, only):
-        with where(file=document.name, hint=readers.LAYOUT):
-            yield from sgd_views.words(document)
+        with error_context(file=document.name, hint=readers.LAYOUT):
+            yield from sgd_views.read_texts(document)
 
 
 def _dialogues(path: str, format: str, only: list[str] | None) -> Iterator[Dialogue]:
@@ -181,8 +181,8 @@ class _Task:
             share.unwritten += [self._apply(dialogue, share) for dialogue in _dialogues(self.path, self.format, only)]
             return share
         for document in source.documents(self.path, only):
-            with where(file=document.name, hint=readers.LAYOUT):
-                whole = sgd_views.whole(document)
+            with error_context(file=document.name, hint=readers.LAYOUT):
+                whole = sgd_views.open_document(document)
             for at, dialogue in enumerate(whole.dialogues):
                 after = self._apply(dialogue, share)
                 if after is not dialogue:

@@ -20,7 +20,7 @@ from troth.core.randomness import generator
 from troth.core.records import Grounded
 from troth.models.hub import ModelFiles, check_libraries
 from troth.readers import grounded as readers
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage.cache import Store
 from troth.systems.generators.card import BEST, folder_of
 from troth.systems.generators.train import PAPER, TrainedGenerator
@@ -79,7 +79,7 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     card = {"kind": "grounded", "model": path_of(settings.model), "training": asdict(how)}
 
     def describe(kept: Folder, metrics: Metrics) -> None:
-        (kept / CARD).write_bytes(indented(card | {"metrics": metrics}))
+        (kept / CARD).write_bytes(encode_indented(card | {"metrics": metrics}))
 
     keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
     learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))

@@ -20,7 +20,7 @@ from troth.core.options import cache_file, keywords, option, resolve, seed_optio
 from troth.core.records import Schema
 from troth.core.signature import signature
 from troth.models import Nli, hub
-from troth.readers.shots import drawn
+from troth.readers.shots import draw
 from troth.responses import corpus
 from troth.responses import templates as template_files
 from troth.responses.nbest import choice_line
@@ -96,7 +96,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
         described(path)  # what is no generator is refused before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
-        ids = {one.id for one in drawn(read.dialogues, settings.limit, settings.seed)}
+        ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
         read = read._replace(turns=[turn for turn in read.turns if turn.dialogue in ids])
     turns = response_turns(read)
     if not turns:

@@ -18,7 +18,7 @@ from troth.core.names import Path, listed, path_of
 from troth.core.options import cache_file, keywords, one_of, option, recorded, resolve, seed_option
 from troth.core.progress import note
 from troth.models import Nli, hub
-from troth.readers.shots import Shots, some
+from troth.readers.shots import Shots, sample
 from troth.responses import corpus, ser, sgsacc, tamper
 from troth.responses import templates as template_files
 from troth.responses.corpus import ActCorpus
@@ -106,7 +106,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
     check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
-    read = _only(read, {one.id for one in some(read.dialogues, settings.shots, settings.seed)})
+    read = _only(read, {one.id for one in sample(read.dialogues, settings.shots, settings.seed)})
     turns = response_turns(read)
     if settings.encoding == "template":
         _tell(turns, templates)

@@ -1,17 +1,15 @@
-"""Slot names and values in one form: pure functions, named in the signature of every score that they move.
+"""Normal forms of dialogue ids, slot names and values. The signature of a score names those that it uses.
 
-MultiWOZ has been written down in many ways: `restaurant-book_people` (TripPy), `restaurant-book people` (TRADE),
-`restaurant-bookpeople` (2.2), `people` (mwzeval, CheckDST), `arriveBy`, `arriveby`, `arrive`. Gold in one of them and
-predictions in another can be compared only under one name. The normaliser of mwzeval has a file of its own.
+The slots of MultiWOZ have many spellings: `restaurant-book_people` (TripPy), `restaurant-book people` (TRADE),
+`restaurant-bookpeople` (2.2), `people` (mwzeval, CheckDST), `arriveBy`, `arriveby`, `arrive`. Gold and predictions with
+different spellings can be compared only under one name. `troth.text.mwzeval` has the normaliser of mwzeval.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
-from importlib.resources import files
-from typing import Any
+
+from troth.text.lexicon import load_table
 
 MULTIWOZ_DOMAINS = frozenset(
     ("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train", "booking")
@@ -26,28 +24,23 @@ _CHECKDST_VALUES = {"centre": "center", **{f"{stars}-star": str(stars) for stars
 
 
 def dialogue_id(name: str) -> str:
-    """A dialogue id in one spelling: `MUL0484.json`, `MUL0484` and `mul0484` are one. Others stay as they are."""
-    known = _MULTIWOZ_ID.match(name)
-    return known[1].lower() if known else name
+    """The normal form of a dialogue id: `mul0484` for `MUL0484.json` and `MUL0484`. Ids of other data do not change."""
+    match = _MULTIWOZ_ID.match(name)
+    return match[1].lower() if match else name
 
 
 def multiwoz_file(id: str) -> str:
     """A dialogue id in the spelling of MultiWOZ's own files: `mul0484` is `MUL0484.json`."""
-    known = _MULTIWOZ_ID.match(id)
-    return f"{known[1].upper()}.json" if known else id
+    match = _MULTIWOZ_ID.match(id)
+    return f"{match[1].upper()}.json" if match else id
 
 
 def multiwoz_slot(domain: str, slot: str) -> str:
-    """The one name of a MultiWOZ slot, without domain and without `book`: `hotel-book_people` is `people`."""
+    """The normal form of a MultiWOZ slot, without domain and without `book`: `hotel-book_people` is `people`."""
     name = slot.lower().replace(" ", "").replace("_", "")
     name = name.removeprefix(f"{domain.lower()}-").removeprefix("semi-")
     name = name.removeprefix("book-").removeprefix("book")
     return _ALIASES.get(name, name) or slot.lower()
-
-
-@cache
-def _named_entities() -> dict[str, Any]:
-    return tomllib.loads((files("troth.core") / "named_entities.toml").read_text(encoding="utf-8"))
 
 
 def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None) -> bool:
@@ -56,12 +49,12 @@ def is_named_entity(service: str, slot: str, slots: frozenset[str] | None = None
         return slot in slots or f"{service}.{slot}" in slots
     domain = service.lower()
     if domain in MULTIWOZ_DOMAINS:
-        return multiwoz_slot(domain, slot) in _named_entities()["multiwoz"].get(domain, ())
-    return slot in _named_entities()["sgd"]["slots"]
+        return multiwoz_slot(domain, slot) in load_table("named_entities")["multiwoz"].get(domain, ())
+    return slot in load_table("named_entities")["sgd"]["slots"]
 
 
 def is_empty(value: str) -> bool:
-    """Whether a text is how MultiWOZ and TRADE write that a slot has no value."""
+    """Whether MultiWOZ or TRADE writes this text for a slot without a value."""
     return value in ("", "none", "not mentioned")
 
 

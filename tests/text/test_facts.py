@@ -1,11 +1,10 @@
-"""Facts of a text in a normal form, and names by their capitals."""
+"""Facts of a text in a normal form."""
 
 from __future__ import annotations
 
 import pytest
 
-from troth.core.facts import agree, facts
-from troth.core.proper_names import names
+from troth.text.facts import agree, find_facts
 
 
 @pytest.mark.parametrize(
@@ -33,9 +32,9 @@ from troth.core.proper_names import names
     ],
 )  # fmt: skip
 def test_facts(text: str, expected: list[tuple[str, str, str]]) -> None:
-    found = facts(text)
-    assert [(fact.kind, fact.value, fact.unit) for fact in found] == expected
-    assert all(text[fact.start : fact.end].strip() == text[fact.start : fact.end] != "" for fact in found)
+    facts = find_facts(text)
+    assert [(fact.kind, fact.value, fact.unit) for fact in facts] == expected
+    assert all(text[fact.start : fact.end].strip() == text[fact.start : fact.end] != "" for fact in facts)
 
 
 @pytest.mark.parametrize(
@@ -49,33 +48,11 @@ def test_facts(text: str, expected: list[tuple[str, str, str]]) -> None:
     ],
 )  # fmt: skip
 def test_facts_agree_where_nothing_is_added(said: str, known: str, same: bool) -> None:
-    assert agree(facts(said)[0], facts(known)[0]) is same
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("crayola makes crayons", []),
-        ("A HEADING IN CAPITALS", []),
-        ("In May I met Alice Binney.", ["alice binney"]),
-        ("The Wall was filmed in Poland.", ["wall", "poland"]),
-        ("He read The Lord of the Rings by J.R.R. Tolkien.", ["the lord of the rings", "j.r.r. tolkien"]),
-        ("However, it was the U.S. Army's idea. Maybe not.", ["u.s. army"]),
-        ("Easton is small, but I like Easton.", ["easton", "easton"]),
-        ("Chalk is white.", []),
-    ],
-)
-def test_names(text: str, expected: list[str]) -> None:
-    assert [fact.value for fact in names(text)] == expected
-
-
-def test_a_word_that_begins_a_sentence_is_a_name_if_another_text_says_so() -> None:
-    assert [fact.value for fact in names("Crayola makes crayons.", frozenset({"crayola"}))] == ["crayola"]
+    assert agree(find_facts(said)[0], find_facts(known)[0]) is same
 
 
 @pytest.mark.parametrize(
     "text", ["ſeptember 5", "uſ$5", "5 mıllion", f"{'7' * 5000} million", f"{'7' * 400} million years"]
 )
 def test_odd_letters_and_endless_numbers_are_read(text: str) -> None:
-    assert len(facts(text)) <= 2
+    assert len(find_facts(text)) <= 2

@@ -1,36 +1,35 @@
 """The normaliser of mwzeval, the MultiWOZ evaluation by Nekvinda and Dušek (2021): slot names and values.
 
-It rewrites both sides before it compares them, and moves joint goal accuracy by up to 22 points. Its rules are kept as
-they are, with their faults: "12:30 pm" becomes "24:30", and a three-digit time such as "929" becomes "929:00". Where
-the public script would stop with an error ("ab:cd pm"), the text is kept.
+mwzeval rewrites gold and prediction before it compares them, which changes joint goal accuracy by up to 22 points. The
+rules here equal those of the public script, with their faults: "12:30 pm" becomes "24:30", and a three-digit time such
+as "929" becomes "929:00". A text for which the public script stops with an error ("ab:cd pm") does not change.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
+
+from troth.text.lexicon import load_table
 
 
 def mwzeval_slot(slot: str) -> str:
-    """A slot's name in mwzeval's form: lower case without spaces, `arrive` and `leave` in place of the longer names."""
+    """A slot's name in mwzeval's form: lower case without spaces; `arrive` and `leave` for the longer names."""
     name = slot.lower().replace(" ", "")
     return {"arriveby": "arrive", "leaveat": "leave"}.get(name, name)
 
 
 @lru_cache(maxsize=1 << 16)  # values repeat from turn to turn
 def mwzeval_value(slot: str, value: str) -> str:
-    """A value in mwzeval's form. The rule depends on the slot, in any spelling that `mwzeval_slot` takes."""
+    """A value in mwzeval's form. The rule depends on the slot, in any spelling that `mwzeval_slot` knows."""
     rule = _RULES.get(mwzeval_slot(slot))
     return value if rule is None else rule(value)
 
 
 @cache
 def _spellings(kind: str) -> Mapping[str, str]:
-    """A table of `mwzeval.toml`: each spelling with the form of the database."""
-    tables = tomllib.loads((files("troth.core") / "mwzeval.toml").read_text(encoding="utf-8"))
-    return {spelling: form for form, spellings in tables[kind].items() for spelling in spellings}
+    """A table of `data/mwzeval.toml`: form of the database by spelling."""
+    return {spelling: form for form, spellings in load_table("mwzeval")[kind].items() for spelling in spellings}
 
 
 def _name(value: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.core.mwzeval import mwzeval_slot, mwzeval_value
+from troth.text.mwzeval import mwzeval_slot, mwzeval_value
 
 
 def test_every_value_that_the_script_changes(shared: Path) -> None:

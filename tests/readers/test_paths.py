@@ -19,7 +19,7 @@ import pytest
 import troth
 from troth import demo, readers
 from troth.core.errors import UserError
-from troth.readers import grounded, source
+from troth.readers import grounded, source, unpack
 
 GOLD = demo.path("gold")
 ROWS = [msgspec.json.decode(line) for line in Path(demo.path("documents/careful.jsonl")).read_bytes().splitlines()]
@@ -169,7 +169,7 @@ def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     pl.DataFrame(ROWS).write_parquet(file)
     plain = [item for _, items in grounded.batches(demo.path("documents/careful.jsonl")) for item in items]
     assert [item for _, items in grounded.batches(str(file)) for item in items] == plain
-    monkeypatch.setattr(source, "_ROWS", 3)
+    monkeypatch.setattr(unpack, "ROWS", 3)
     assert [item for _, items in grounded.batches(str(file)) for item in items] == plain
     dialogues = tmp_path / "gold.parquet"
     lines = [msgspec.json.decode(line) for line in flat.read_bytes().splitlines()]
@@ -183,5 +183,5 @@ def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UserError, match="cannot be read"):
         list(readers.read(str(file)))
     file.write_bytes(b"{}")
-    with pytest.raises(UserError, match="no Parquet file"):
+    with pytest.raises(UserError, match="not a Parquet file"):
         list(readers.read(str(file)))
