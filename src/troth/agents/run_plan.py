@@ -66,7 +66,7 @@ class RunAgentSettings:
     steps: int = 10  # messages of the assistant in one turn, at most
     temperature: float = 0.0
     timeout: float = 120.0  # seconds for a whole answer
-    retries: int = 2  # of a question without an answer; a busy or failing server is asked four times in each
+    retries: int = 2  # of a request without a usable answer
     key_variable: str = KEY  # the environment variable with the key; the key itself is never written
     seed: int = 0  # of rewordings and tests; a trial's number is added where it is sent to the server
     out: Path = "agent-run"  # the folder of the run; where one was begun, it goes on
