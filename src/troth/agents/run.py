@@ -32,7 +32,7 @@ from troth.core.progress import bar
 from troth.readers.plain import indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, scores
-from troth.storage.files import claimed, replaced_file, writing
+from troth.storage.files import claim_folder, replaced_file, writing
 from troth.storage.result import Result
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
@@ -142,7 +142,7 @@ def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[Re
 
 def _open(folder: Folder, identity: dict[str, str]) -> None:
     """A new folder, or one in which the same run was begun."""
-    text = claimed(folder, PLAN, indented(identity), "a run of an assistant")
+    text = claim_folder(folder, PLAN, indented(identity), "a run of an assistant")
     try:
         before = msgspec.json.decode(text, type=dict[str, str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

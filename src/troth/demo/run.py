@@ -22,7 +22,7 @@ from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.demo import path
 from troth.demo.lines import PROFILE, VARIANTS, Results, explaining, five
-from troth.models import USUAL
+from troth.models import DEFAULT_CACHE
 from troth.storage import files
 from troth.storage.result import Result
 
@@ -125,7 +125,7 @@ def wordings(bundle: Bundle, folder: Path) -> list[str]:
     return [one.variant for one in vary(path(bundle.gold), folder, with_={"compose": composed})]
 
 
-def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = USUAL) -> Demo:
+def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = DEFAULT_CACHE) -> Demo:
     """Runs everything and writes it to the folder `out`, which may be that of an earlier demo and nothing else."""
     folder, absent = os.fspath(out), lacking()
     if Path(folder).is_symlink():

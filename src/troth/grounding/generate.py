@@ -12,7 +12,7 @@ from troth.core.names import Path, counted, path_of
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
 from troth.grounding.settings import Setting, Style
-from troth.models import USUAL
+from troth.models import DEFAULT_CACHE
 from troth.models.hub import embedded, lacking, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
@@ -33,7 +33,7 @@ class GenerateSettings:
     setting: Setting = field(default_factory=Setting)  # how to decode
     format: str | None = None  # of the data; None: detected
     limit: int | None = None  # only the first contexts
-    cache: Path | None = USUAL  # file that keeps generated responses; None: only this process does
+    cache: Path | None = DEFAULT_CACHE  # file that keeps generated responses; None: only this process does
 
     def responder(self) -> Responder:
         if not isinstance(self.model, str):

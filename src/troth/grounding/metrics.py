@@ -126,7 +126,7 @@ class Models:
     critic: str = "hf:McGill-NLP/roberta-large-faithcritic"  # of FaithCritic, as in the paper
     questions: str = "hf:mrm8488/t5-base-finetuned-question-generation-ap"  # of Q², as in the paper
     answers: str = "hf:ktrapeznikov/albert-xlarge-v2-squad-v2"
-    cache: Path | None = backends.USUAL
+    cache: Path | None = backends.DEFAULT_CACHE
     timeout: float | None = None  # seconds for one answer of a server
 
     @cached_property
@@ -145,7 +145,7 @@ class Models:
         if self.lm == "embedded":
             what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
             raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
-        if not isinstance(self.lm, str) or "chat" not in backends.of(self.lm).modifiers:
+        if not isinstance(self.lm, str) or "chat" not in backends.backend_for(self.lm).modifiers:
             return self.language_model
         name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
         return backends.lm(name, cache=self.cache, timeout=self.timeout)

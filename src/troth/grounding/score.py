@@ -25,7 +25,7 @@ from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import graded, rows
 from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.grounding.spread import in_blocks, spread
-from troth.models import USUAL, Lm, Nli
+from troth.models import DEFAULT_CACHE, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT
 from troth.readers.grounded.chat import chosen as chosen_context
@@ -60,7 +60,7 @@ class ScoringSettings:
     on_error: OnError = "stop"  # at a row that cannot be read: stop, or skip and count it
     nli: str | Nli | None = None  # entailment model
     lm: str | Lm | None = None  # language model
-    cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
+    cache: Path | None = DEFAULT_CACHE  # file that keeps models' answers; None: only this process does
     models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
     out: Path | None = None  # where to save the result
 
@@ -83,9 +83,9 @@ class ScoringSettings:
     @cached_property
     def all_models(self) -> Models:
         own = self.models
-        if self.nli is None and self.lm is None and self.cache == USUAL:
+        if self.nli is None and self.lm is None and self.cache == DEFAULT_CACHE:
             return own  # with the models that it has opened
-        cache = own.cache if self.cache == USUAL else self.cache
+        cache = own.cache if self.cache == DEFAULT_CACHE else self.cache
         return replace(own, nli=self.nli or own.nli, lm=self.lm or own.lm, cache=cache)
 
     def arguments(self) -> dict[str, Any]:

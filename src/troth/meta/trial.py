@@ -41,7 +41,7 @@ class TrialOptions(TypedDict, total=False):
 class TrialSettings:
     schema: Path | Schema | None = None  # None: the schema.json beside gold
     nli: str | Nli = "embedded"  # the entailment model, or its name
-    cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
+    cache: Path | None = models.DEFAULT_CACHE  # a file of the model's earlier answers; None: keep none
     format: str | None = None  # of gold; None: detected
     turns: int | None = 2000  # system turns to draw; None: all
     refs: Refs = "b"  # sentences of booleans that are False: "b" (appendix B of the SGSAcc paper) or "table3"

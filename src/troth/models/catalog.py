@@ -29,7 +29,7 @@ from troth.core.errors import UserError, near
 from troth.core.progress import Progress, bar
 from troth.models import verified
 from troth.storage import files, places
-from troth.storage.locks import locked
+from troth.storage.locks import lock
 
 MANIFEST = "troth.json"  # in the folder of a fetched model: written last
 RELEASED = "model.json"  # in the folder of a model of this package
@@ -196,7 +196,8 @@ def _alone() -> Iterator[None]:
     folder = places.models()
     with files.writing(str(folder), NO_ROOM):
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".fetch.lock").open("ab") as lock, locked(lock.fileno()):
+        (folder / ".fetch.lock").touch()
+        with lock(folder / ".fetch.lock"):
             for left in (*folder.glob(".fetch-*/"), *folder.glob(".troth-*.part")):
                 shutil.rmtree(left, ignore_errors=True)
             yield

@@ -17,7 +17,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Cutting, Room, answered, by_length, columns, encodable
+from troth.models.batches import Batch, Cutting, Room, by_length, columns, compute_batched, encodable
 from troth.models.protocols import Entailment, Lm, TextPair
 from troth.models.verified import fault
 
@@ -56,7 +56,7 @@ class CrossEncoder(Cutting[TextPair]):
         def plan(items: Sequence[TextPair]) -> list[Batch]:
             return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
 
-        return answered(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
+        return compute_batched(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
 
 
 def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:

@@ -52,7 +52,7 @@ class ModelFiles(NamedTuple):
 
 def source(name: str) -> ModelFiles:
     """The files of `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION`, or a folder, for metrics that load a model themselves."""
-    opened: ModelFiles = backends.of(name).open("files", name)
+    opened: ModelFiles = backends.backend_for(name).open("files", name)
     return opened
 
 

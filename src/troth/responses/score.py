@@ -70,7 +70,7 @@ class ResponseSettings:
     # its dialogue, else left out.
     missing: Missing = "part"
     nli: str | Nli = "embedded"  # the entailment model, or its name
-    cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
+    cache: Path | None = models.DEFAULT_CACHE  # a file of the model's earlier answers; None: keep none
     gold_text: bool = True  # False: use gold's acts alone, as in production
     augment: Augment = "retry"  # "retry": what is not entailed is asked again in its context; "never"
     refs: Refs = "b"  # sentences of booleans that are False: "b", as appendix B has them; "table3", as table 3 does

@@ -286,6 +286,6 @@ class Prompted(Recipe, frozen=True, kw_only=True):
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
             return PromptedModel(EndpointLm.named(model), self.form, self.answer)
-        if model == "embedded" or backends.of(model).files is not None:
+        if model == "embedded" or backends.backend_for(model).files is not None:
             return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
         return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)

@@ -62,7 +62,7 @@ class PerturbSettings:
     format: str | None = None  # of the dialogues; None: detected
     to: str | None = None  # the format to write; None: as the dialogues
     nli: str | models.Nli | None = None  # an entailment model that judges paraphrases
-    cache: str | None = models.USUAL  # a file of the model's answers; None: none
+    cache: str | None = models.DEFAULT_CACHE  # a file of the model's answers; None: none
     workers: int = 1  # processes; 0: one per core. Results do not depend on it
 
 

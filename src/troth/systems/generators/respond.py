@@ -67,7 +67,7 @@ class RespondSettings:
     schema: Path | None = None  # None: the schema.json beside the dialogues
     format: str | None = None  # of the dialogues; None: detected
     nli: str | Nli = "embedded"  # the reranker's model
-    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
+    cache: Path | None = models.DEFAULT_CACHE  # file of its earlier answers; None: keep none
 
 
 class Responses(msgspec.Struct, frozen=True):

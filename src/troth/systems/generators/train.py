@@ -73,7 +73,7 @@ class ResponseTrainSettings:
     length: int = 256  # tokens that are read
     answer: int = 64  # tokens that are written
     nli: str | Nli = "embedded"  # the entailment model of SGSAcc on dev
-    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
+    cache: Path | None = models.DEFAULT_CACHE  # file of its earlier answers; None: keep none
     fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings, in place of the paper's
     seed: int = 0
     log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
