@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.core.names import Path, counted, path_of
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
 from troth.grounding.settings import Setting, Style
 from troth.models import DEFAULT_CACHE
-from troth.models.hub import embedded, lacking, source
+from troth.models.hub import embedded, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
 from troth.storage.files import check_new, new_file
@@ -39,10 +40,8 @@ class GenerateSettings:
         if not isinstance(self.model, str):
             return self.model
         files = embedded(LM) if self.model == "embedded" else source(self.model)
-        try:
+        with requiring("neural"):
             from troth.grounding.generator import Responder
-        except ImportError as error:
-            raise lacking(error) from error
         return Responder(files, Store.at(self.cache), style=self.prompt)
 
 

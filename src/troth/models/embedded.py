@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Cutting, Room, by_length, columns, compute_batched, encodable
 from troth.models.protocols import Entailment, Lm, TextPair
@@ -121,12 +122,9 @@ class EmbeddedNli(CrossEncoder):
 
     @cached_property
     def _model(self) -> _Loaded:
-        try:
+        with requiring("nli"):
             import onnxruntime
             import tokenizers
-        except ImportError as error:
-            what = f"the embedded entailment model needs {error.name}"
-            raise UserError(what, hint="pip install 'troth[nli]'") from error
         if wrong := fault(self.folder, self.card.sha256):
             raise UserError(wrong, hint=AGAIN)
         options = onnxruntime.SessionOptions()

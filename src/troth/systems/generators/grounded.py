@@ -13,12 +13,13 @@ from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, counted, listed, path_of
 from troth.core.options import recorded, resolve
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Grounded
-from troth.models.hub import ModelFiles, check_libraries
+from troth.models.hub import ModelFiles
 from troth.readers import grounded as readers
 from troth.readers.plain import indented
 from troth.storage.cache import Store
@@ -72,7 +73,7 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
-    check_libraries("train")
+    require("torch", "transformers", extra="train")
     from troth.grounding.generator import Responder
     from troth.grounding.transformer import LoadedModel
 

@@ -16,11 +16,12 @@ import msgspec
 
 from troth import models
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, labelled, path_of
 from troth.core.options import resolve
 from troth.core.records import Schema
 from troth.core.signature import signature
-from troth.models import Nli, hub
+from troth.models import Nli
 from troth.readers.shots import drawn
 from troth.responses import corpus
 from troth.responses import templates as template_files
@@ -93,7 +94,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     >>> respond(["ft", "pt"], "sgd/test", "responses.jsonl", limit=50)  # doctest: +SKIP
     """
     settings = resolve(RespondSettings, options)
-    hub.check_libraries()
+    require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))

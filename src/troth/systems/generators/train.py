@@ -15,10 +15,11 @@ import msgspec
 
 from troth import models
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.progress import note
-from troth.models import Nli, hub
+from troth.models import Nli
 from troth.readers.shots import Shots, some
 from troth.responses import corpus, ser, sgsacc, tamper
 from troth.responses import templates as template_files
@@ -97,7 +98,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
     """
-    hub.check_libraries("train")
+    require("torch", "transformers", extra="train")
     import torch
 
     from troth.systems.generators.model import GeneratorModel, fingerprint
