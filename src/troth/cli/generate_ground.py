@@ -12,11 +12,11 @@ from troth.cli import options, show
 from troth.core.names import counted
 from troth.core.score import Score
 from troth.core.table import Table, number
-from troth.grounding.settings import MODES, STYLES
+from troth.systems.decoding.settings import MODES, STYLES
 
 if TYPE_CHECKING:
-    from troth.grounding.settings import Setting
     from troth.storage.result import Result
+    from troth.systems.decoding.settings import Setting
 
 NONE = "none"
 METRICS = f"Metrics of faithfulness, with commas; {NONE}: no metric. One should not be what decoding optimises."
@@ -49,7 +49,7 @@ def decoding(command: options.F) -> options.F:
 
 def _setting(given: dict[str, Any], **others: Any) -> Setting:
     """How to decode, of the options that say so, which are taken out."""
-    from troth.grounding.settings import Setting
+    from troth.systems.decoding.settings import Setting
 
     return Setting(
         **others, **{name: given.pop(name) for name in ("mode", "beams", "temperature", "max_tokens", "seed")}
@@ -71,9 +71,9 @@ def ground(
 
     Any decoder or encoder-decoder of transformers. Faithfulness is scored afterwards by more than what is optimised.
     """
-    from troth.grounding.generate import GenerateSettings, respond
     from troth.grounding.metrics import graders
     from troth.grounding.score import ground as score
+    from troth.systems.decoding.generate import GenerateSettings, respond
 
     scored = metrics.strip() not in ("", NONE)
     if scored:
@@ -109,9 +109,9 @@ def sweep(
     **given: Any,
 ) -> None:
     """Responses to DATA with every α and p: how faithful, how relevant, how grammatical (table 5 of the paper)."""
-    from troth.grounding.sweep import SweepSettings
-    from troth.grounding.sweep import sweep as run
     from troth.report import charts
+    from troth.systems.decoding.sweep import SweepSettings
+    from troth.systems.decoding.sweep import sweep as run
 
     wanted = "" if metrics.strip() == NONE else metrics
     if pick and not wanted.strip():

@@ -1,7 +1,7 @@
 """Trains generators that answer from a document: document and history in, response out, by all weights.
 
-What is read is exactly what `troth generate ground` puts to a model in its plain prompt (`grounding.generator`), so
-that PMI-Decode can be used on the result. A model learns its answers with their end.
+The input is exactly the plain prompt of `troth generate ground` (`systems.decoding.generator`), so that PMI-Decode can
+be used with the trained model. The model also learns where an answer ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
 if TYPE_CHECKING:
-    from troth.grounding.generator import Responder
+    from troth.systems.decoding.generator import Responder
 
 CARD = "grounded.json"
 
@@ -74,8 +74,8 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
     require("torch", "transformers", extra="train")
-    from troth.grounding.generator import Responder
     from troth.grounding.transformer import LoadedModel
+    from troth.systems.decoding.generator import Responder
 
     settings = resolve(GroundedTrainSettings, options)
     check_installed(listed(settings.log_to))

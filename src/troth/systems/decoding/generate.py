@@ -12,15 +12,15 @@ from troth.core.extras import requiring
 from troth.core.names import Path, counted, path_of
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
-from troth.grounding.settings import Setting, Style
 from troth.models import DEFAULT_CACHE
 from troth.models.hub import embedded, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
 from troth.storage.files import check_new, new_file
+from troth.systems.decoding.settings import Setting, Style
 
 if TYPE_CHECKING:
-    from troth.grounding.generator import Responder
+    from troth.systems.decoding.generator import Responder
 
 LM = "smollm2-135m-instruct"
 
@@ -41,7 +41,7 @@ class GenerateSettings:
             return self.model
         files = embedded(LM) if self.model == "embedded" else source(self.model)
         with requiring("neural"):
-            from troth.grounding.generator import Responder
+            from troth.systems.decoding.generator import Responder
         return Responder(files, Store.at(self.cache), style=self.prompt)
 
 

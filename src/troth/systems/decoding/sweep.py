@@ -26,7 +26,6 @@ from troth.core.names import Path, listed, path_of
 from troth.core.records import Grounded
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.grounding.generate import GenerateSettings, context_notes, contexts
 from troth.grounding.graded import GradedSystem, MetricValues, graded
 from troth.grounding.metrics import Unscored
 from troth.grounding.overlap import ROUGE_L, rouge_l
@@ -34,6 +33,7 @@ from troth.grounding.pmi import PMI_FAITH
 from troth.grounding.score import ScoringSettings, remarks
 from troth.stats.estimates import Resampling
 from troth.storage.result import Result
+from troth.systems.decoding.generate import GenerateSettings, context_notes, contexts
 
 Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
 Numbers = Sequence[float | None]
