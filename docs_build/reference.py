@@ -12,11 +12,11 @@ import msgspec
 from docs_build import commands, python_api
 from docs_build.markdown import block, code, page, prose, table
 from troth import models, readers
+from troth.agents.live.summary import METRICS as LIVE
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import ABOUT as CALL_CHOICES
 from troth.agents.rules import ORDER as CALL_ORDER
 from troth.agents.rules import RULES
-from troth.agents.live.summary import METRICS as LIVE
 from troth.core.metric import Metric
 from troth.core.options import declared_options
 from troth.core.registry import Registry

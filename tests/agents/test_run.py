@@ -17,7 +17,6 @@ import pytest
 import troth
 from tests.agents import server as servers
 from tests.agents.server import PolicyServer
-from troth.agents.live import endpoint
 from troth.agents.live import users as run_users
 from troth.agents.live.endpoint import Reply, UnansweredError
 from troth.agents.live.journal import Budget, Journal
@@ -36,7 +35,6 @@ HANG = 1.5  # seconds after which a server that hangs is given up; a busy machin
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PolicyServer]:
     monkeypatch.setattr(client, "PAUSE", 0.0)
-    monkeypatch.setattr(endpoint, "PAUSE", 0.0)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with servers.running() as state:

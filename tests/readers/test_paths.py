@@ -108,7 +108,7 @@ def test_what_a_storage_raises_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     registry = pytest.importorskip("fsspec.registry")
     monkeypatch.setitem(registry.known_implementations, "nowhere", missing)
     for address in ("nowhere://bucket/file.jsonl", "nowhere://bucket/*.jsonl"):
-        with pytest.raises(UserError, match=r"cannot be opened: Install nowhere_fs \(pip install 'troth\[remote\]'"):
+        with pytest.raises(UserError, match=r'cannot be opened: Install nowhere_fs \(pip install "troth\[remote\]"'):
             list(readers.read(address))
 
     def refused(*_: object, **__: object) -> None:

@@ -13,6 +13,7 @@ import click
 
 from troth.cli import streams
 from troth.core.errors import EndNow, GoneError, UserError, near
+from troth.core.extras import install_command
 from troth.core.registry import imported
 from troth.core.version import __version__
 
@@ -185,7 +186,7 @@ def _install_command(module: str) -> str:
     for line in requires("troth") or ():
         extra = re.search(r"""extra == ["'](\w+)["']""", line)
         if extra and extra[1] not in ("dev", "docs") and line.lower().startswith(name):
-            return f"pip install 'troth[{extra[1]}]'"
+            return install_command(extra[1])
     return f"pip install {name}"
 
 

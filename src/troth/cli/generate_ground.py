@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from troth.core.result import Result
 
 NONE = "none"
-MODELS, SETTING = "troth.grounding.metrics:Models", "troth.grounding.settings:Setting"
-SWEEP = "troth.grounding.sweep:SweepSettings"
+MODELS, SETTING = "troth.grounding.metrics:Models", "troth.systems.decoding.settings:Setting"
+SWEEP = "troth.systems.decoding.sweep:SweepSettings"
 
 
 @click.command(
     **options.settings(
-        options.SettingsSource("troth.grounding.generate:GenerateSettings", leave_out=("cache",)),
+        options.SettingsSource("troth.systems.decoding.generate:GenerateSettings", leave_out=("cache",)),
         options.SettingsSource(SWEEP, only=("metrics",)),
         setting=SETTING,
         models=MODELS,
@@ -39,10 +39,10 @@ def ground(
     Every document and history of DATA gets a response; responses in DATA are not read. The model is any decoder or
     encoder-decoder of transformers. Faithfulness is scored afterwards by more than the metric that decoding optimises.
     """
-    from troth.grounding.generate import GenerateSettings, respond
     from troth.grounding.metrics import Models, graders
     from troth.grounding.score import ground as score
-    from troth.grounding.settings import Setting
+    from troth.systems.decoding.generate import GenerateSettings, respond
+    from troth.systems.decoding.settings import Setting
 
     names, opened = _metric_names(metrics), Models(**models)
     if names:
@@ -92,10 +92,10 @@ def sweep(
     Shows how faithful, how relevant and how grammatical the responses are (table 5 of the paper).
     """
     from troth.grounding.metrics import Models
-    from troth.grounding.settings import Setting
-    from troth.grounding.sweep import SweepSettings
-    from troth.grounding.sweep import sweep as run
     from troth.report import charts
+    from troth.systems.decoding.settings import Setting
+    from troth.systems.decoding.sweep import SweepSettings
+    from troth.systems.decoding.sweep import sweep as run
 
     names, opened = _metric_names(metrics), Models(**models)
     if pick and not names:

@@ -12,9 +12,8 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.core.options import size
-
-MISSING = "the service needs FastAPI and uvicorn"
 
 
 @click.command(
@@ -36,14 +35,12 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
     For an assistant that checks its answers before it sends them. The environment variable TROTH_SERVE_KEY is the key
     that clients must send. The log is JSON lines on standard error.
     """
-    try:
+    with requiring("serve"):
         import uvicorn
 
         from troth.serve.app import service, warm
         from troth.serve.settings import ServeSettings, key_of_environment
         from troth.serve.watch import log_to_stderr
-    except ModuleNotFoundError as error:
-        raise UserError(f"{MISSING}: {error.name} is missing", hint="pip install 'troth[serve]'") from error
     from troth.grounding.metrics import Models
 
     gc.enable()  # a process that runs for months must collect cycles

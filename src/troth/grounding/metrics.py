@@ -157,7 +157,7 @@ class Models:
         if self.lm == "embedded":
             what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
             raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
-        if not isinstance(self.lm, str) or "chat" not in backends.of(self.lm).modifiers:
+        if not isinstance(self.lm, str) or "chat" not in backends.backend_for(self.lm).modifiers:
             return self.language_model
         name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
         return backends.lm(name, cache=self.cache, timeout=self.timeout)

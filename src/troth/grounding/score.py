@@ -36,7 +36,7 @@ from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import grade_systems
 from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.grounding.spread import in_blocks, spread
-from troth.models import USUAL, Lm, Nli
+from troth.models import DEFAULT_CACHE, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT, parse_context
 from troth.readers.grounded.mapped import parse_columns
@@ -73,7 +73,7 @@ class ScoringSettings:
     nli: str | Nli | None = option(None, "Entailment model, in place of that of `models`.", shape="python")
     lm: str | Lm | None = option(None, "Language model, in place of that of `models`.", shape="python")
     cache: Path | None = option(
-        USUAL, "File that caches model answers; None: memory only. Replaces that of `models`.", shape="python"
+        DEFAULT_CACHE, "File that caches model answers; None: memory only. Replaces that of `models`.", shape="python"
     )
     models: Models = field(default_factory=Models, metadata=python_only("All models that metrics ask."))
     out: Path | None = run_folder()
@@ -97,9 +97,9 @@ class ScoringSettings:
     @cached_property
     def all_models(self) -> Models:
         own = self.models
-        if self.nli is None and self.lm is None and self.cache == USUAL:
+        if self.nli is None and self.lm is None and self.cache == DEFAULT_CACHE:
             return own  # with the models that it has opened
-        cache = own.cache if self.cache == USUAL else self.cache
+        cache = own.cache if self.cache == DEFAULT_CACHE else self.cache
         return replace(own, nli=self.nli or own.nli, lm=self.lm or own.lm, cache=cache)
 
     def arguments(self) -> dict[str, Any]:

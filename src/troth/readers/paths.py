@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import cast
 
 from troth.core.errors import UserError
+from troth.core.extras import install_command
 
 MARK = "://"
 PATTERN = re.compile(r"[*?\[]")
-EXTRA = "pip install 'troth[remote]', and the package of the storage: s3fs, gcsfs, adlfs, …"
+EXTRA = install_command("remote") + ", and the package of the storage: s3fs, gcsfs, adlfs, …"
 
 
 @contextmanager

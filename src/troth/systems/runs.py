@@ -26,13 +26,13 @@ KIND = "a training run of troth"
 
 def check_claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """Checked before any work is done: the folder is new, or one of a run with the same settings."""
-    _same(folder, files.claim_of(folder, RECORD, KIND), encode_indented(record))
+    _same(folder, files.read_claim(folder, RECORD, KIND), encode_indented(record))
 
 
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """The folder is new, or one of a run with the same settings, which is gone on with."""
     text = encode_indented(record)
-    _same(folder, files.claimed(folder, RECORD, text, KIND), text)
+    _same(folder, files.claim_folder(folder, RECORD, text, KIND), text)
 
 
 def _same(folder: Folder, before: bytes | None, text: bytes) -> None:

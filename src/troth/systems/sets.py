@@ -22,7 +22,7 @@ from troth.perturb.users import FAMILIES, Inventory, apply, inventory
 from troth.perturb.users.run import perturb
 from troth.readers.plain import encode_indented
 from troth.storage import files
-from troth.storage.unfinished import unfinished
+from troth.storage.unfinished import temporary_sibling
 from troth.systems.data import TrackerCorpus, variants_from
 
 SetKind = Literal["original", "twin", "variant"]
@@ -97,7 +97,7 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
         generator = msgspec.structs.replace(generator, variants=",".join(names))
     elif "count" in generator.__struct_fields__:
         generator = msgspec.structs.replace(generator, count=max(int(name[1:]) for name in names))
-    with files.writing(str(folder)), unfinished(folder / names[0], folder=True) as scratch:
+    with files.writing(str(folder)), temporary_sibling(folder / names[0], folder=True) as scratch:
         there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
         for name in names:
             if name not in there:

@@ -101,7 +101,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
 def _claim(place: Folder, record: dict[str, Any]) -> None:
     """The folder is new, or one of the same tracker on the same data, which is gone on with."""
     text = encode_indented(record)
-    if files.claimed(place, RECORD, text, "a folder of predictions of troth") != text:
+    if files.claim_folder(place, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"
         raise UserError(what, file=str(place), hint="name a new folder")
 

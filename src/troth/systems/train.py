@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
 from troth.core.options import keywords, option, recorded, resolve
-from troth.models.hub import check_libraries
 from troth.readers.shots import Shots
 from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
@@ -95,7 +95,7 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     recipe = recipe_of(settings.recipe, settings.options)
     if not recipe.trains:
         raise UserError(f"recipe '{settings.recipe}' is not trained", hint="troth track runs it as it is")
-    check_libraries("train")
+    require("torch", "transformers", extra="train")
     if settings.first and not recipe.first:
         raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
     if recipe.first and not settings.first:

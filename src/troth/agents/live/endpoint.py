@@ -1,8 +1,8 @@
 """Assistants that can be asked live: a model behind an OpenAI-compatible server, or a Python function.
 
-An assistant gets messages and tools in OpenAI's layout and gives the next message. A server that is busy, fails, does
-not answer in time or answers what is not JSON is asked again, waiting longer each time; after the last try the question
-is `UnansweredError`, which the caller counts and the next run asks again.
+An assistant gets messages and tools in OpenAI's layout and returns the next message. A request that fails, times out
+or gets a malformed answer is retried with growing pauses; after the last retry it raises `UnansweredError`, which the
+caller counts and the next run asks again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -19,14 +20,21 @@ import msgspec
 from troth.core.errors import UserError, one_line
 from troth.core.registry import imported
 from troth.core.trajectories import Message, Usage
-from troth.models.client import Client, Refused, Silent
+from troth.models.client import (
+    Client,
+    MalformedAnswerError,
+    NoResponseError,
+    RefusedError,
+    ServerError,
+    parse_address,
+    parse_completion,
+    retry,
+)  # fmt: skip
 from troth.readers.trajectories.messages import messages as read_messages
 from troth.readers.trajectories.messages import usage
 
 KEY = "OPENAI_API_KEY"
-PATH = "/chat/completions"
-PAUSE = 1.0  # seconds before a question is asked again, doubled each time
-MOST = 8_000_000  # bytes of an answer
+MAX_BYTES = 8_000_000  # of an answer
 SAID = 100  # characters of a refusal that are part of the reason
 FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
 BROKEN = "broken answer"
@@ -64,38 +72,28 @@ class Assistant(Protocol):
 
 
 class EndpointAssistant:
-    """A model behind an OpenAI-compatible server; `retries` come on top of those that the client makes by itself."""
+    """A model behind an OpenAI-compatible server. Timeouts and malformed answers are retried as well."""
 
     def __init__(self, url: str, model: str, *, temperature: float, timeout: float, retries: int, key: str) -> None:
-        self.client = Client(url, key_variable=key, timeout=timeout)
-        self.model, self.temperature, self.retries = model, temperature, retries
+        retry_on = (NoResponseError, MalformedAnswerError)
+        self.client = Client(url, key_variable=key, timeout=timeout, retries=retries, retry_on=retry_on)
+        self.model, self.temperature = model, temperature
 
     @property
     def name(self) -> str:
         return f"{self.client.url}#{self.model}"
 
     def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "model": self.model, "messages": messages, "temperature": self.temperature, "seed": seed,
         }  # fmt: skip
-        body = json.dumps(asked | ({"tools": tools} if tools else {}), ensure_ascii=False).encode()
+        body = json.dumps(request | ({"tools": tools} if tools else {}), ensure_ascii=False).encode()
         begun = time.monotonic()
-        return _again(lambda: self._asked(body, begun), self.retries)
-
-    def _asked(self, body: bytes, begun: float) -> Reply:
         try:
-            data = self.client.post(PATH, body, most=MOST)
-        except Refused as refused:
-            if refused.status == 404:
-                hint = f"is the model's name right? {FORMS}"
-                raise UserError(f"{self.client.url}{PATH} answers 404", hint=hint) from refused
-            if refused.status == 429 or refused.status >= 500:
-                raise _AgainError(str(refused)) from refused
-            said = one_line(refused.said)[:SAID]
-            raise UnansweredError(f"{refused}: {said}" if said else str(refused)) from refused
-        except Silent as silent:
-            raise _AgainError(str(silent)) from silent
-        return _reply(data, time.monotonic() - begun)
+            return self.client.chat(body, parse=lambda data: _parse_reply(data, begun), max_bytes=MAX_BYTES)
+        except ServerError as error:
+            text = one_line(error.text)[:SAID] if isinstance(error, RefusedError) and not error.temporary else ""
+            raise UnansweredError(f"{error}: {text}" if text else str(error)) from error
 
 
 class CallableAssistant:
@@ -105,20 +103,22 @@ class CallableAssistant:
         self.function, self.name, self.retries = function, name, retries
 
     def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
-        del seed  # the function's own affair
+        del seed  # the function decides about randomness itself
         begun = time.monotonic()
-        return _again(lambda: self._asked(messages, tools, begun), self.retries)
+        try:
+            return retry(lambda: self._call(messages, tools, begun), self.retries, (MalformedAnswerError,))
+        except ServerError as error:
+            raise UnansweredError(str(error)) from error
 
-    def _asked(self, messages: Chat, tools: Chat, begun: float) -> Reply:
+    def _call(self, messages: Chat, tools: Chat, begun: float) -> Reply:
         try:
             answer = self.function(list(messages), list(tools))
         except UserError:
             raise
         except Exception as error:
-            raise _AgainError(f"{type(error).__name__}") from error
+            raise ServerError(type(error).__name__, temporary=True) from error
         message = {"content": answer} if isinstance(answer, str) else answer
-        seconds = time.monotonic() - begun
-        return _checked(Reply(message, Usage(seconds=seconds)) if isinstance(message, dict) else None)
+        return _checked(message, Usage(seconds=time.monotonic() - begun))
 
 
 def assistant(
@@ -129,9 +129,7 @@ def assistant(
         return CallableAssistant(name, getattr(name, "__qualname__", type(name).__name__), retries=retries)
     address = name.removeprefix("endpoint:")
     if address.startswith(("http://", "https://")):
-        url, _, model = address.partition("#")
-        if "@" in url or "?" in url:
-            raise UserError("a key in a server's address would end up in results", hint=f"put it into {key}")
+        url, model = parse_address(address, key)
         return EndpointAssistant(
             url, model or "default", temperature=temperature, timeout=timeout, retries=retries, key=key
         )
@@ -152,37 +150,20 @@ def _function(name: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-class _AgainError(Exception):
-    """Worth another try."""
-
-
-def _again(ask: Callable[[], Reply], retries: int) -> Reply:
-    reason = ""
-    for attempt in range(retries + 1):
-        try:
-            return ask()
-        except _AgainError as error:
-            reason = str(error)
-        if attempt < retries:
-            time.sleep(PAUSE * 2**attempt)
-    raise UnansweredError(reason)
-
-
-def _reply(data: bytes, seconds: float) -> Reply:
+def _parse_reply(data: bytes, begun: float) -> Reply:
     try:
-        answer = json.loads(data)
-        message = answer["choices"][0]["message"]
-        spent = usage({"usage": answer.get("usage"), "seconds": seconds})
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise _AgainError(BROKEN) from error
-    return _checked(Reply(message, spent) if isinstance(message, dict) else None)
+        answer = parse_completion(data)
+        spent = usage({"usage": answer.usage or None, "seconds": time.monotonic() - begun})
+    except (ServerError, ValueError, TypeError, AttributeError) as error:
+        raise MalformedAnswerError(BROKEN) from error
+    return _checked(answer.message, spent)
 
 
-def _checked(reply: Reply | None) -> Reply:
-    """A reply that can be read as one message with text or calls."""
-    try:
-        if reply is not None and ((message := reply.read()).text or message.calls):
-            return reply
-    except UserError:
-        pass
-    raise _AgainError(BROKEN)
+def _checked(message: Any, spent: Usage | None) -> Reply:
+    """A reply that can be read as one message with text or calls; raises MalformedAnswerError for any other."""
+    if isinstance(message, dict):
+        reply = Reply(message, spent)
+        with suppress(UserError):
+            if (read := reply.read()).text or read.calls:
+                return reply
+    raise MalformedAnswerError(BROKEN)

@@ -35,7 +35,7 @@ from troth.core.tasks import Task
 from troth.readers.plain import encode_indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, SystemCells, build_result
-from troth.storage.files import claimed, replaced_file, writing
+from troth.storage.files import claim_folder, replaced_file, writing
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
 
@@ -152,7 +152,7 @@ def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[Re
 
 def _open(folder: Folder, identity: dict[str, str]) -> None:
     """A new folder, or one in which the same run was begun."""
-    text = claimed(folder, PLAN, encode_indented(identity), "a run of an assistant")
+    text = claim_folder(folder, PLAN, encode_indented(identity), "a run of an assistant")
     with reading(folder / PLAN, hint="choose another folder"):
         before = msgspec.json.decode(text, type=dict[str, str])
     other = [name for name, value in identity.items() if before.get(name) != value]

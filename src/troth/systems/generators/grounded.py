@@ -1,7 +1,7 @@
 """Trains generators that answer from a document: document and history in, response out, by all weights.
 
-What is read is exactly what `troth generate ground` puts to a model in its plain prompt (`grounding.generator`), so
-that PMI-Decode can be used on the result. A model learns its answers with their end.
+The input is exactly the plain prompt of `troth generate ground` (`systems.decoding.generator`), so that PMI-Decode can
+be used with the trained model. The model also learns where an answer ends.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, counted, listed, path_of
 from troth.core.options import keywords, option, recorded, resolve, seed_option
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Grounded
-from troth.models.hub import ModelFiles, check_libraries
+from troth.models.hub import ModelFiles
 from troth.readers import grounded as readers
 from troth.readers.plain import encode_indented
 from troth.storage.cache import Store
@@ -30,7 +31,7 @@ from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
 if TYPE_CHECKING:
-    from troth.grounding.generator import Responder
+    from troth.systems.decoding.generator import Responder
 
 CARD = "grounded.json"
 
@@ -59,9 +60,9 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
-    check_libraries("train")
-    from troth.grounding.generator import Responder
+    require("torch", "transformers", extra="train")
     from troth.grounding.transformer import LoadedModel
+    from troth.systems.decoding.generator import Responder
 
     settings = resolve(GroundedTrainSettings, options)
     check_installed(listed(settings.log_to))

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, labelled, path_of
 from troth.core.options import cache_file, keywords, option, resolve, seed_option
 from troth.core.records import Schema
 from troth.core.signature import signature
-from troth.models import Nli, hub
+from troth.models import Nli
 from troth.readers.shots import draw
 from troth.responses import corpus
 from troth.responses import templates as template_files
@@ -88,7 +89,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     >>> respond(["ft", "pt"], "sgd/test", "responses.jsonl", limit=50)  # doctest: +SKIP
     """
     settings = resolve(RespondSettings, options)
-    hub.check_libraries()
+    require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
 from troth.core.options import cache_file, keywords, one_of, option, recorded, resolve, seed_option
 from troth.core.progress import note
-from troth.models import Nli, hub
+from troth.models import Nli
 from troth.readers.shots import Shots, sample
 from troth.responses import corpus, ser, sgsacc, tamper
 from troth.responses import templates as template_files
@@ -92,7 +93,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
     """
-    hub.check_libraries("train")
+    require("torch", "transformers", extra="train")
     import torch
 
     from troth.systems.generators.model import GeneratorModel, fingerprint

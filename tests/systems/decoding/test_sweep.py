@@ -6,11 +6,11 @@ import pytest
 
 from troth.core.errors import UserError
 from troth.core.signature import recipe_text
-from troth.grounding import sweep
 from troth.grounding.graded import MetricValues
 from troth.grounding.metrics import METRICS, Unscored
 from troth.grounding.pmi import PMI_FAITH
-from troth.grounding.sweep import Key, PlainBounds
+from troth.systems.decoding import sweep
+from troth.systems.decoding.sweep import Key, PlainBounds
 
 
 def test_the_grid_is_by_p() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from troth.cli import options
 from troth.core.errors import UserError
-from troth.grounding.settings import Setting
+from troth.systems.decoding.settings import Setting
 
 
 @pytest.mark.parametrize("name", ["alpha", "top_p", "temperature"])

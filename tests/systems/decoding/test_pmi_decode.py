@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from troth.core.signature import recipe_text  # noqa: E402
-from troth.grounding import pmi_decode  # noqa: E402
-from troth.grounding.pmi_decode import (  # noqa: E402
+from troth.systems.decoding import pmi_decode  # noqa: E402
+from troth.systems.decoding.pmi_decode import (  # noqa: E402
     Paired,
     PmiDecode,
     Prompt,
@@ -22,7 +22,7 @@ from troth.grounding.pmi_decode import (  # noqa: E402
     decode,
     padded_tensors,
 )
-from troth.grounding.settings import MODES, Mode, Setting  # noqa: E402
+from troth.systems.decoding.settings import MODES, Mode, Setting  # noqa: E402
 
 VOCABULARY, END, PAD = 61, 1, 0
 PROMPTS = [

@@ -29,13 +29,13 @@ from troth.core.records import Grounded
 from troth.core.result import Note, Result
 from troth.core.score import Score
 from troth.core.signature import signature
-from troth.grounding.generate import GenerateSettings, context_notes, contexts
 from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.metrics import Unscored
 from troth.grounding.overlap import ROUGE_L, rouge_l
 from troth.grounding.pmi import PMI_FAITH
 from troth.grounding.score import ScoringSettings, remarks
 from troth.stats.estimates import Resampling, build_result
+from troth.systems.decoding.generate import GenerateSettings, context_notes, contexts
 
 Grammar = Callable[[Grounded], bool]  # whether a response is free of errors
 Numbers = Sequence[float | None]

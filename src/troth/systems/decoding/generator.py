@@ -27,13 +27,13 @@ from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text
 from troth.grounding.pmi import DOCUMENT, HISTORY
-from troth.grounding.pmi_decode import Prompt, decode
-from troth.grounding.settings import Setting, Style
 from troth.grounding.transformer import LoadedModel
 from troth.models.batches import Room, encodable, planned
 from troth.models.hf import LANGUAGE, fitted, reach
 from troth.models.hub import ModelFiles, load, tokenizing
 from troth.storage.cache import Store, key
+from troth.systems.decoding.pmi_decode import Prompt, decode
+from troth.systems.decoding.settings import Setting, Style
 
 ANSWER = "Agent:"  # what a response begins after
 TASK = "Answer in one or two sentences."

@@ -17,9 +17,9 @@ from troth.storage.cache import Store
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from troth.grounding import generator  # noqa: E402
-from troth.grounding.generator import Responder  # noqa: E402
-from troth.grounding.settings import Setting  # noqa: E402
+from troth.systems.decoding import generator  # noqa: E402
+from troth.systems.decoding.generator import Responder  # noqa: E402
+from troth.systems.decoding.settings import Setting  # noqa: E402
 
 ITEM = Grounded("1", "a nice room", "", ("is it", "yes", "how"))
 CHAT = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}<assistant>"

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.core.names import Path, counted, path_of
 from troth.core.options import cache_file, option, python_only
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
-from troth.grounding.settings import STYLES, Setting, Style
-from troth.models.hub import embedded, lacking, source
+from troth.models.hub import embedded, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
 from troth.storage.files import check_new, new_file
+from troth.systems.decoding.settings import STYLES, Setting, Style
 
 if TYPE_CHECKING:
-    from troth.grounding.generator import Responder
+    from troth.systems.decoding.generator import Responder
 
 LM = "smollm2-135m-instruct"
 
@@ -48,10 +49,8 @@ class GenerateSettings:
         if not isinstance(self.model, str):
             return self.model
         files = embedded(LM) if self.model == "embedded" else source(self.model)
-        try:
-            from troth.grounding.generator import Responder
-        except ImportError as error:
-            raise lacking(error) from error
+        with requiring("neural"):
+            from troth.systems.decoding.generator import Responder
         return Responder(files, Store.at(self.cache), style=self.prompt)
 
 

@@ -28,8 +28,8 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.modeling_outputs import BaseModelOutput
 
-from troth.grounding.settings import Setting
 from troth.models.batches import padded
+from troth.systems.decoding.settings import Setting
 
 FEW = 64  # tokens looked at first for the top-p set, before all are sorted
 LOWEST = -1e4  # bounds log P(v | h, r): a token that is impossible without the document is not infinitely good
