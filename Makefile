@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test torture lint bench simulate docs nli tracker experiments clean
+.PHONY: models demo picture browser test torture lint bench simulate docs stub nli tracker experiments clean
 
 # The embedded models, into the cache folder: once; after that they are only verified.
 models: $(READY)
@@ -48,6 +48,10 @@ simulate: $(READY)
 # Builds the documentation site into site/; any warning is an error. Needs neither the models nor the test packages.
 docs: $(DOCS)
 	$(BIN)/python -m docs_build
+
+# The types of `import troth` for editors and type checkers, from the settings of the tasks.
+stub: $(READY)
+	$(BIN)/python -m docs_build.stub
 
 # Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
 nli: models

@@ -15,14 +15,14 @@ from benchmarks import timing
 from benchmarks.corpus import SHARED
 from troth import stats
 from troth.core.records import Grounded
-from troth.grounding.generator import Responder
 from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
-from troth.grounding.pmi_decode import Prompt, decode
-from troth.grounding.settings import Setting
 from troth.models.hf import HfLm
 from troth.models.hub import embedded
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
+from troth.systems.decoding.generator import Responder
+from troth.systems.decoding.pmi_decode import Prompt, decode
+from troth.systems.decoding.settings import Setting
 
 SETS = {"WoW": ("wow/begin_dev_wow.tsv", 2.0), "CMU-DoG": ("cmu-dog/begin_dev_cmu.tsv", 3.5),
         "Topical-Chat": ("topicalchat/begin_dev_tc.tsv", 3.5)}  # fmt: skip

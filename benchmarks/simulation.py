@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 Part = Callable[[np.random.Generator, int], Iterator[tuple[str, ...]]]  # rows of a table, from so many test sets
 
 DIALOGUES = (5, 10, 20, 50, 200)
+MORE_DIALOGUES = (1000,)  # for the gate
 SHARES = (0.7, 0.9, 0.98, 0.995)
 CORRELATIONS = (0.1, 0.5)
 MARGINS = (0.005, 0.02, 0.1)
@@ -246,7 +247,7 @@ def gates(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
         for margin in MARGINS:
             for correlated in CORRELATIONS:
                 cells = []
-                for count in (*DIALOGUES, 1000):
+                for count in (*DIALOGUES, *MORE_DIALOGUES):
                     errors = [
                         _gate_errors(rng, worsen, (count, sets, share, correlated), margin) for share in SHARES[:3]
                     ]
@@ -282,7 +283,11 @@ def main() -> None:
         ),
         ("Coverage of the 95% interval of a difference", columns, (differences,)),
         ("False alarms of `compare` at 0.05: randomisation (bootstrap)", columns, (false_alarms,)),
-        ('Errors of the gate at the margin: wrongly "not worse" / wrongly "worse"', (*columns, "1000"), (gates,)),
+        (
+            'Errors of the gate at the margin: wrongly "not worse" / wrongly "worse"',
+            (*columns, *map(str, MORE_DIALOGUES)),
+            (gates,),
+        ),
     )
     for title, heads, parts in tables:
         rows = [row for part in parts for row in part(np.random.default_rng(options.seed), options.sets)]

@@ -26,8 +26,8 @@ PUBLISHED = [SHARED / "data/mwzeval/pptod.json", SHARED / "data/mwzeval/soloist.
 PEER = """
 import json, re, sys, zipfile
 from fuzzywuzzy import fuzz
-from troth.core.mwzeval import mwzeval_slot, mwzeval_value
-from troth.core.normalize import multiwoz_slot
+from troth.text.mwzeval import mwzeval_slot, mwzeval_value
+from troth.text.normalize import multiwoz_slot
 value = mwzeval_value.__wrapped__
 NOTHING = {"", "none", "not mentioned", "dontcare", "dont care", "do n't care", "don't care"}
 def golds(path):

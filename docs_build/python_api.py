@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,16 +13,17 @@ from typing import Any
 import troth
 from docs_build import markdown
 from docs_build.markdown import block, code, prose
+from troth.core.options import declared_options
 
 WIDTH = 100  # of a signature on one line
 MORE = (  # functions of packages that the package itself does not name
-    "troth.meta.evaluate:evaluate",
-    "troth.meta.evaluate:fit",
-    "troth.meta.annotate:annotate",
-    "troth.meta.agreement:agree",
-    "troth.meta.wording:wording",
-    "troth.meta.rerank:rerank",
-    "troth.meta.templates:template_references",
+    "troth.meta.labels.evaluate:evaluate",
+    "troth.meta.labels.evaluate:fit",
+    "troth.meta.people.annotate:annotate",
+    "troth.meta.people.agreement:agree",
+    "troth.meta.trials.wording:wording",
+    "troth.meta.trials.rerank:rerank",
+    "troth.meta.trials.templates:template_references",
     "troth.perturb.schemas.run:vary",
     "troth.perturb.schemas.table:stats",
     "troth.perturb.users:apply",
@@ -83,13 +82,17 @@ def signature(name: str, function: Any) -> str:
     return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), f"){returned}"])
 
 
-def settings(function: Any) -> list[type]:
-    """The records that hold the options of a function, the most general first; none if it has no such options."""
-    options = re.fullmatch(r"Unpack\[(\w+)Options\]", str(function.__annotations__.get("options")))
-    if options is None:
-        return []
-    record: type = getattr(sys.modules[function.__module__], f"{options[1]}Settings")
-    return [cls for cls in reversed(record.__mro__) if cls is not object]
+def options(function: Any) -> str:
+    """The options of a task with their defaults and what they mean; empty if it has none."""
+    record = getattr(function, "settings", None)
+    if record is None:
+        return ""
+    parameters = inspect.signature(function).parameters
+    rows = [
+        (code(declared.name), code(repr(parameters[declared.name].default)), prose(declared.option.help))
+        for declared in declared_options(record)
+    ]
+    return markdown.table(["option", "default", ""], rows)
 
 
 def _described(name: str, value: Any) -> Iterator[str]:
@@ -101,18 +104,9 @@ def _described(name: str, value: Any) -> Iterator[str]:
         function = inspect.unwrap(value)
         yield block(signature(name, function), "python")
         yield prose(function.__doc__)
-        records = settings(function)
-        if records:
-            yield "Options, with their defaults:"
-            yield block("\n\n".join(map(fields_of, records)), "python")
+        yield options(function)
     else:
         yield "By name: " + ", ".join(code(str(key)) for key in value) + "."
-
-
-def fields_of(record: type) -> str:
-    """The fields of a record with their defaults and comments."""
-    lines = body(record).partition("\n\n")[0].splitlines()[1:]  # without the methods
-    return textwrap.dedent("\n".join(lines))
 
 
 def _packages(packages: dict[str, ModuleType]) -> Iterator[str]:

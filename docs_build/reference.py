@@ -12,18 +12,18 @@ import msgspec
 from docs_build import commands, python_api
 from docs_build.markdown import block, code, page, prose, table
 from troth import models, readers
+from troth.agents.live.summary import METRICS as LIVE
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import ABOUT as CALL_CHOICES
 from troth.agents.rules import ORDER as CALL_ORDER
 from troth.agents.rules import RULES
-from troth.agents.run_summary import METRICS as LIVE
 from troth.core.metric import Metric
+from troth.core.options import declared_options
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
-from troth.meta.labelled import RANKING
-from troth.meta.measures import JUDGED
+from troth.meta.labels.labelled import RANKING
+from troth.meta.labels.measures import JUDGED
 from troth.models import catalog, protocols
-from troth.perturb.options import flags
 from troth.perturb.schemas.generators import GENERATORS
 from troth.perturb.users import FAMILIES
 from troth.readers import grounded, trajectories
@@ -236,7 +236,7 @@ def _options(registry: Registry) -> Iterator[str]:
 
 def _fields(member: type[msgspec.Struct]) -> Iterator[tuple[str, ...]]:
     kinds = get_type_hints(member)
-    options = {one.field: f"{code(one.option)}: {prose(one.help.partition('  [')[0])}" for one in flags(member)}
+    options = {one.name: f"{code(one.flag)}: {prose(one.option.help)}" for one in declared_options(member)}
     for field in msgspec.structs.fields(member):
         default = code(msgspec.json.encode(field.default).decode())
         yield code(field.name), code(_kind(kinds[field.name])), default, options.get(field.name, "")

@@ -14,7 +14,7 @@ import msgspec
 
 from experiments.common import arguments, cell, publish, table
 from troth.core.randomness import generator
-from troth.meta.evaluate import evaluate
+from troth.meta.labels.evaluate import evaluate
 from troth.readers import grounded
 
 METRICS = ("pmi_faith", "upmi_faith", "nli", "coverage", "blend")

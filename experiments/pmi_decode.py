@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from troth.grounding.generate import GenerateSettings, contexts, respond
+from troth.grounding.settings import MODES, Setting
+from troth.grounding.sweep import SweepSettings, sweep
 
 import troth
 from experiments.common import arguments, cell, publish, table
 from troth.core.randomness import generator
 from troth.core.score import Score
-from troth.grounding.generate import GenerateSettings, contexts, respond
 from troth.grounding.overlap import rouge_l
-from troth.grounding.settings import MODES, Setting
-from troth.grounding.sweep import SweepSettings, sweep
 from troth.readers import grounded
 from troth.report import charts
 

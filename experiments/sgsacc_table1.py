@@ -17,7 +17,7 @@ from experiments.common import arguments, cell, dots, publish, sgd, table
 from troth import models, readers
 from troth.core import groups
 from troth.core.score import Score
-from troth.readers.shots import drawn
+from troth.readers.shots import draw
 from troth.responses.nbest import rerank_file
 from troth.responses.templates import respond as copy_templates
 from troth.systems.generators.card import Method
@@ -74,7 +74,7 @@ def test_set(data: Path, work: Path, count: int) -> Path:
         parts[{groups.domain(service) for service in one.services} <= known].append(one)
     path = work / f"test-{count}"
     if not path.exists():
-        some = [one for mine in parts.values() for one in drawn(mine, count)]
+        some = [one for mine in parts.values() for one in draw(mine, count)]
         readers.write(some, str(path), "sgd", schema=(data / "test/schema.json").read_bytes())
     return path
 

@@ -19,10 +19,11 @@ from experiments.common import arguments, publish, table
 from troth import models, stats
 from troth.core.records import Grounded
 from troth.grounding import doubts
-from troth.grounding.evidence import passages, stems
+from troth.grounding.evidence import passages
 from troth.grounding.pmi import measure
 from troth.grounding.words import words
 from troth.models import Lm
+from troth.text.words import stem_words
 
 
 class Claim(NamedTuple):
@@ -64,7 +65,7 @@ def labelled(path: Path) -> Iterator[Claim]:
 
 def absent(claim: Claim) -> list[float]:
     known = passages(claim.document)
-    return [float(any(part not in known for part in stems(word))) for word in claim.words]
+    return [float(any(part not in known for part in stem_words(word))) for word in claim.words]
 
 
 def ratios(claims: Sequence[Claim], lm: Lm) -> list[list[float]]:

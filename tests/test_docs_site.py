@@ -14,9 +14,9 @@ from docs_build import markdown, pages, python_api, reference
 
 import troth
 from troth import cli, models, readers
+from troth.agents.live.summary import METRICS as LIVE
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import RULES
-from troth.agents.run_summary import METRICS as LIVE
 from troth.core.registry import Registry
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
@@ -150,10 +150,11 @@ def test_docstrings_as_markdown(text: str | None, expected: str) -> None:
     assert markdown.prose(text) == expected
 
 
-def test_options_come_with_their_defaults_and_comments() -> None:
+def test_options_come_with_their_defaults_and_help() -> None:
     text = python_api.page()
-    assert re.search(r"^common: bool = False  # score only the dialogues that", text, re.MULTILINE)
-    assert re.search(r"^### perturb\n\n```python\nperturb\(data: Path", text, re.MULTILINE)
+    assert re.search(r"^    common: bool = False,$", text, re.MULTILINE)
+    assert re.search(r"^\| `common` \| `False` \| Score only the dialogues that", text, re.MULTILINE)
+    assert re.search(r"^### perturb\n\n```python\nperturb\(\n    data: Path", text, re.MULTILINE)
 
 
 def test_empty_columns_are_left_out() -> None:

@@ -13,7 +13,7 @@ import troth
 ROOT = Path(troth.__file__).parent
 ROOMS = (
     ("core",),
-    ("stats", "storage", "engine"),
+    ("text", "stats", "storage", "engine"),
     ("readers", "models"),
     ("perturb",),
     ("tracking", "responses", "grounding"),

@@ -8,53 +8,16 @@
     troth.compare("runs/old", "runs/new")           # or gate, report
     troth.open("runs/new")
 
-Every task returns a `Result`. Names are imported on first use, so that `import troth` costs nothing. What is not here
-is in the packages: `troth.meta` (can a metric be trusted?), `troth.models`, `troth.perturb`, `troth.readers`,
-`troth.stats`, `troth.integrations`.
+Every task returns a `Result`. Names are imported on first use, so `import troth` is fast. Further functions are in the
+packages: `troth.meta` (can a metric be trusted?), `troth.models`, `troth.perturb`, `troth.readers`, `troth.stats`,
+`troth.integrations`. Type checkers read `__init__.pyi`, which `python -m docs_build.stub` writes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from troth.core.version import __version__ as __version__
-
-if TYPE_CHECKING:
-    from troth import demo as demo
-    from troth import integrations as integrations
-    from troth import meta as meta
-    from troth import models as models
-    from troth import readers as readers
-    from troth import stats as stats
-    from troth.agents.run import run_agent as run_agent
-    from troth.agents.score import agent as agent
-    from troth.core.errors import UserError as UserError
-    from troth.core.metric import Metric as Metric
-    from troth.core.result import Result as Result
-    from troth.core.score import Score as Score
-    from troth.grounding.score import ground as ground
-    from troth.integrations.evaluate import load as load
-    from troth.meta.stress import stress_ground as stress_ground
-    from troth.perturb.users.run import perturb as perturb
-    from troth.report.compare import compare as compare
-    from troth.report.compare import gate as gate
-    from troth.report.compare import level_gate as level_gate
-    from troth.report.merge import merge as merge
-    from troth.report.write import report as report
-    from troth.responses.score import nlg as nlg
-    from troth.robustness.checkdst import checkdst as checkdst
-    from troth.robustness.sgdx import sgdx as sgdx
-    from troth.storage.runs import open as open  # noqa: A004
-    from troth.systems.generators.grounded import train_grounded as train_grounded
-    from troth.systems.generators.respond import respond as respond
-    from troth.systems.generators.train import train_response as train_response
-    from troth.systems.track import track as track
-    from troth.systems.train import train_tracker as train_tracker
-    from troth.tracking.check import check as check
-    from troth.tracking.explain import explain as explain
-    from troth.tracking.profiles import PROFILES as PROFILES
-    from troth.tracking.profiles import Profile as Profile
-    from troth.tracking.score import dst as dst
 
 _NAMES = {
     "Metric": "troth.core.metric",
@@ -77,9 +40,9 @@ _NAMES = {
     "nlg": "troth.responses.score",
     "open": "troth.storage.runs",
     "respond": "troth.systems.generators.respond",
-    "run_agent": "troth.agents.run",
+    "run_agent": "troth.agents.live.run",
     "sgdx": "troth.robustness.sgdx",
-    "stress_ground": "troth.meta.stress",
+    "stress_ground": "troth.meta.trials.stress",
     "track": "troth.systems.track",
     "train_grounded": "troth.systems.generators.grounded",
     "train_response": "troth.systems.generators.train",

@@ -17,12 +17,12 @@ import pytest
 import troth
 from tests.agents import server as servers
 from tests.agents.server import PolicyServer
-from troth.agents import endpoint, run_users
-from troth.agents.endpoint import Reply, UnansweredError
-from troth.agents.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
-from troth.agents.run import run_agent
-from troth.agents.run_journal import Budget, Journal
-from troth.agents.run_summary import RewordingEffect
+from troth.agents.live import users as run_users
+from troth.agents.live.endpoint import Reply, UnansweredError
+from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
+from troth.agents.live.run import run_agent
+from troth.agents.live.summary import RewordingEffect
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Trajectory, Usage
 from troth.models import client
@@ -36,7 +36,6 @@ HANG = 1.5  # seconds after which a server that hangs is given up; a busy machin
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PolicyServer]:
     monkeypatch.setattr(client, "PAUSE", 0.0)
-    monkeypatch.setattr(endpoint, "PAUSE", 0.0)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with servers.running() as state:

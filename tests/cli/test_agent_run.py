@@ -12,14 +12,12 @@ import pytest
 from tests.agents import server as servers
 from tests.agents.server import PolicyServer
 from tests.cli.conftest import Troth
-from troth.agents import endpoint
 from troth.models import client
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PolicyServer]:
     monkeypatch.setattr(client, "PAUSE", 0.0)
-    monkeypatch.setattr(endpoint, "PAUSE", 0.0)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.chdir(tmp_path)
     Path("tasks.json").write_text(json.dumps(servers.tasks(10)))

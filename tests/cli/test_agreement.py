@@ -120,7 +120,7 @@ def test_without_a_key_and_with_ties(fine: Troth, run: str, tmp_path: Path) -> N
     second = fill(tmp_path / "b.csv", rows, {row["id"]: "no" if row is rows[1] else "yes" for row in rows})
     alone = fine("meta", "agree", first, second)
     assert [line.split()[0] for line in alone.out.splitlines()] == ["metric", "fleiss_kappa"]
-    assert "2 annotators, 6 pairs; without --key nothing is said of the metric" in alone.err
+    assert "2 annotators, 6 pairs; --key adds what the answers mean for the metric" in alone.err
     keyed = fine("meta", "agree", first, second, "--key", str(tmp_path / "s.key.json"), "--examples", "0")
     assert f"1 undecided (ties, left out: {rows[1]['id']})" in keyed.err
     one = fine("meta", "agree", first, "--key", str(tmp_path / "s.key.json"))

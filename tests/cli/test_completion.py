@@ -33,7 +33,7 @@ def test_commands_and_options() -> None:
     assert offered("") == list(COMMANDS)
     assert offered("co") == ["compare", "convert", "completion"]
     assert offered("robust", "check") == ["checkdst", "checkpoints"]
-    assert offered("dst", "--un") == ["--unit", "--unknown"]
+    assert offered("dst", "--un") == ["--unknown", "--unit"]
     assert offered("dst", "--unknown", "") == ["error", "ignore"]
     assert offered("unheard", "--metr") == []
 
@@ -98,7 +98,7 @@ def test_other_shells(troth: Troth, monkeypatch: pytest.MonkeyPatch) -> None:
     result = troth("completion")
     assert (result.code, result.err) == (
         2,
-        "troth: 'dash' is not a shell that is known here (one of: bash, zsh, fish)\n",
+        "troth: 'dash' is not a supported shell (one of: bash, zsh, fish)\n",
     )
 
 

@@ -60,7 +60,7 @@ def test_pairs_need_a_side(troth: Troth, tmp_path: Path) -> None:
     both = tmp_path / "both.jsonl"
     both.write_text(GAPS)
     result = troth("convert", str(both), str(tmp_path / "new"), "--to", "sgd")
-    told(result, "dialogue mul0001: 'sgd' holds gold or predictions, not both (choose one side)")
+    told(result, "dialogue mul0001: 'sgd' contains gold or predictions, not both (choose one side)")
     assert tree(tmp_path) == [str(both)]
 
 

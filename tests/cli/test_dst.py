@@ -361,7 +361,7 @@ def test_overwrite_a_run(troth: Troth, fine: Troth, tmp_path: Path) -> None:
     out = tmp_path / "run"
     fine("dst", GOLD, HASTY, "--out", str(out))
     refused = troth("dst", GOLD, STURDY, "--out", str(out))
-    assert (refused.code, refused.err) == (2, f"troth: {out}: holds a run already (--force replaces it)\n")
+    assert (refused.code, refused.err) == (2, f"troth: {out}: already contains a run (--force replaces it)\n")
     second = fine("dst", GOLD, STURDY, "--out", str(out), "--force", "--json")
     assert fine("table", str(out), "--to", "json").out == second.out
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

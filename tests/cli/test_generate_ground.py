@@ -16,11 +16,11 @@ from tests.cli.conftest import Troth
 from tests.models.build import WORDS, lm_folder
 from troth.core.progress import within
 from troth.core.records import Grounded
-from troth.grounding.generate import GenerateSettings, contexts
 from troth.grounding.metrics import Models
-from troth.grounding.settings import Setting
-from troth.grounding.sweep import GRAMMAR, RELEVANCE, SweepSettings, sweep
 from troth.models.batches import Room
+from troth.systems.decoding.generate import GenerateSettings, contexts
+from troth.systems.decoding.settings import Setting
+from troth.systems.decoding.sweep import GRAMMAR, RELEVANCE, SweepSettings, sweep
 
 ITEMS = [
     {"id": "1", "document": "the room is nice", "history": ["the room is"], "response": "it is nice", "source": "a"},
@@ -48,7 +48,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses of words, other ones for each context and setting: what a model of random weights says scores 0."""
-    from troth.grounding.generator import GeneratedResponse
+    from troth.systems.decoding.generator import GeneratedResponse
 
     def said(self: Any, contexts: Any, setting: Any) -> list[bytes]:
         made = []
@@ -57,7 +57,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(msgspec.msgpack.encode(GeneratedResponse(" ".join(draw.sample(WORDS, 5)), 5, 0)))
         return made
 
-    monkeypatch.setattr("troth.grounding.generator.Responder._encoded", said)
+    monkeypatch.setattr("troth.systems.decoding.generator.Responder._encoded", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")
@@ -173,7 +173,7 @@ def test_more_tokens_than_it_reads(troth: Troth, model: str, data: str, tmp_path
 def test_a_killed_run_goes_on(
     troth: Troth, model: str, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from troth.grounding.pmi_decode import decode as real
+    from troth.systems.decoding.pmi_decode import decode as real
 
     cache = str(tmp_path / "scores.sqlite")
     arguments = ("--model", model, "--metrics", "none", "--max-tokens", "6", "--cache", cache)
@@ -185,8 +185,8 @@ def test_a_killed_run_goes_on(
         asked.append(len(prompts))
         return real(model, prompts, setting, **options)
 
-    monkeypatch.setattr("troth.grounding.generator.ROOM", Room(items=1, units=100))
-    monkeypatch.setattr("troth.grounding.generator.decode", killed)
+    monkeypatch.setattr("troth.systems.decoding.generator.ROOM", Room(items=1, units=100))
+    monkeypatch.setattr("troth.systems.decoding.generator.decode", killed)
     assert troth("generate", "ground", data, "--out", str(tmp_path / "o.jsonl"), *arguments).code == 130
     assert not (tmp_path / "o.jsonl").exists()
 
@@ -194,7 +194,7 @@ def test_a_killed_run_goes_on(
         asked.append(len(prompts))
         return real(model, prompts, setting, **options)
 
-    monkeypatch.setattr("troth.grounding.generator.decode", counted)
+    monkeypatch.setattr("troth.systems.decoding.generator.decode", counted)
     assert troth("generate", "ground", data, "--out", str(tmp_path / "o.jsonl"), *arguments).code == 0
     assert sum(asked) == 3
 
@@ -325,18 +325,18 @@ def test_the_bar_of_a_sweep_goes_one_way(model: str, data: str) -> None:
 def test_nothing_to_pick_by(troth: Troth, model: str, data: str) -> None:
     grid = ("--alphas", "0.5", "--ps", "0.6", "--pick")
     made = troth("generate", "sweep", data, "--model", model, "--limit", "1", *grid, *COMMON)
-    assert "nothing to pick by: plain decoding has no two values of the metric" in made.err
+    assert "nothing to pick by: plain decoding has fewer than two values of the metric" in made.err
 
 
 def test_what_is_not_scored_is_told(troth: Troth, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One setting gives an empty response, one context has no document, and one no response to compare with."""
-    from troth.grounding.pmi_decode import decode as real
+    from troth.systems.decoding.pmi_decode import decode as real
 
     def empty(model: Any, prompts: Any, setting: Any, **options: Any) -> Any:
         made = real(model, prompts, setting, **options)
         return [[], *made[1:]] if setting.alpha == 0.5 and setting.top_p == 0.6 else made
 
-    monkeypatch.setattr("troth.grounding.generator.decode", empty)
+    monkeypatch.setattr("troth.systems.decoding.generator.decode", empty)
     file = tmp_path / "some.jsonl"
     bare = {"id": "4", "document": "", "history": ["monday"], "response": "for two"}
     file.write_text("".join(json.dumps(item) + "\n" for item in (*ITEMS[:2], bare, ITEMS[2] | {"response": ""})))
@@ -419,7 +419,7 @@ def test_checkers_that_are_none(
     troth: Troth, model: str, data: str, checkers: str, name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told before anything is generated."""
-    monkeypatch.setattr("troth.grounding.generator.decode", None)
+    monkeypatch.setattr("troth.systems.decoding.generator.decode", None)
     made = troth("generate", "sweep", data, "--model", model, "--grammar", name, *COMMON)
     assert made.code == 2
     assert said in made.err
@@ -439,7 +439,7 @@ def test_a_checker_that_fails_on_a_text(troth: Troth, model: str, data: str, che
 @pytest.mark.parametrize(
     ("option", "given", "said"),
     [
-        ("--alphas", "0,x", "'0,x' are no numbers"),
+        ("--alphas", "0,x", "'0,x' is not a comma-separated list of numbers"),
         ("--alphas", "2", "α is 2"),
         ("--ps", "0", "p is 0"),
         ("--chart", "x.gif", "a chart cannot be written under this name"),

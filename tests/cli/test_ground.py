@@ -122,7 +122,7 @@ def test_meta_eval(fine: Troth, data: str, dev: str, tmp_path: Path) -> None:
     headings = [line for line in result.out.splitlines() if line and not line[0].isdigit() and "  " not in line]
     assert headings == [
         "With the threshold from dev (table 1)",
-        "The same verdicts, for who looks for the unfaithful",
+        "The same verdicts, counted over unfaithful responses",
         "F1 by source (table 2)",
         "Without calibration (table 3)",
         "AUROC by source",

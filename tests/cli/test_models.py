@@ -55,12 +55,12 @@ def test_list_fetch_verify(fine: Troth, troth: Troth, model: Model) -> None:
     made = fine("models", "fetch", "--json")
     assert made.json() == [{"model": "tiny", "where": str(model.folder), "fault": None}]
     assert str(model.folder) in fine("models").out
-    assert fine("models", "verify", "tiny").out == "tiny: as it should be\n"
+    assert fine("models", "verify", "tiny").out == "tiny: intact\n"
     (model.folder / "config.json").write_bytes(b"[]")
     result = troth("models", "verify", "tiny")
     assert result.code == 2
     assert "SHA-256" in result.out
-    assert result.err.startswith("troth: not as they should be: tiny (run: troth models fetch tiny)")
+    assert result.err.startswith("troth: damaged: tiny (run: troth models fetch tiny)")
     assert result.err.count("\n") == 1
     (model.folder / MANIFEST).unlink()
     assert "troth models fetch tiny" in troth("models", "verify", "tiny").err
@@ -105,7 +105,7 @@ def test_another_file(fine: Troth, tmp_path: Path) -> None:
 def test_no_such_file_is_made(troth: Troth, tmp_path: Path) -> None:
     file = tmp_path / "typo.sqlite"
     result = troth("cache", "--cache", str(file))
-    assert (result.code, result.err) == (2, f"troth: {file}: there is no such cache\n")
+    assert (result.code, result.err) == (2, f"troth: {file}: this cache does not exist\n")
     assert not file.exists()
 
 
@@ -132,7 +132,7 @@ def test_trim_and_clear(fine: Troth, cache: str) -> None:
 
 def test_a_wrong_size(troth: Troth, cache: str) -> None:
     result = troth("cache", "trim", "--to", "a bit")
-    assert (result.code, result.err) == (2, "troth: 'a bit' is no size (such as 500MB or 2GB)\n")
+    assert (result.code, result.err) == (2, "troth: 'a bit' is not a size (such as 500MB or 2GB)\n")
 
 
 def test_a_damaged_cache(fine: Troth, cache: str) -> None:
@@ -160,10 +160,7 @@ def test_one_of_two() -> None:
         probe.main(["--cache", "x", "--no-cache"], standalone_mode=False)
 
 
-@click.command()
-@options.NLI
-@options.LM
-@options.CACHE
-def probe(nli: str, lm: str, cache: str | None) -> tuple[str, str, str | None]:
+@click.command(**{**options.settings("troth.grounding.metrics:Models"), "no_args_is_help": False})
+def probe(nli: str, lm: str, cache: str | None, **_: object) -> tuple[str, str, str | None]:
     """A command that uses models."""
     return nli, lm, cache

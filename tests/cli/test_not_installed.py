@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from troth.cli import _bringing
+from troth.cli import _install_command
 
 WITHOUT = """
 import sys
@@ -35,19 +35,19 @@ def test_all_functions_can_be_imported() -> None:
 )  # fmt: skip
 def test_commands_say_what_to_install(command: str, extra: str) -> None:
     done = run(COMMAND, *command.split())
-    line = f"models of transformers need torch, which is not installed (pip install 'troth[{extra}]')"
+    line = f'torch is not installed (pip install "troth[{extra}]")'
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"troth: {line}\n")
 
 
 def test_what_nobody_thought_of() -> None:
     code = "import troth.cli\ntroth.cli.app.main = lambda **_: __import__('{}')\ntroth.cli.main()"
     done = run(code.format("sacrebleu"))
-    assert (done.returncode, done.stderr) == (2, "troth: sacrebleu is not installed (pip install 'troth[text]')\n")
+    assert (done.returncode, done.stderr) == (2, 'troth: sacrebleu is not installed (pip install "troth[text]")\n')
     done = run(code.format("troth.nothing"))
     assert "internal error" in done.stderr
 
 
 @pytest.mark.parametrize(("module", "extra"), [("spacy", "text"), ("altair", "charts"), ("vl_convert", "charts")])
 def test_the_extra_that_brings_a_library(module: str, extra: str) -> None:
-    assert _bringing(module) == f"pip install 'troth[{extra}]'"
-    assert _bringing("boto3") == "pip install boto3"
+    assert _install_command(module) == f'pip install "troth[{extra}]"'
+    assert _install_command("boto3") == "pip install boto3"

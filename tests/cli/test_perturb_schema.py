@@ -122,14 +122,14 @@ def swapped(services: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say where variants come from (--from FOLDER for published variants, or --make NAME to make some)"),
-        (("--count", "2"), "say where variants come from"),
-        (("--from", "SGDX", "--count", "2"), "say where variants come from"),
+        ((), "the source of the variants is unknown (give --from FOLDER for published variants, or --make NAME to "),
+        (("--count", "2"), "the source of the variants is unknown"),
+        (("--from", "SGDX", "--count", "2"), "the source of the variants is unknown"),
         (
             ("--from", "SGDX", "--make", "corrupt"),
-            "--from is no option of 'corrupt' (its options: --count, --stop-words",
+            "--from is not an option of 'corrupt' (its options: --count, --stop-words",
         ),
-        (("--make", "corrupt", "--variants", "v1"), "--variants is no option of 'corrupt'"),
+        (("--make", "corrupt", "--variants", "v1"), "--variants is not an option of 'corrupt'"),
         (("--make", "corupt"), "no schema generator is called 'corupt' (did you mean 'corrupt'?)"),
         (("--make", "corrupt", "--rate", "2"), "corrupt.rate: Expected `float` <= 1.0"),
         (("--make", "corrupt", "--count", "0"), "corrupt.count: Expected `int` >= 1"),

@@ -258,7 +258,7 @@ def test_gate_takes_two(troth: Troth, fine: Troth, runs: tuple[str, str], tmp_pa
 
 def test_a_margin_that_lets_anything_pass(troth: Troth, runs: tuple[str, str]) -> None:
     result = troth("gate", *runs, "--metric", "jga", "--margin", "25")
-    told(result, "a margin of 25 points would let almost anything pass (the margin is in points: 0.5 is half a point)")
+    told(result, "--margin 25 would let almost anything pass (it is in points: 0.5 is half a point)")
 
 
 def test_gate_of_one_dialogue(troth: Troth, corpus: Corpus) -> None:
@@ -309,10 +309,10 @@ def test_chosen_systems(fine: Troth, troth: Troth, runs: tuple[str, str]) -> Non
     made = fine("table", *runs, "--systems", "sturdy", "--metrics", "jga", "--to", "markdown").out
     assert made.splitlines()[0] == "| metric | sturdy |"
     assert "**" not in made  # one system is no contest
-    told(troth("table", *runs, "--systems", "nobody"), "nothing is left to show (check --metrics, --groups and ")
+    told(troth("table", *runs, "--systems", "nobody"), "no score is left to show (check --metrics, --groups and ")
     told(troth("table", *runs, "--sort", "jgaa"), "--sort: there is no metric 'jgaa' (did you mean 'jga'?)")
     told(troth("table", *runs, "--names", "hast=Ours"), "--names: there is no 'hast' (did you mean 'hasty'?)")
-    told(troth("table", *runs, "--names", "hasty"), "--names hasty gives no text (for example --names sturdy=")
+    told(troth("table", *runs, "--names", "hasty"), "--names hasty has no text (for example --names sturdy=")
 
 
 def test_bold_where_no_rows_are_at_hand(fine: Troth, runs: tuple[str, str]) -> None:
@@ -357,7 +357,7 @@ def test_groups(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     fine("dst", GOLD, HASTY, "--by", "service", "--out", str(tmp_path / "run"))
     made = fine("table", str(tmp_path / "run"), "--groups", "service:Stays_1", "--metrics", "jga", "--to", "csv")
     assert [row["group"] for row in csv.DictReader(io.StringIO(made.out))] == ["service:Stays_1"]
-    told(troth("table", str(tmp_path / "run"), "--groups", "service:X"), "nothing is left to show (check --metrics, ")
+    told(troth("table", str(tmp_path / "run"), "--groups", "service:X"), "no score is left to show (check --metrics, ")
     told(troth("table", str(tmp_path / "run"), "--to", "html"), "no table is written as 'html' (one of: plain, ")
 
 

@@ -60,7 +60,7 @@ def test_json_and_run(fine: Troth, gold: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--variants", "v1"], "--variants are those of --from"),
+        (["--variants", "v1"], "--variants needs --from"),
         (["--from", "/none"], "/none: no such file or folder"),
         (["--turns", "-1"], "--turns"),
     ],

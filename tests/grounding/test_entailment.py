@@ -1,56 +1,16 @@
-"""Entailment over sentences: how texts are split, what is asked, and what counts of the answers."""
+"""Entailment over sentences: what the model is asked, and what counts of its answers."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from troth.core.progress import within
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text
 from troth.grounding import entailment
 from troth.grounding.entailment import SentenceEntailment
-from troth.grounding.sentences import sentences, windows
 from troth.models import Entailment
 from troth.models.fake import FakeNli
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("", []),
-        ("One.", ["One."]),
-        ("no mark", ["no mark"]),
-        ("One. Two! Three? four", ["One.", "Two!", "Three?", "four"]),
-        ("tokenised text . and more .", ["tokenised text .", "and more ."]),
-        ("Mr. Smith went to the U.S. in Jan. 1990. He left.", ["Mr. Smith went to the U.S. in Jan. 1990.", "He left."]),
-        ("J. R. R. Tolkien of L.F. Rothschild.", ["J. R. R. Tolkien of L.F. Rothschild."]),
-        ('He said "Hi!" Then he left.', ['He said "Hi!"', "Then he left."]),
-        ("It costs 3.50 now.", ["It costs 3.50 now."]),
-        ("Well... yes.", ["Well...", "yes."]),
-        ("No! !! Yes.", ["No! !!", "Yes."]),
-        ("!!!", ["!!!"]),
-        ("A paragraph\n\nanother one", ["A paragraph", "another one"]),
-        ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
-        ("a line\nbroken anywhere", ["a line\nbroken anywhere"]),
-    ],
-)
-def test_sentences(text: str, parts: list[str]) -> None:
-    assert sentences(text) == parts
-
-
-@given(st.text(alphabet="ab.!? \n-1\"')", max_size=60))
-def test_nothing_is_lost(text: str) -> None:
-    parts = sentences(text)
-    assert "".join("".join(parts).split()) == "".join(text.split())
-    assert all(part.strip() == part and part for part in parts)
-
-
-def test_windows() -> None:
-    assert windows(["a", "b", "c", "d"], 3) == ["a b c", "b c d"]
-    assert windows(["a", "b"], 3) == ["a b"]
-    assert windows(["a", "b"], 1) == ["a", "b"]
 
 
 def rule(premise: str, hypothesis: str) -> Entailment:

@@ -111,7 +111,7 @@ def test_a_vote(answer: str, expected: str | None) -> None:
     assert vote(answer) == expected
 
 
-@pytest.mark.parametrize(("status", "hint"), [(429, "it limits how much it is asked"), (503, "the server fails")])
+@pytest.mark.parametrize(("status", "hint"), [(429, "rate limit"), (503, "when the server has recovered")])
 def test_hints_that_fit(stub: type[Stub], monkeypatch: pytest.MonkeyPatch, status: int, hint: str) -> None:
     monkeypatch.setattr("troth.models.client.PAUSE", 0.0)
     monkeypatch.setattr(stub, "status", status)

@@ -21,7 +21,7 @@ from troth.grounding.calibration import Calibration
 from troth.grounding.explorer import write_rows
 from troth.grounding.metrics import Models
 from troth.grounding.score import ground
-from troth.meta.evaluate import fit
+from troth.meta.labels.evaluate import fit
 from troth.models.fake import FakeLm, FakeNli
 from troth.report.compare import compare
 from troth.storage.explorer import ResponseView

@@ -17,10 +17,10 @@ from troth import stats
 from troth.core.errors import UserError
 from troth.core.result import Result
 from troth.core.table import harmless
-from troth.meta.agreement import agree
-from troth.meta.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
-from troth.meta.raters import RatedItem, kappa
-from troth.meta.sheets import SGSACC_STUDY, answers, as_csv
+from troth.meta.people.agreement import agree
+from troth.meta.people.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
+from troth.meta.people.raters import RatedItem, kappa
+from troth.meta.people.sheets import SGSACC_STUDY, answers, as_csv
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
 from troth.storage import runs as result
@@ -338,7 +338,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
         (b"id,faithful\n", "no row in it"),
         (b"", "no column 'id' (is it a sheet?)"),
         (b'id,faithful\n"p01,yes\n', "line 2: unexpected end of data (is a quote not closed?)"),
-        (b"id,faithful\np01,\xff\n", "not valid UTF-8"),
+        (b"id,faithful\np01,\xff\n", "line 2: not valid UTF-8 (save it as UTF-8)"),
     ],
 )
 def test_sheets_filled_in_badly(tmp_path: Path, content: bytes, told: str) -> None:

@@ -18,10 +18,10 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.core.result import Result
 from troth.grounding import calibration
-from troth.meta import evaluate as module
-from troth.meta.evaluate import SLICES, EvaluateSettings, evaluate, fit, slices
-from troth.meta.labelled import RANKING
-from troth.meta.measures import NEEDS_DEV
+from troth.meta.labels import evaluate as module
+from troth.meta.labels.evaluate import SLICES, EvaluateSettings, evaluate, fit, slices
+from troth.meta.labels.labelled import RANKING
+from troth.meta.labels.measures import NEEDS_DEV
 from troth.stats import intervals
 from troth.storage.runs import open as open_run
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth import stats
-from troth.meta.labelled import RANKING, Labelled, bins, resampled
+from troth.meta.labels.labelled import RANKING, Labelled, bins, resampled
 from troth.stats.estimates import Resampling
 
 ROW = st.tuples(st.integers(-3, 3).map(lambda n: n / 2), st.integers(0, 1), st.integers(0, 4))

@@ -14,8 +14,8 @@ import pytest
 from troth import demo, stats
 from troth.core.errors import UserError
 from troth.grounding.score import ground
-from troth.meta.agreement import agree
-from troth.meta.ratings import annotate_dialogues, annotate_responses, log
+from troth.meta.people.agreement import agree
+from troth.meta.people.ratings import annotate_dialogues, annotate_responses, log
 from troth.storage.explorer import DialogueView, SystemView, TurnView, UnitView, Utterance
 from troth.tracking.score import dst
 

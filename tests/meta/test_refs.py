@@ -11,8 +11,8 @@ from troth import demo
 from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, Schema, Service, SlotSchema, Turn
 from troth.core.result import Result
-from troth.meta.rerank import rerank
-from troth.meta.wording import wording
+from troth.meta.trials.rerank import rerank
+from troth.meta.trials.wording import wording
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 

@@ -13,9 +13,9 @@ from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Dialogue
 from troth.core.result import Result
-from troth.meta import rerank as rerank_trial
-from troth.meta.rerank import CHOSEN, RerankSettings, SpoiledList, rerank, spoiled_lists
-from troth.meta.trial import Trial
+from troth.meta.trials import rerank as rerank_trial
+from troth.meta.trials.rerank import CHOSEN, CorruptedList, RerankSettings, corrupted_lists, rerank
+from troth.meta.trials.trial import Trial
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses import tamper
@@ -36,8 +36,8 @@ def run(nli: FakeNli, **options: Any) -> Result:
     return rerank(DIALOGUES, schema=SCHEMA, nli=nli, **options)
 
 
-def drawn(dialogues: Sequence[Dialogue] = DIALOGUES, **options: Any) -> list[SpoiledList]:
-    return spoiled_lists(Trial("", dialogues, RerankSettings(schema=SCHEMA, nli=FakeNli(), **options)))
+def drawn(dialogues: Sequence[Dialogue] = DIALOGUES, **options: Any) -> list[CorruptedList]:
+    return corrupted_lists(Trial("", dialogues, RerankSettings(schema=SCHEMA, nli=FakeNli(), **options)))
 
 
 def omniscient() -> FakeNli:

@@ -8,7 +8,7 @@ import pytest
 
 from troth import demo, readers
 from troth.core.records import Act, Service, SlotSchema
-from troth.meta.spoiled import KINDS, flipped, spoiled
+from troth.meta.trials.corrupt import KINDS, corrupt, flipped
 from troth.responses import sgsacc, tamper
 from troth.responses.sgsacc import DueAct
 
@@ -73,7 +73,7 @@ def test_yes_for_no(slot: str, value: str, text: str, after: str | None) -> None
     ],
 )
 def test_values(slot: str, value: str, text: str, wrong: str | None, missing: str | None) -> None:
-    made = spoiled(text, [due(slot, value)], POOL, random.Random(3))
+    made = corrupt(text, [due(slot, value)], POOL, random.Random(3))
     assert (made.get("value"), made.get("missing")) == (wrong, missing)
 
 
@@ -87,7 +87,7 @@ def test_values(slot: str, value: str, text: str, wrong: str | None, missing: st
 )
 def test_one_value_is_missing_and_the_others_are_not(text: str, missing: set[str]) -> None:
     dues = [due("hotel_name", "Ritz"), due("seats", "2")]
-    made = {spoiled(text, dues, POOL, random.Random(seed), ("missing",))["missing"] for seed in range(20)}
+    made = {corrupt(text, dues, POOL, random.Random(seed), ("missing",))["missing"] for seed in range(20)}
     assert made <= missing
     for copy in made:
         assert sum(tamper.present(*one, copy) for one in dues) == 1
@@ -95,7 +95,7 @@ def test_one_value_is_missing_and_the_others_are_not(text: str, missing: set[str
 
 def test_a_sentence_stays_that_tells_a_yes_or_no() -> None:
     dues = [due("hotel_name", "Ritz"), due("has_wifi", "True")]
-    made = spoiled("Ritz, with wifi. It is good.", dues, POOL, random.Random(0), ("missing",))
+    made = corrupt("Ritz, with wifi. It is good.", dues, POOL, random.Random(0), ("missing",))
     assert made == {"missing": ", with wifi. It is good."}
 
 
@@ -103,20 +103,20 @@ def test_no_copy_takes_another_acts_value_with_it() -> None:
     """Two acts have the value, which stands there once: to spoil one is to spoil both."""
     other = DueAct(Act("INFORM", "hotel_name", ("Ritz",), ("The Ritz",)), SERVICE)
     for seed in range(10):
-        assert not spoiled("The Ritz is fine.", [due("hotel_name", "Ritz"), other], POOL, random.Random(seed))
+        assert not corrupt("The Ritz is fine.", [due("hotel_name", "Ritz"), other], POOL, random.Random(seed))
 
 
 def test_a_value_that_stays_in_another_form_is_not_tampered_with() -> None:
     act = Act("INFORM", "hotel_name", ("today",), ("Ritz",))
-    assert "value" not in spoiled("today, that is Ritz", [DueAct(act, SERVICE)], POOL, random.Random(0))
+    assert "value" not in corrupt("today, that is Ritz", [DueAct(act, SERVICE)], POOL, random.Random(0))
 
 
 def test_the_same_draws_give_the_same_copies() -> None:
     dues = [due("hotel_name", "Ritz"), due("seats", "2"), due("has_wifi", "True")]
-    texts = [spoiled("The Ritz has wifi. 2 seats.", dues, POOL, random.Random(5)) for _ in range(2)]
+    texts = [corrupt("The Ritz has wifi. 2 seats.", dues, POOL, random.Random(5)) for _ in range(2)]
     assert texts[0] == texts[1]
     assert texts[0].keys() == set(KINDS)
-    assert spoiled("The Ritz has wifi. 2 seats.", dues, POOL, random.Random(5), ("boolean",)) == {
+    assert corrupt("The Ritz has wifi. 2 seats.", dues, POOL, random.Random(5), ("boolean",)) == {
         "boolean": "The Ritz does not have wifi. 2 seats."
     }
 
@@ -125,7 +125,7 @@ def test_copies_of_the_bundled_dialogues_lack_something() -> None:
     dialogues, schema = list(readers.gold(demo.path("gold"))), readers.schema(demo.path("gold"))
     pool, copies = tamper.pool(dialogues), 0
     for unit in (unit for dialogue in dialogues for unit in sgsacc.system_turns(dialogue, schema)):
-        made = spoiled(unit.gold, unit.acts, pool, random.Random(0))
+        made = corrupt(unit.gold, unit.acts, pool, random.Random(0))
         for kind, text in made.items():
             copies += 1
             assert text != unit.gold

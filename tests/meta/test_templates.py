@@ -10,7 +10,7 @@ import pytest
 from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.result import Result
-from troth.meta.templates import template_references
+from troth.meta.trials.templates import template_references
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses import templates

@@ -19,8 +19,8 @@ from troth.core.progress import within
 from troth.core.records import Act, Dialogue, Schema
 from troth.core.result import Result
 from troth.core.score import Score
-from troth.meta.trial import Trial
-from troth.meta.wording import JUDGES, ActCase, WordingSettings, cases, wording
+from troth.meta.trials.trial import Trial
+from troth.meta.trials.wording import JUDGES, ActCase, WordingSettings, cases, wording
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses.references import fingerprint

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.models.batches import Room, answered, by_length, encodable, padded, planned, tensors
+from troth.models.batches import Room, by_length, compute_batched, encodable, padded, planned, tensors
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
         computed.extend(batch)
         return [text.upper() for text in batch]
 
-    out = answered(
+    out = compute_batched(
         items,
         compute,
         lambda asked: by_length([len(text) for text in asked], Room(most, 100)),
@@ -60,7 +60,7 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
 
 def test_a_wrong_number_of_answers_is_an_error() -> None:
     with pytest.raises(ValueError, match="zip"):
-        answered(["a", "b"], lambda _: ["x"], lambda asked: by_length([1] * len(asked), Room(8, 8)))
+        compute_batched(["a", "b"], lambda _: ["x"], lambda asked: by_length([1] * len(asked), Room(8, 8)))
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_missing_file(tmp_path: Path, missing: str) -> None:
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_what_to_install(folder: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=rf"needs {package} \(pip install 'troth\[nli\]'\)"):
+    with pytest.raises(UserError, match=rf'{package} is not installed \(pip install "troth\[nli\]"\)'):
         EmbeddedNli(folder).probabilities([("a", "b")])
 
 

@@ -24,7 +24,7 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding.pmi import NO_NUMBER, measure
 from troth.models import Continuation, Request, client, endpoint
-from troth.models.endpoint import EndpointLm, spans
+from troth.models.endpoint import EndpointLm, find_spans
 from troth.models.fake import FakeLm
 
 Reply = tuple[int, Any]
@@ -260,7 +260,7 @@ def test_what_was_answered_is_kept_when_the_server_fails(server: Server, tmp_pat
 @pytest.mark.parametrize("opening", [b"[", b'{"choices": ', b'{"choices": [{"logprobs": '])
 def test_deep_answers_are_one_line(server: Server, opening: bytes) -> None:
     server.reply = lambda *_: (200, opening + b"[" * 100_000 + b"]" * 100_000)
-    with pytest.raises(UserError, match="not JSON, or too deeply nested"):
+    with pytest.raises(UserError, match="invalid JSON, or JSON that is nested too deeply"):
         lm(server).logprobs([ASKED])
 
 
@@ -268,7 +268,7 @@ def test_an_answer_is_not_decompressed(server: Server) -> None:
     """A kilobyte could become a gigabyte."""
     server.headers = {"Content-Encoding": "gzip"}
     server.reply = lambda *_: (200, gzip.compress(b'{"choices": [{"text": "yes"}]}' + b" " * 10**6))
-    with pytest.raises(UserError, match="not JSON"):
+    with pytest.raises(UserError, match="invalid JSON"):
         lm(server).generate(["a"])
     assert server.encodings == ["identity"]
 
@@ -301,7 +301,7 @@ def test_the_size_of_an_answer_is_in_proportion_to_the_question(server: Server) 
     ],
 )
 def test_spans(tokens: list[str], prompt: str, expected: list[tuple[int, int]] | None) -> None:
-    assert spans(tokens, prompt) == expected
+    assert find_spans(tokens, prompt) == expected
 
 
 @given(
@@ -311,7 +311,7 @@ def test_spans(tokens: list[str], prompt: str, expected: list[tuple[int, int]] |
 )
 def test_any_tokens_of_a_text_are_found_again(tokens: list[str]) -> None:
     prompt = "".join(tokens)
-    found = spans(tokens, prompt)
+    found = find_spans(tokens, prompt)
     assert found is not None
     assert [prompt[start:end] for start, end in found] == tokens
 
@@ -363,7 +363,7 @@ def test_a_key_that_comes_back_is_not_shown(server: Server, monkeypatch: pytest.
     [
         ((400, {"error": "too long:\n5000 tokens"}), "answers 400: .*too long"),
         ((503, b"busy"), "answers 503: busy"),
-        ((200, b"<html>"), "not JSON"),
+        ((200, b"<html>"), "invalid JSON"),
         ((200, {"choices": []}), "without a text"),
         ((200, {"choices": [{"text": None}]}), "without a text"),
     ],
@@ -405,7 +405,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(server: Server) -> None:
 
 
 def test_an_answer_that_is_too_large(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "MOST", 20)
+    monkeypatch.setattr(endpoint, "MAX_BYTES", 20)
     with pytest.raises(UserError, match="more than 20 bytes"):
         lm(server).generate(["a"])
 

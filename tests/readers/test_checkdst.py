@@ -11,9 +11,9 @@ import pytest
 
 from troth import readers
 from troth.core.errors import UserError
-from troth.core.normalize import checkdst_value
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.checkdst import parse
+from troth.text.normalize import checkdst_value
 
 Read = Callable[..., list[Any]]
 FILE = "data/checkdst/ckpt_step928_multiwoz_checkdst-{}_example.checkdst_prediction.jsonl"

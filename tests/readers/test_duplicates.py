@@ -73,7 +73,7 @@ def test_slots_of_sgd(read: Read, samples: dict[str, bytes], layout: str) -> Non
     with pytest.raises(UserError, match=says):
         read(text)
     document = source.Document("f.json", text.encode())
-    for view in (sgd.read_states, sgd_views.words):
+    for view in (sgd.read_states, sgd_views.read_texts):
         with pytest.raises(UserError, match="duplicate key 'city'"):
             list(view(document))
 

@@ -73,7 +73,7 @@ def test_labels_in_jsonl(tmp_path: Path, number: object, label: int | None) -> N
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"id": "x", "document": "A.", "response": "A.", "label": number}) + "\n")
     assert read(path) == [Grounded("x", "A.", "A.", (), label)]
-    assert labels.any_of(float("nan")) is None
+    assert labels.parse_label(float("nan")) is None
 
 
 def test_jsonl(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_context_of_chats(context: str, documents: list[str]) -> None:
         {"role": "assistant", "content": "It is 7."},
     ]
     document = source.Document("c.json", json.dumps(messages).encode())
-    assert [one.document for one in chat.read(document, chat.chosen(context))] == documents
+    assert [one.document for one in chat.read(document, chat.parse_context(context))] == documents
 
 
 def test_context_that_does_not_exist() -> None:
     with pytest.raises(UserError, match="context cannot be 'tool' \\(did you mean 'tools'"):
-        chat.chosen("tool")
+        chat.parse_context("tool")
 
 
 @pytest.mark.parametrize("whole", [CHAT, CHAT[1], CHAT[1]["messages"]])

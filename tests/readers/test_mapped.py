@@ -11,7 +11,7 @@ import pytest
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding.score import ground, load
-from troth.readers.grounded.mapped import parsed, read
+from troth.readers.grounded.mapped import parse_columns, read
 from troth.readers.source import Document
 
 COLUMNS = {"document": "contexts", "response": "answer", "history": "question", "id": "trace.id", "label": "ok"}
@@ -93,7 +93,7 @@ def test_rows_are_skipped_and_counted() -> None:
 @pytest.mark.parametrize("text", ["contexts", "document=", "doc=contexts", "id=a,id=b"])
 def test_a_map_that_is_none(text: str) -> None:
     with pytest.raises(UserError, match="--map"):
-        parsed(text)
+        parse_columns(text)
 
 
 def test_broken_lines_of_our_own_format(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import troth
 from troth import readers
 from troth.core.errors import UserError
-from troth.readers import source
+from troth.readers import source, unpack
 from troth.tracking.join import Join
 
 PART = 2_000  # bytes
@@ -21,7 +21,7 @@ PART = 2_000  # bytes
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_PART", PART)
+    monkeypatch.setattr(source, "PART_SIZE", PART)
 
 
 def rows(dialogues: int = 60, turns: int = 3, words: int = 1) -> list[dict[str, object]]:
@@ -61,7 +61,7 @@ def test_scores_are_those_of_the_whole_and_no_side_runs_ahead(tmp_path: Path, mo
     monkeypatch.setattr(Join, "add_gold", watched)
     in_parts = troth.dst(gold, pred, resamples=0)
     assert 0 < most < 30
-    monkeypatch.setattr(source, "_PART", 10**9)
+    monkeypatch.setattr(source, "PART_SIZE", 10**9)
     whole = troth.dst(gold, pred, resamples=0)
     assert [(s.metric, s.value) for s in in_parts.scores] == [(s.metric, s.value) for s in whole.scores]
     assert most == 60
@@ -92,7 +92,7 @@ def test_one_dialogue_longer_than_a_part_stays_whole(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused_while_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "HARMLESS", 100_000)
+    monkeypatch.setattr(unpack, "HARMLESS", 100_000)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress(b" " * 10**8))
     with pytest.raises(UserError, match="holds more than"):
@@ -107,12 +107,12 @@ def test_blank_lines_and_any_size_of_parts(
     path = tmp_path / "gold.jsonl"
     path.write_bytes(between.join(json.dumps(line).encode() for line in rows(dialogues=5)) + 3 * between)
     whole = list(readers.read(str(path)))
-    monkeypatch.setattr(source, "_PART", part)
+    monkeypatch.setattr(source, "PART_SIZE", part)
     assert [item for _, items in readers.batches(str(path), parts=True) for item in items] == whole
 
 
 def test_a_small_packed_file_is_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_PART", 10**6)
+    monkeypatch.setattr(source, "PART_SIZE", 10**6)
     lines = rows()[::-1]  # in any order
     plain, packed = written(tmp_path / "a.jsonl", lines), written(tmp_path / "b.jsonl.gz", lines, gzip.compress)
     assert [items for _, items in readers.batches(packed, parts=True)] == [list(readers.read(plain))]
@@ -128,7 +128,7 @@ def test_a_part_without_predictions_is_not_taken_for_one(tmp_path: Path) -> None
     gold = written(tmp_path / "gold.jsonl", rows())
     assert troth.dst(gold, path, resamples=0)["jga"].value == 0.5
     late = written(tmp_path / "late.jsonl", lines[::-1])
-    with pytest.raises(UserError, match="predictions begin after line"):
+    with pytest.raises(UserError, match="the first prediction is after line"):
         troth.dst(gold, late, resamples=0)
 
 
@@ -145,7 +145,7 @@ def test_other_formats_are_read_whole(tmp_path: Path) -> None:
 def test_the_whole_is_read_where_the_whole_is_needed(tmp_path: Path) -> None:
     path = written(tmp_path / "gold.jsonl", rows())
     assert source.first(path).data == Path(path).read_bytes()
-    assert len(source.head(path).data) < PART
+    assert len(source.first_part(path).data) < PART
 
 
 def test_a_stray_prediction_does_not_make_gold_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

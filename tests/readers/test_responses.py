@@ -73,11 +73,11 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "unknown turn": (row("a", 4), "line 1: gold has 4 turns"),
     "user turn": (row("a", 0), "line 1: the user speaks in this turn"),
     "negative turn": (row("a", -1), "line 1: 'turn' is -1, not 0, 1, 2"),
-    "twice": (row("a", 1) + "\n" + row("a", 1), "line 3: has a response already on line 1"),
+    "twice": (row("a", 1) + "\n" + row("a", 1), "line 3: already has a response on line 1"),
     "broken": (row("a", 1) + '{"dialogue": "a"', "line 2: broken JSON"),
     "not an object": (row("a", 1) + "7\n", "line 2: is not an object"),
     "no response": ('{"dialogue": "a", "turn": 1}', "line 1: the object has no 'response'"),
-    "candidates only": ('{"dialogue": "a", "turn": 1, "candidates": ["x"]}', "line 1: has candidates and no response"),
+    "candidates only": ('{"dialogue": "a", "turn": 1, "candidates": ["x"]}', "line 1: has candidates, but no response"),
     "null": (row("a", 1, "null"), "line 1: 'response' is null, not text"),
     "a list": ('[{"dialogue": "a"}]', "is a JSON list"),
     "empty": (" \n", "the file is empty"),
@@ -112,7 +112,7 @@ def test_bad_files_are_one_line_with_their_place(tmp_path: Path, case: str) -> N
         ("a 1\nb\n", "line 2: is not a dialogue and a turn"),
         ("a 1\nb one\n", "line 2: the turn is 'one'"),
         ("a 1\nb 0\n", "line 2: the user speaks in this turn"),
-        ("a 1\na 1\n", "line 2: has a response already on line 1"),
+        ("a 1\na 1\n", "line 2: already has a response on line 1"),
     ],
 )
 def test_bad_ids(tmp_path: Path, ids: str, expected: str) -> None:
@@ -122,7 +122,7 @@ def test_bad_ids(tmp_path: Path, ids: str, expected: str) -> None:
 
 
 def test_ids_are_for_lines_alone(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="names its turns itself"):
+    with pytest.raises(UserError, match="already names its turns"):
         responses.read(write(tmp_path, JSONL), TURNS, ids="ids")
     with pytest.raises(UserError, match="did you mean 'jsonl'"):
         responses.read(write(tmp_path, JSONL), TURNS, format="json")
@@ -135,7 +135,7 @@ def test_a_turn_in_two_files_names_both(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         responses.read(str(folder), TURNS)
     assert str(error.value).startswith(
-        f"{second}: dialogue b, turn 1: line 1: has a response already on line 1 of {first}"
+        f"{second}: dialogue b, turn 1: line 1: already has a response on line 1 of {first}"
     )
 
 
@@ -159,7 +159,7 @@ def test_an_order_that_was_assumed_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     path = write(tmp_path, LINES)
     responses.read(path, TURNS, tell=told.append)
-    assert told == [f"{path}: names no turns: taken in the order of gold's system turns (--ids FILE names them)"]
+    assert told == [f"{path}: names no turns: matched to gold's system turns in order (--ids FILE names them)"]
     for content, ids in ((JSONL, None), (CSV, None), (LINES, write(tmp_path, "a 1\na 3\nb 1\n", "ids"))):
         responses.read(write(tmp_path, content), TURNS, ids=ids, tell=told.append)
     assert len(told) == 1

@@ -11,7 +11,7 @@ from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair
 from troth.readers import shots as module
-from troth.readers.shots import Shots, some
+from troth.readers.shots import Shots, sample
 
 
 def dialogues() -> list[Dialogue]:
@@ -22,7 +22,7 @@ def dialogues() -> list[Dialogue]:
 
 @pytest.mark.parametrize(("shots", "count"), [(None, 100), (0.05, 5), ("5%", 5), (1.0, 100), (7, 14), ("50", 60)])
 def test_sizes(shots: Shots, count: int) -> None:
-    chosen = some(dialogues(), shots)
+    chosen = sample(dialogues(), shots)
     assert len(chosen) == count
     assert [one.id for one in chosen] == [one.id for one in dialogues() if one in chosen]  # in their order
     if shots == 7:
@@ -30,33 +30,33 @@ def test_sizes(shots: Shots, count: int) -> None:
 
 
 def test_a_draw_depends_on_seed_and_ids_alone_and_grows() -> None:
-    some_of = {one.id for one in some(dialogues(), 0.1)}
-    assert some_of == {one.id for one in some(dialogues()[::-1], 0.1)}
-    assert some_of < {one.id for one in some(dialogues(), 0.2)}
-    assert some_of != {one.id for one in some(dialogues(), 0.1, seed=1)}
+    some_of = {one.id for one in sample(dialogues(), 0.1)}
+    assert some_of == {one.id for one in sample(dialogues()[::-1], 0.1)}
+    assert some_of < {one.id for one in sample(dialogues(), 0.2)}
+    assert some_of != {one.id for one in sample(dialogues(), 0.1, seed=1)}
 
 
 def test_ids_in_any_spelling_of_multiwoz_and_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     items = [Pair(Dialogue(id=name, turns=()), None) for name in ("mul0001", "mul0002", "sng01")]
     (tmp_path / "ids.txt").write_text("MUL0002.json\nSNG01.json\nMUL0009.json\n")
-    assert [one.gold.id for one in some(items, str(tmp_path / "ids.txt"))] == ["mul0002", "sng01"]
+    assert [one.gold.id for one in sample(items, str(tmp_path / "ids.txt"))] == ["mul0002", "sng01"]
     assert "1 of 3 listed dialogues are not in the data" in capsys.readouterr().err
-    assert [one.gold.id for one in some(items, ["mul0001"])] == ["mul0001"]
+    assert [one.gold.id for one in sample(items, ["mul0001"])] == ["mul0001"]
     with pytest.raises(UserError, match="none of these dialogues"):
-        some(items, ["mul0009"])
+        sample(items, ["mul0009"])
 
 
 @pytest.mark.parametrize("shots", ["no such file", 0, -1, 1.5, "1.5", "x%", "200%"])
 def test_wrong_use(shots: Shots) -> None:
     with pytest.raises(UserError, match="shots cannot be"):
-        some(dialogues(), shots)
+        sample(dialogues(), shots)
 
 
 def test_converted(tmp_path: Path) -> None:
     out = tmp_path / "few"
     readers.convert(demo.path("gold"), out, "sgd", shots="25%", seed=3)
     names = [one.id for one in readers.gold(str(out))]
-    assert names == [one.id for one in some(list(readers.gold(demo.path("gold"))), 0.25, 3)]
+    assert names == [one.id for one in sample(list(readers.gold(demo.path("gold"))), 0.25, 3)]
     assert readers.schema_beside(str(out)) == readers.schema_beside(demo.path("gold"))
 
 
@@ -67,7 +67,7 @@ def test_the_published_splits(shared: Path) -> None:
     for count, file in lists.items():
         ids = file.read_text().split()
         corpus = [Dialogue(id=name, turns=()) for name in dict.fromkeys([*ids, "other"])]
-        assert len(some(corpus, str(file))) == len(ids) == 14 * count
+        assert len(sample(corpus, str(file))) == len(ids) == 14 * count
 
 
 def test_example() -> None:

@@ -17,9 +17,9 @@ from troth import demo, readers
 from troth.cli import declared
 from troth.core.errors import UserError
 from troth.grounding import calibration
-from troth.meta import sheets
+from troth.meta.people import sheets
 from troth.perturb.schemas import calls
-from troth.readers import source
+from troth.readers import source, unpack
 from troth.tracking import feed
 from troth.tracking.score import dst
 
@@ -30,8 +30,8 @@ DIALOGUES = (GOLD / "dialogues_001.json").read_bytes()
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that are reached quickly."""
-    monkeypatch.setattr(source, "LARGEST", 4_000_000)
-    monkeypatch.setattr(source, "HARMLESS", 100_000)
+    monkeypatch.setattr(unpack, "LARGEST", 4_000_000)
+    monkeypatch.setattr(unpack, "HARMLESS", 100_000)
 
 
 def _zip(*members: tuple[str, bytes]) -> bytes:
@@ -82,7 +82,7 @@ def test_devices_without_an_end() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-@pytest.mark.parametrize("read", [calibration.load, sheets.study_of, calls.load, declared._lines])
+@pytest.mark.parametrize("read", [calibration.load, sheets.study_of, calls.load, declared._read_lines])
 def test_a_device_in_place_of_a_file_that_an_option_names(
     read: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

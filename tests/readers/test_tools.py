@@ -36,7 +36,7 @@ def test_every_layout_gives_the_same_tool(layout: str) -> None:
     document = LAYOUTS[layout]
     assert tools.read(document) == [WEATHER]
     (definition,) = tools.definitions(document)
-    renamed = tools.replaced(document, definition.path, {**definition.function, "name": "climate"})
+    renamed = tools.replace_at(document, definition.path, {**definition.function, "name": "climate"})
     assert [tool.name for tool in tools.read(renamed)] == ["climate"]
     assert tools.read(document) == [WEATHER]  # the original is left as it was
 

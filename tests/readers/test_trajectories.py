@@ -340,9 +340,9 @@ def test_plain_expected_calls_and_usage(tmp_path: Path) -> None:
         ([{"role": "assistant", "tool_calls": [{"id": "t"}]}], "the name of a called function is null, not text"),
         ([{**TAU[0], "traj": {}}], "dialogue 3/1: 'traj' is an object, not a list"),
         ([{**TAU[0], "reward": "high"}], "dialogue 3/1: the reward is 'high', not a number"),
-        ([TAU[0], TAU[0]], "dialogue 3/1: trial 1 of task 3 is there twice"),
+        ([TAU[0], TAU[0]], "dialogue 3/1: duplicate trial 1 of task 3"),
         ({**TAU2, "tasks": []}, "dialogue 3/1: there is no task '3' in the file"),
-        ({"resourceSpans": []}, "no span holds messages"),
+        ({"resourceSpans": []}, "no span has messages"),
         ([{"id": "s_0", "ground_truth": {"add": 1}}], "dialogue s_0: 'ground_truth' is an object, not a list"),
         ([{"id": "s_0", "ground_truth": [{"add": {"a": 1}}]}], "dialogue s_0: 'a' of 'add' is a number, not a list"),
     ],
@@ -410,6 +410,6 @@ def test_a_logged_response(response: Any, logged: list[Any], tmp_path: Path) -> 
 def test_a_logged_response_that_is_no_message_is_one_line(response: Any, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"messages": OPENAI[:-1], "response": response}))
-    with pytest.raises(UserError, match="the 'response' is no message") as refused:
+    with pytest.raises(UserError, match="the 'response' is not a message") as refused:
         list(trajectories.read(str(path)))
     assert "\n" not in str(refused.value)

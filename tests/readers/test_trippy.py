@@ -11,7 +11,7 @@ import pytest
 from troth import readers
 from troth.core.errors import UserError
 from troth.readers.trippy import SLOTS
-from troth.readers.trippy_pred import tokenised
+from troth.readers.trippy_pred import tokenize
 
 Read = Callable[..., list[Any]]
 
@@ -95,7 +95,7 @@ def test_predicted_values(read: Read, first: str, second: str, expected: tuple[s
     [("", ""), ("a  b", "a b"), ("17:15", "17 : 15"), ("Ġa Ġb c", "a bc"), ("st. john's", "st . john ' s")],
 )
 def test_tokenised(value: str, expected: str) -> None:
-    assert tokenised(value) == expected
+    assert tokenize(value) == expected
 
 
 @pytest.mark.parametrize(

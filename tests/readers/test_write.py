@@ -75,14 +75,14 @@ def test_unknown_format(tmp_path: Path, items: list[Any]) -> None:
 
 @pytest.mark.parametrize("format", ["sgd", "mwzeval", "multiwoz"])
 def test_pairs_have_two_sides(read: Read, samples: dict[str, bytes], tmp_path: Path, format: str) -> None:
-    with pytest.raises(UserError, match=r"dialogue mul0001: .* holds gold or predictions, not both"):
+    with pytest.raises(UserError, match=r"dialogue mul0001: .* contains gold or predictions, not both"):
         readers.write(read(samples["trade"]), str(tmp_path / "out"), format)
 
 
 @pytest.mark.parametrize("format", WRITABLE)
 def test_correctness_has_no_values(read: Read, samples: dict[str, bytes], tmp_path: Path, format: str) -> None:
     items = [pair.pred for pair in read(samples["trippy"])]
-    with pytest.raises(UserError, match="no values: nothing to convert"):
+    with pytest.raises(UserError, match="not values: nothing to convert"):
         readers.write(items, str(tmp_path / "out"), format)
 
 

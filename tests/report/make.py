@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from tests.agents import server as servers
 from troth import demo
-from troth.agents.run import run_agent
+from troth.agents.live.run import run_agent
 from troth.cli import app
 from troth.core.encoding import decode_json, encode_json
 from troth.core.metric import Metric

@@ -610,7 +610,7 @@ def test_lines_without_ids_are_told(gold: str, tmp_path: Path) -> None:
     result = nlg(gold, str(path), metrics=["ser"], resamples=5)
     assert result.systems == ["said"]
     (note,) = map(str, result.notes)
-    assert note.startswith(f"{path}: names no turns: taken in the order of gold's system turns")
+    assert note.startswith(f"{path}: names no turns: matched to gold's system turns in order")
     ids = tmp_path / "ids"
     ids.write_text("".join(f"{dialogue} {turn}\n" for dialogue, turn in GOLD))
     assert nlg(gold, str(path), metrics=["ser"], ids=str(ids), resamples=5).notes == []

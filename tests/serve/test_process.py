@@ -95,7 +95,7 @@ def test_a_client_that_leaves_is_no_error_of_ours(tmp_path: Path) -> None:
         (["--metrics", "nlii"], "did you mean 'nli'?"),
         (["--calibration", "nowhere.json"], "nowhere.json: cannot be read"),
         (["--schema", "nowhere.json"], "nowhere.json: no such file or folder"),
-        (["--body", "much"], "'much' is no size"),
+        (["--body", "much"], "'much' is not a size"),
         (["--threshold", "nan"], "not a finite number"),
         (["--port", "1", "--host", "256.0.0.1"], "cannot listen on 256.0.0.1:1"),
     ],

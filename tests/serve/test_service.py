@@ -293,17 +293,40 @@ def test_requests_whose_time_is_up_leave_the_queue_and_a_batch_that_is_tried_aga
 
 def test_a_batch_has_at_most_so_many_and_closing_answers_all() -> None:
     sizes: list[int] = []
+    busy, go = threading.Event(), threading.Event()
+
+    def score(items: Sequence[int]) -> list[int]:
+        busy.set()
+        assert go.wait(20)
+        return [10 * item for item in items]
 
     async def run() -> list[int]:
         batcher = MicroBatcher(2, observe=sizes.append)
-        asked = [asyncio.create_task(batcher.answer(lambda items: items, n)) for n in range(5)]
-        score = asyncio.gather(*asked)
+        first = asyncio.create_task(batcher.answer(score, 0))
+        await asyncio.to_thread(busy.wait, 20)
+        others = [asyncio.create_task(batcher.answer(score, n)) for n in range(1, 6)]  # wait while the first is scored
+        await asyncio.sleep(0)
+        go.set()
+        await batcher.close()
+        return await asyncio.gather(first, *others)
+
+    assert finished(run) == [0, 10, 20, 30, 40, 50]
+    assert sizes == [1, 2, 2, 1]
+
+
+def test_items_of_different_functions_are_not_scored_together() -> None:
+    sizes: list[int] = []
+
+    async def run() -> list[int]:
+        batcher = MicroBatcher(2, observe=sizes.append)
+        requests = [asyncio.create_task(batcher.answer(lambda items: items, n)) for n in range(5)]
+        answers = asyncio.gather(*requests)
         await asyncio.sleep(0)
         await batcher.close()
-        return await score
+        return await answers
 
     assert finished(run) == [0, 1, 2, 3, 4]
-    assert sizes == [1] * 5  # another function each: never scored together
+    assert sizes == [1] * 5
 
 
 # -- keys, logs, figures -----------------------------------------------------------------------------------------------

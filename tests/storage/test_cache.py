@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,7 +51,7 @@ def test_size(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1MB", "many", "1XB", "nan", "inf", "1e30GB"])
 def test_no_size(text: str) -> None:
-    with pytest.raises(UserError, match="no size"):
+    with pytest.raises(UserError, match="not a size"):
         size(text)
 
 
@@ -253,26 +252,27 @@ def test_another_process_makes_the_file_meanwhile(file: str, monkeypatch: pytest
     assert not list(Path(file).parent.glob(".troth-*"))
 
 
-@pytest.mark.parametrize("after", range(4))
-def test_another_process_renews_the_file_meanwhile(tmp_path: Path, after: int) -> None:
-    """After any of the statements by which a file of an older layout is looked at."""
+@pytest.mark.parametrize("before", ["open_database", "folder_lock"])
+def test_another_process_renews_the_file_meanwhile(
+    tmp_path: Path, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a file of an older layout is opened, or between that and its renaming: the new file stays."""
     file = str(tmp_path / "scores.sqlite")
     older(file)
-    asked: list[str] = []
+    monkeypatch.setattr(database, "OPENING", 0.0)
+    real, calls = getattr(database, before), list[str]()
 
-    class Slow(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> Any:
-            found = super().execute(statement, *values).fetchall()
-            asked.append(statement)
-            if len(asked) == after + 1:
-                Store(file).put("m", rows(0, 3))
-            return SimpleNamespace(fetchone=lambda: found[0])
+    def renewed(path: str) -> Any:
+        calls.append(path)
+        if len(calls) == (1 if before == "open_database" else 2):
+            monkeypatch.setattr(database, before, real)
+            Store(file).put("m", rows(0, 3))
+        return real(path)
 
-    connection = sqlite3.connect(file, isolation_level=None, factory=Slow)
-    database.prepare(connection, file)
-    connection.close()
-    assert len(asked) > after
-    assert Store(file).get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
+    monkeypatch.setattr(database, before, renewed)
+    cache = Store(file)
+    assert cache.get([digest for digest, _ in rows(0, 9)]) == dict(rows(0, 3))
+    assert len(list(tmp_path.glob("*.corrupt-*"))) == 1
 
 
 def test_two_stores_of_one_process_keep_their_file_when_another_process_ends(file: str) -> None:
@@ -373,7 +373,7 @@ def test_a_damaged_file_is_kept_beside_a_fresh_one(
     (aside,) = Path(file).parent.glob("*.corrupt-*")
     assert aside.read_bytes() == spoilt
     told = capsys.readouterr().err
-    assert told == f"troth: {file}: the cache is damaged; a new one is begun, the old one is kept as {aside}\n"
+    assert told == f"troth: {file}: the cache is damaged; a new one is started, the old one is kept as {aside}\n"
 
 
 def test_a_file_that_another_process_has_mended_is_left_alone(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -433,16 +433,17 @@ def older(file: str) -> None:
             "INSERT INTO answers VALUES (x'00', 1, 1, x'00');"
             "PRAGMA user_version = 1;"
         )
-        connection.execute(f"PRAGMA application_id = {database.OURS}")
+        connection.execute(f"PRAGMA application_id = {database.APPLICATION}")
     connection.close()
 
 
-def test_an_older_layout_is_begun_anew(file: str) -> None:
+def test_an_older_layout_is_begun_anew(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     older(file)
     cache = Store(file)
     assert cache.get([b"\0"]) == {}
     cache.put("m", rows(0, 10))
     assert cache.summary().answers == 10
+    assert "the cache is of an older version; a new one is started" in capsys.readouterr().err
 
 
 def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
@@ -566,5 +567,5 @@ def test_a_newer_layout_is_not_touched(file: str) -> None:
 def test_no_cache_can_be_there(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     path = {"folder": tmp_path, "beneath a file": tmp_path / "file" / "scores.sqlite"}[place]
-    with pytest.raises(UserError, match="another cache file, or none"):
+    with pytest.raises(UserError, match="another cache file, or disable the cache"):
         Store(str(path)).get([b"x"])

@@ -238,12 +238,12 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / f".troth-{'0' * 16}.part").touch()
-    assert files.claimed(folder, "plan.json", b"mine", "a run") == b"mine"
-    assert files.claimed(folder, "plan.json", b"other", "a run") == b"mine"
+    assert files.claim_folder(folder, "plan.json", b"mine", "a run") == b"mine"
+    assert files.claim_folder(folder, "plan.json", b"other", "a run") == b"mine"
     assert os.listdir(folder) == ["plan.json"]
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "notes.txt").touch()
     (tmp_path / "file").touch()
     for name in ("thesis", "file"):
         with pytest.raises(UserError, match="exists and is not a run"):
-            files.claimed(tmp_path / name, "plan.json", b"mine", "a run")
+            files.claim_folder(tmp_path / name, "plan.json", b"mine", "a run")

@@ -47,7 +47,7 @@ def test_runs_without_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_small_extra_one_line_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=rf"the embedded trackers need {package} \(pip install 'troth\[nli\]'\)"):
+    with pytest.raises(UserError, match=rf'{package} is not installed \(pip install "troth\[nli\]"\)'):
         open_tracker("troth-track")
 
 

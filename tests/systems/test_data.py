@@ -38,17 +38,17 @@ def test_acts_are_those_of_the_system_turn_before(corpus: TrackerCorpus) -> None
 
 @pytest.mark.parametrize(("shots", "count"), [(0.5, 11), ("50%", 11), ("0.05", 1), (1.0, 22)])
 def test_a_share_of_the_dialogues(corpus: TrackerCorpus, shots: str | float, count: int) -> None:
-    assert len(corpus.some(shots).dialogues) == count
+    assert len(corpus.sample(shots).dialogues) == count
 
 
 def test_a_larger_draw_holds_the_smaller_one(corpus: TrackerCorpus) -> None:
-    few, more = ({one.id for one in corpus.some(share, seed=3).dialogues} for share in (0.2, 0.6))
+    few, more = ({one.id for one in corpus.sample(share, seed=3).dialogues} for share in (0.2, 0.6))
     assert few < more
-    assert few != {one.id for one in corpus.some(0.2, seed=4).dialogues}
+    assert few != {one.id for one in corpus.sample(0.2, seed=4).dialogues}
 
 
 def test_so_many_dialogues_of_each_domain(corpus: TrackerCorpus) -> None:
-    some = corpus.some(2).dialogues
+    some = corpus.sample(2).dialogues
     assert all(len(dialogue.services) == 1 for dialogue in some)
     domains = [dialogue.services[0].partition("_")[0] for dialogue in some]
     assert domains
@@ -58,12 +58,12 @@ def test_so_many_dialogues_of_each_domain(corpus: TrackerCorpus) -> None:
 def test_a_list_of_ids(corpus: TrackerCorpus, tmp_path: Path) -> None:
     ids = [dialogue.id for dialogue in corpus.dialogues[:3]]
     (tmp_path / "ids.txt").write_text("\n".join(ids))
-    assert [one.id for one in corpus.some(str(tmp_path / "ids.txt")).dialogues] == ids
-    assert [one.id for one in corpus.some(ids).dialogues] == ids
+    assert [one.id for one in corpus.sample(str(tmp_path / "ids.txt")).dialogues] == ids
+    assert [one.id for one in corpus.sample(ids).dialogues] == ids
     with pytest.raises(UserError, match="none of these dialogues"):
-        corpus.some(["unheard"])
+        corpus.sample(["unheard"])
     with pytest.raises(UserError, match=r"shots cannot be '1\.5'"):
-        corpus.some(1.5)
+        corpus.sample(1.5)
 
 
 def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:

@@ -38,7 +38,7 @@ DECODERS, BOTH = ["gpt2", "llama"], ["gpt2", "llama", "t5", "bart"]
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Two dialogues with their schema."""
-    document = source.beside(demo.path("gold"), source.SCHEMA)
+    document = source.find_beside(demo.path("gold"), source.SCHEMA)
     assert document is not None
     readers.write(list(readers.gold(demo.path("gold")))[:2], str(tmp_path / "data"), "sgd", schema=document.data)
     return tmp_path / "data"

@@ -12,8 +12,8 @@ import pytest
 from tests.readers.grounded_samples import lay
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.grounding.generate import GenerateSettings, respond
-from troth.grounding.settings import Setting
+from troth.systems.decoding.generate import GenerateSettings, respond
+from troth.systems.decoding.settings import Setting
 from troth.systems.generators.grounded import train_grounded
 
 FIT = {"steps": 4, "batch": 2, "evaluate_every": 2, "rate": 1e-3, "save_every": 1}
@@ -67,10 +67,10 @@ def test_an_empty_document_is_one_line(tmp_path: Path, tiny: Callable[[str], Pat
 
 
 def test_what_is_read_is_what_pmi_decode_asks(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
-    from troth.grounding.generator import Responder
     from troth.models.hub import source
     from troth.readers import grounded as readers
     from troth.storage.cache import Store
+    from troth.systems.decoding.generator import Responder
     from troth.systems.generators import grounded
     from troth.systems.text import TextNetwork
 

@@ -94,10 +94,11 @@ class Server:
     def __init__(self, message: dict[str, Any]) -> None:
         self.message, self.asked = message, list[dict[str, Any]]()
 
-    def post(self, path: str, body: bytes) -> bytes:
+    def post(self, path: str, body: bytes, *, parse: Callable[[bytes], Any], max_bytes: int) -> Any:
         assert path == "/chat/completions"
+        assert max_bytes > 0
         self.asked.append(json.loads(body))
-        return json.dumps({"choices": [{"message": self.message}]}).encode()
+        return parse(json.dumps({"choices": [{"message": self.message}] if self.message else []}).encode())
 
 
 @pytest.mark.parametrize("form", ["prompt", "tools"])
@@ -125,6 +126,5 @@ def test_a_server_that_answers_something_else_is_one_line() -> None:
     turn = next(TrackerCorpus.read(demo.path("gold")).turns())
     lm = EndpointLm.named("http://localhost/v1#m")
     lm.client = Server({})  # type: ignore[assignment]
-    lm.client.post = lambda *_: b'{"choices": []}'  # type: ignore[method-assign]
     with pytest.raises(UserError, match="does not answer as OpenAI's API does"):
         PromptedModel(lm, "prompt", 50).predict([turn])

@@ -42,7 +42,7 @@ def data(tmp_path: Path) -> Path:
     from troth import readers
     from troth.readers import source
 
-    document = source.beside(demo.path("gold"), source.SCHEMA)
+    document = source.find_beside(demo.path("gold"), source.SCHEMA)
     assert document is not None
     dialogues = list(readers.gold(demo.path("gold")))[:2]
     readers.write(dialogues, str(tmp_path / "data"), "sgd", schema=document.data)

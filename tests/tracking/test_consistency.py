@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracking.build import state
-from troth.core import normalize
 from troth.core.parts import Parts
 from troth.core.records import Dialogue, Frame, Turn
 from troth.robustness.checkdst import changed_words, checkdst
@@ -114,17 +113,6 @@ def test_what_was_said_before_counts_and_a_files_own_context_wins() -> None:
     gathered = UserTurns(CheckdstRecipe())
     gathered.add(*turns("book it", {"name": "elm"}, context="<user> the elm <system> yes <user> book it"))
     assert hallucination(gathered).num.tolist() == [1]
-
-
-def test_named_entities() -> None:
-    assert normalize.is_named_entity("hotel", "name")
-    assert normalize.is_named_entity("train", "train-departure")
-    assert not normalize.is_named_entity("hotel", "area")
-    assert normalize.is_named_entity("Restaurants_2", "restaurant_name")
-    assert not normalize.is_named_entity("Restaurants_2", "price_range")
-    assert normalize.is_named_entity("Stays_1", "area", frozenset(["Stays_1.area"]))
-    assert not normalize.is_named_entity("Stays_2", "area", frozenset(["Stays_1.area"]))
-    assert not normalize.is_named_entity("hotel", "name", frozenset(["area"]))
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ from training.nli.bindings import bindings
 from training.nli.data import Pair
 from training.nli.documents import UNSUPPORTED, Article, Claim, breaking, fever_apart_from, fm2, squad, wice
 from training.nli.statements import statement
-from troth.core.facts import Fact, agree, facts
-from troth.core.proper_names import names
-from troth.grounding.sentences import sentences
 from troth.perturb.answers import corruptions
+from troth.text.facts import Fact, agree, find_facts
+from troth.text.proper_names import find_names
+from troth.text.sentences import split_sentences
 
 LONGEST = 80  # words of a premise
 KINDS = ("name", "number", "date", "unit", "new_number", "roles", "negation", "quantifier", "relation", "addition",
@@ -121,7 +121,7 @@ def elsewhere(claims: Sequence[Claim], rng: random.Random, count: int) -> Iterat
 def answers(articles: Iterable[Article], rng: random.Random) -> Iterator[Pair]:
     """Questions of SQuAD with the right answer, another answer of the paragraph, or an answer where there is none."""
     for article in articles:
-        parts = sentences(article.text)
+        parts = split_sentences(article.text)
         for question, answer, answered in article.questions:
             at = next((i for i, part in enumerate(parts) if answer in part), None)
             if at is None or (said := statement(question, answer, article.text)) is None:
@@ -137,7 +137,7 @@ def answers(articles: Iterable[Article], rng: random.Random) -> Iterator[Pair]:
 
 
 def _shape(answer: str) -> str:
-    found = facts(answer)
+    found = find_facts(answer)
     return found[0].kind if found else "name" if answer[:1].isupper() else "words"
 
 
@@ -162,8 +162,8 @@ def corrupted(document: str, claim: str, rng: random.Random, *, at_most: int, op
 
 def swapped(document: str, claim: str, rng: random.Random) -> Iterator[Pair]:
     """Two facts of a claim exchanged, or one for another of the document: looser than corruptions, more often."""
-    own = [*facts(claim), *names(claim)]
-    others = [*facts(document), *names(document)]
+    own = [*find_facts(claim), *find_names(claim)]
+    others = [*find_facts(document), *find_names(document)]
     rng.shuffle(own)
     if rng.random() < 0.6:
         own.sort(key=lambda fact: fact.kind == "name")  # numbers and dates are rarer
@@ -235,7 +235,11 @@ def from_sentences(parts: Sequence[str], rng: random.Random) -> Iterator[Pair]:
 
 def documents(claims: Sequence[Claim], articles: Sequence[Article], pages: Sequence[Sequence[str]]) -> list[list[str]]:
     several = {claim.evidence for claim in claims if sum(len(part.split()) for part in claim.evidence) > 15}
-    return [list(one) for one in sorted(several)] + [sentences(one.text) for one in articles] + [list(p) for p in pages]
+    return (
+        [list(one) for one in sorted(several)]
+        + [split_sentences(one.text) for one in articles]
+        + [list(p) for p in pages]
+    )
 
 
 # -- the mixture -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from training.nli.data import KEPT_OUT, VARIANTS
 from troth import readers
 from troth.core.result import Result
 from troth.core.score import Score
-from troth.meta.wording import wording
+from troth.meta.trials.wording import wording
 from troth.models import Nli
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli

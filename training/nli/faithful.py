@@ -26,13 +26,13 @@ from training.nli.statements import statement
 from troth.core.records import Grounded
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment
 from troth.grounding.metrics import Value
-from troth.grounding.sentences import sentences
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
 from troth.perturb.answers import KINDS, corruptions
 from troth.readers import grounded
 from troth.stats.correlation import auroc
 from troth.storage.cache import Store
+from troth.text.sentences import split_sentences
 
 BEGIN = {"wow": "wow/begin_dev_wow", "cmu": "cmu-dog/begin_dev_cmu", "topical": "topicalchat/begin_dev_tc"}
 
@@ -85,7 +85,7 @@ def summaries(data: Path, rng: random.Random) -> list[Grounded]:
     made: list[Grounded] = []
     for article in squad(data, kept_apart=True):
         told = [statement(question, answer, article.text) for question, answer, right in article.questions if right]
-        short = [shortened(one, rng) for one in sentences(article.text)]
+        short = [shortened(one, rng) for one in split_sentences(article.text)]
         parts = list(dict.fromkeys(one for one in (*told, *short) if one and 5 <= len(one.split()) <= 30))
         if len(parts) > 1:
             text = " ".join(rng.sample(parts, min(len(parts), rng.choice((2, 3, 4)))))

@@ -24,7 +24,7 @@ from training.nli.claims import corrupted
 from training.nli.data import Pair
 from training.nli.documents import UNSUPPORTED
 from training.nli.statements import statement
-from troth.grounding.sentences import sentences
+from troth.text.sentences import split_sentences
 
 MAX_WORDS = 130  # of a premise
 GENERIC = (
@@ -48,7 +48,7 @@ def nli_pairs(data: Path) -> Iterator[Pair]:
 
 def relevant_sentences(document: str, response: str, max_words: int = MAX_WORDS) -> str:
     """The sentences of the document that share most words with the response, in document order."""
-    parts = sentences(document)
+    parts = split_sentences(document)
     if sum(len(part.split()) for part in parts) <= max_words:
         return " ".join(parts)
     response_words = _content_words(response)
@@ -84,7 +84,7 @@ def grounded_responses(data: Path, rng: random.Random) -> Iterator[Pair]:
         label = "entailment" if row["label"] else UNSUPPORTED
         premise = relevant_sentences(row["document"], row["response"])
         if row["label"]:  # one sentence of a supported summary is supported too
-            parts = [part for part in sentences(row["response"]) if len(part.split()) > 5]
+            parts = [part for part in split_sentences(row["response"]) if len(part.split()) > 5]
             if parts and rng.random() < 0.6:
                 claim = rng.choice(parts)
                 yield Pair(relevant_sentences(row["document"], claim, 90), claim, label, "halueval-summary")
@@ -109,7 +109,7 @@ def paraphrases(data: Path, rng: random.Random) -> Iterator[Pair]:
             yield from _wrong_only(row["premise"], row["hypothesis"], rng, "data-to-text")
     for row in read_rows(data / "positives/wikisplit_tunevaltest.jsonl.gz"):
         whole, parts = _detokenize(row["premise"]), _detokenize(row["hypothesis"])
-        yield Pair(whole, rng.choice([parts, *sentences(parts)]), "entailment", "wikisplit")
+        yield Pair(whole, rng.choice([parts, *split_sentences(parts)]), "entailment", "wikisplit")
         yield from _wrong_only(whole, parts, rng, "wikisplit")
     for name in ("answerability_ni", "multirc_olora_train"):
         for row in read_rows(data / f"positives/{name}.jsonl.gz"):
@@ -162,9 +162,9 @@ def degenerate(pairs: Sequence[Pair], rng: random.Random, count: int) -> Iterato
 
 def empty_answers(acts: Sequence[Pair], rng: random.Random, count: int) -> Iterator[Pair]:
     """SGSAcc's augmented premise (previous turn, slot description, response) with a response that says nothing."""
-    longer = [pair for pair in acts if len(sentences(pair.premise)) > 2]
+    longer = [pair for pair in acts if len(split_sentences(pair.premise)) > 2]
     for pair in rng.choices(longer, k=count):
-        parts = sentences(pair.premise)
+        parts = split_sentences(pair.premise)
         context = " ".join(parts[: rng.choice((1, 2))])
         answer = rng.choice(GENERIC) if rng.random() < 0.5 else nonsense(rng)
         if not _content_words(pair.hypothesis) & _content_words(context):

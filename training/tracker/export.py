@@ -21,7 +21,7 @@ import torch
 
 from training.nli.export import shrink
 from troth.models.catalog import RELEASED
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.systems.recipe import recipe_of
 from troth.systems.span import SpanModel
 from troth.systems.span.decode import Answers
@@ -95,7 +95,7 @@ def _release(out: Path) -> None:
     """Writes the SHA-256 of all files, by which they are verified when a tracker is loaded."""
     files = sorted(file for file in out.rglob("*") if file.is_file() and file.name not in (RELEASED, "CARD.md"))
     digests = {str(file.relative_to(out)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-    (out / RELEASED).write_bytes(indented({"name": "troth-track", "revision": "1", "sha256": digests}))
+    (out / RELEASED).write_bytes(encode_indented({"name": "troth-track", "revision": "1", "sha256": digests}))
 
 
 def _opened(folder: Path) -> SpanModel:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from troth.agents.sources import words as words_of
-from troth.agents.tools import Toolbox, failed, words
+from troth.agents.tools import Toolbox, failed, tool_words
 from troth.core.trajectories import Numbered, Trajectory
 
 # Participles by family, and the words of tools' names that stand for it.
@@ -124,7 +124,7 @@ def _clause(sentence: str, at: int) -> str:
 
 def _families(tool: str) -> frozenset[str]:
     """The families of verbs that a tool's name belongs to."""
-    names = set(words(tool))
+    names = set(tool_words(tool))
     return frozenset(family for family, (_, verbs) in FAMILIES.items() if names & set(verbs.split()))
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from troth.agents.sources import Sources, tokens
-from troth.core.facts import number
 from troth.core.trajectories import Numbered, Tool
+from troth.text.facts import normalize_number
 
 SOURCES = ("tools", "user", "system")
 LONGEST = 6  # words
@@ -75,7 +75,7 @@ def checked_values(one: Numbered, tool: Tool | None) -> int:
 def has_source(value: Any, seen: Sources, before: int) -> bool:
     """Whether a value was said, or stood in a result, before a message."""
     if not isinstance(value, str):
-        return seen.find("number", number(repr(value).lstrip("-")), before, SOURCES) is not None
+        return seen.find("number", normalize_number(repr(value).lstrip("-")), before, SOURCES) is not None
     named = [token for token in tokens(value) if token.kind == "date"]
     if named and all(seen.find(token.kind, token.value, before, SOURCES) is not None for token in named):
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
@@ -20,12 +20,14 @@ from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
-from troth.core.options import one_of, resolve
+from troth.core.options import keywords, one_of, option, resamples_option, resolve, run_folder, seed_option
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.readers import trajectories
 from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
 
+TASK = Task("agent score", "assistants", "tasks", "troth.report.page.agents")
 REASONS = {
     "gold": "no gold calls are known; give gold",
     "success": "it is not known which trials are solved: there are neither rewards nor gold",
@@ -35,42 +37,43 @@ REASONS = {
 }
 
 
-class AgentOptions(TypedDict, total=False):
-    """Keywords of `agent`; what they mean and their defaults: `AgentSettings`."""
-
-    gold: Path | Sequence[Path] | None
-    tools: Path | None
-    rule: str | MatchingRule | None
-    solved: str | None
-    metrics: str | Iterable[str] | None
-    by: str | Iterable[str]
-    writing: str | Iterable[str] | None
-    context: str | Iterable[str]
-    format: str | None
-    resamples: int
-    seed: int
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class AgentSettings:
-    gold: Path | Sequence[Path] | None = None  # files with gold calls, where the transcripts have none
-    tools: Path | None = None  # definitions of the tools, where the transcripts have none
-    rule: str | MatchingRule | None = None  # how calls are matched; None: the rule that the format declares
-    solved: str | None = (
-        None  # what says that a trial is solved: "reward" or "match"; None: rewards, where all have one
+    gold: Path | Sequence[Path] | None = option(
+        None, "File with gold calls, where the transcripts have none; may be given several times.", "FILE", repeat=True
     )
-    metrics: str | Iterable[str] | None = None  # None: all
-    by: str | Iterable[str] = ()  # groups: tool, for metrics over calls and arguments
-    writing: str | Iterable[str] | None = None  # names of tools that change something; None: by definition or name
-    context: str | Iterable[str] = CONTEXT  # what answers may rest on: tools, user, system
-    format: str | None = None  # of the transcripts; None: detected
-    resamples: int = 1000  # of the bootstrap, over tasks
-    seed: int = 0
-    out: Path | None = None  # save the run to this folder
+    tools: Path | None = option(None, "Definitions of the tools, in any usual layout.", "FILE")
+    rule: str | MatchingRule | None = option(
+        None, "How calls are matched: exact, bfcl or tau. Default: by the format.", "NAME",
+        complete=("troth.agents.rules:RULES",),
+    )  # fmt: skip
+    solved: str | None = option(
+        None, "How a trial counts as solved. Default: by its reward, where all trials have one.",
+        choices=("reward", "match"),
+    )  # fmt: skip
+    metrics: str | Iterable[str] | None = option(
+        None, "Metrics, comma-separated. Default: all.", "NAMES", complete=("troth.agents.metrics:METRICS",)
+    )
+    by: str | Iterable[str] = option(
+        (), "Add scores by tool: the calls and arguments of each.", "NAMES", complete=("tool",)
+    )
+    writing: str | Iterable[str] | None = option(
+        None, "Tools that change something, comma-separated. Default: by their definitions and names.", "NAMES"
+    )
+    context: str | Iterable[str] = option(
+        "+".join(CONTEXT), "Sources that support an answer: tools, user, system.", "KINDS"
+    )
+    format: str | None = option(
+        None, "Format of the transcripts. Default: detected.", "NAME",
+        complete=("troth.readers.trajectories:FORMATS",),
+    )  # fmt: skip
+    resamples: int = resamples_option(over="tasks")
+    seed: int = seed_option()
+    out: Path | None = run_folder()
 
 
-def agent(*transcripts: Path, **options: Unpack[AgentOptions]) -> Result:
+@keywords(AgentSettings)
+def agent(*transcripts: Path, **options: Any) -> Result:
     """Scores assistants by their transcripts; each file is one system, each conversation a trial of a task.
 
     `transcripts`: files, folders or `NAME=FILE` in any format of trajectories. Gold calls are taken from the
@@ -103,7 +106,7 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     metrics = select_metrics(settings.metrics, _trials(systems))
     by, tasks, inputs = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks), _inputs(corpus)
     return build_result(
-        "agent score",
+        TASK.name,
         (
             SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
             for system in systems

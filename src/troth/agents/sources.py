@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.core.facts import REMEMBERED, SMALL, clock_readings, facts, number
 from troth.core.trajectories import Trajectory
+from troth.text.facts import CACHED_TEXTS, SMALL, clock_readings, find_facts, normalize_number
 
 MULTIPLES = frozenset(range(2, 11))
 KINDS = {"tool": "tools", "user": "user", "system": "system", "assistant": "assistant"}  # role to kind of source
@@ -33,11 +33,11 @@ class Mention(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def tokens(text: str) -> tuple[Mention, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
     found: list[Mention] = []
-    for fact in facts(text):
+    for fact in find_facts(text):
         written = text[fact.start : fact.end]
         if fact.kind == "time":
             found.append(Mention("time", fact.value, fact.start, fact.end))
@@ -50,7 +50,7 @@ def tokens(text: str) -> tuple[Mention, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def words(text: str) -> frozenset[str]:
     """The words of a text, in lower case; of `gift_card_77` also its parts."""
     found = frozenset(_WORD.findall(text.lower()))
@@ -75,7 +75,7 @@ class Sources:
             for word in words(message.text):
                 first.setdefault(("word", word), index)
                 if word in SPELT or word.isdecimal():
-                    first.setdefault(("number", SPELT.get(word) or number(word)), index)
+                    first.setdefault(("number", SPELT.get(word) or normalize_number(word)), index)
 
     def find(self, kind: str, value: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` that holds a token, among some kinds of sources; None if none does."""

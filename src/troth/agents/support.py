@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from troth.agents.sources import Mention, Sources, is_derived, tokens
-from troth.core.facts import REMEMBERED
 from troth.core.trajectories import Trajectory
+from troth.text.facts import CACHED_TEXTS
+from troth.text.lexicon import word_set
 
 CONTEXT = ("tools", "user", "system")
 SMALLEST = 10.0
@@ -25,18 +26,6 @@ CAPITALS = frozenset((
     "EST", "EDT", "PST", "PDT", "CST", "CDT", "MST", "UTC", "GMT", "USD", "EUR", "GBP", "USA", "FAQ", "ASAP", "URL",
     "API", "PDF", "STOP", "YES", "NOT", "AND", "THE", "ETA", "VIP",
 ))  # fmt: skip
-HEADINGS = frozenset((
-    "additional", "address", "amount", "arrival", "available", "bag", "baggage", "bags", "booking", "cabin", "checked",
-    "class", "confirmation", "connecting", "contact", "cost", "current", "date", "day", "departure", "destination",
-    "details", "difference", "direct", "duration", "economy", "email", "fee", "final", "first", "flight", "flights",
-    "free", "hello", "hi", "insurance", "item", "items", "last", "layover", "method", "name", "new", "no", "number",
-    "option", "order", "original", "outbound", "passenger", "passengers", "payment", "per", "phone", "please", "price",
-    "reason", "refund", "remaining", "request", "reservation", "return", "second", "seats", "stop", "sum", "thank",
-    "third", "time", "total", "travel", "trip", "type", "updated", "yes", "january", "february", "march", "april",
-    "may", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday", "wednesday",
-    "thursday", "friday", "saturday", "sunday", "mr", "mrs", "ms", "dr",
-))  # fmt: skip
-
 _CODE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{3,}\b|\b[A-Z]{3,}\b")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm|x|kg|lb|lbs|hrs?|mins?|h|m|s)", re.IGNORECASE)
 _NAME = re.compile(r"\b[A-Z][a-z]+(?:[ '-][A-Z][a-z]+)+\b|(?<=[a-z,] )[A-Z][a-z]{2,}\b")
@@ -61,7 +50,7 @@ class Detail(NamedTuple):
 
 def details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) -> Iterator[Detail]:
     """Every number, time, date and name in the assistant's answers, in order."""
-    common = HEADINGS.union(*(_lower_case(message.text) for message in trial.messages))
+    common = word_set("headings").union(*(_lower_case(message.text) for message in trial.messages))
     for index, message in enumerate(trial.messages):
         if message.role == "assistant" and message.text:
             yield from _numbers_and_times(index, message.text, seen, context)
@@ -107,6 +96,6 @@ def _names(index: int, text: str, seen: Sources, context: Sequence[str], common:
         yield Detail(index, match.start(), match.end(), match[0], "name", supported, max(known) if supported else None)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _lower_case(text: str) -> frozenset[str]:
     return frozenset(_LOWER.findall(text))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from troth.core.trajectories import Message, Numbered, Tool, Trajectory
+from troth.text.identifiers import split_identifier
 
 # First words of names of tools that only look something up. What begins otherwise is taken to change something.
 READING = frozenset((
@@ -19,13 +20,14 @@ READING = frozenset((
 ))  # fmt: skip
 HANDOFF = frozenset(("human", "agent", "agents", "operator"))  # `transfer_to_human_agents` changes nothing by itself
 
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_LETTERS_OR_DIGITS = re.compile(r"[a-z]+|\d+")
 _FAILED = re.compile(r"\s*(?:<[^>]{1,20}>\s*)?(?:error|exception|traceback|failed|invalid)\b", re.IGNORECASE)
 
 
-def words(name: str) -> list[str]:
-    """The words of a name, in lower case: `getUserDetails` and `get_user_details` alike."""
-    return [word.lower() for word in _WORDS.findall(name.rpartition(".")[2])]
+def tool_words(name: str) -> list[str]:
+    """The words and numbers in the name of a tool, in lower case; a prefix up to a double underscore counts."""
+    bare = name.rpartition(".")[2].replace("_", " ")
+    return [part for word in split_identifier(bare) for part in _LETTERS_OR_DIGITS.findall(word.lower())]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Toolbox:
         tool = self.tools.get(name)
         if tool is not None and tool.writes is not None:
             return tool.writes
-        parts = words(name)
+        parts = tool_words(name)
         handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)
         return not (parts and parts[0] in READING) and not handoff
 

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Exit codes: 0 fine, 1 a gate not passed, 2 anything that went wrong."""
+"""The command line: parse, call, print. Exit codes: 0 success, 1 a gate not passed, 2 any error."""
 
 from __future__ import annotations
 
@@ -6,43 +6,55 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
 from troth.cli import streams
 from troth.core.errors import EndNow, GoneError, UserError, near
+from troth.core.extras import install_command
 from troth.core.registry import imported
 from troth.core.version import __version__
 
-COMMANDS = {
-    "dst": "troth.cli.tracking:dst",
-    "explain": "troth.cli.tracking:explain",
-    "check": "troth.cli.tracking:check",
-    "perturb": "troth.cli:perturb",
-    "robust": "troth.cli.robust:robust",
-    "train": "troth.cli.train:train",
-    "track": "troth.cli.track:track",
-    "generate": "troth.cli.generate:generate",
-    "nlg": "troth.cli.nlg:nlg",
-    "ground": "troth.cli.ground:ground",
-    "stress": "troth.cli.stress:stress",
-    "agent": "troth.cli.agent:agent",
-    "meta": "troth.cli:meta",
-    "compare": "troth.cli.runs:compare",
-    "gate": "troth.cli.gate:gate",
-    "table": "troth.cli.runs:table",
-    "merge": "troth.cli.merge:merge",
-    "report": "troth.cli.report:report",
-    "serve": "troth.cli.serve:serve",
-    "convert": "troth.cli.data:convert",
-    "models": "troth.cli.models:models",
-    "cache": "troth.cli.models:cache",
-    "ls": "troth.cli.data:ls",
-    "completion": "troth.cli.completion:completion",
-    "demo": "troth.cli.demo:demo",
+SECTIONS = {  # of `troth --help`
+    "Measure": {
+        "dst": "troth.cli.tracking:dst",
+        "check": "troth.cli.tracking:check",
+        "explain": "troth.cli.tracking:explain",
+        "nlg": "troth.cli.nlg:nlg",
+        "ground": "troth.cli.ground:ground",
+        "agent": "troth.cli.agent:agent",
+        "demo": "troth.cli.demo:demo",
+    },
+    "Stress": {
+        "perturb": "troth.cli:perturb",
+        "robust": "troth.cli.robust:robust",
+        "stress": "troth.cli.stress:stress",
+        "meta": "troth.cli:meta",
+    },
+    "Improve": {
+        "train": "troth.cli.train:train",
+        "track": "troth.cli.track:track",
+        "generate": "troth.cli.generate:generate",
+    },
+    "Compare and report": {
+        "compare": "troth.cli.runs:compare",
+        "gate": "troth.cli.gate:gate",
+        "table": "troth.cli.runs:table",
+        "merge": "troth.cli.merge:merge",
+        "report": "troth.cli.report:report",
+    },
+    "Models and data": {
+        "models": "troth.cli.models:models",
+        "cache": "troth.cli.models:cache",
+        "serve": "troth.cli.serve:serve",
+        "convert": "troth.cli.data:convert",
+        "ls": "troth.cli.data:ls",
+        "completion": "troth.cli.completion:completion",
+    },
 }
+COMMANDS = {name: path for commands in SECTIONS.values() for name, path in commands.items()}
 PERTURB = {
     "dialogue": "troth.cli.perturb_dialogue:dialogue",
     "schema": "troth.cli.perturb_schema:schema",
@@ -59,13 +71,15 @@ META = {
 }
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group of commands that are imported when they are called, or when all are listed."""
 
-    def __init__(self, *args: Any, paths: Mapping[str, str], **kwargs: Any) -> None:
-        """`paths`: name to import path, in the order in which help lists the commands."""
+    def __init__(
+        self, *args: Any, paths: Mapping[str, str], sections: Mapping[str, Iterable[str]] | None = None, **kwargs: Any
+    ) -> None:
+        """`paths`: name to import path, in the order of the help text. `sections`: headings of the help text."""
         super().__init__(*args, **kwargs)
-        self.paths = paths
+        self.paths, self.sections = paths, sections or {"Commands": paths}
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.paths)
@@ -73,6 +87,17 @@ class Lazy(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         command: click.Command | None = imported(self.paths[name]) if name in self.paths else None
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.paths))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self._summary(ctx, name)) for name in names])
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        """The first sentence of a command's help, whole."""
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(limit=1000)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -83,89 +108,95 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, paths=COMMANDS, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    paths=COMMANDS,
+    sections=SECTIONS,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="troth")
 def app() -> None:
-    """Measures whether a dialogue system can be trusted: state tracking, robustness, faithfulness."""
+    """Measure whether a dialogue system can be trusted."""
 
 
-@click.group(cls=Lazy, paths=PERTURB, no_args_is_help=True)
+@click.group(cls=LazyGroup, paths=PERTURB, no_args_is_help=True)
 def perturb() -> None:
-    """Reword dialogues or schemas, to test whether a system still gets them right."""
+    """Reword dialogues or schemas, to test a system on them."""
 
 
-@click.group(cls=Lazy, paths=META, no_args_is_help=True)
+@click.group(cls=LazyGroup, paths=META, no_args_is_help=True)
 def meta() -> None:
-    """Test metrics themselves: with tampered acts, reworded schemas and labels by people."""
+    """Test metrics themselves: by labels, tampering and rewording."""
 
 
 def main() -> None:
-    """Runs a command. What goes wrong is reported in one line on standard error, with exit code 2."""
-    # Records hold no cycles, so counting references frees them; the collector would only walk them.
+    """Runs a command. An error is reported in one line on standard error, with exit code 2."""
+    # Records contain no cycles: reference counting frees them, and the garbage collector would only cost time.
     gc.disable()
     try:
         streams.prepare()
         code = app.main(prog_name="troth", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
-        code = _failed(str(error))
+        code = _fail(str(error))
     except click.exceptions.NoArgsIsHelpError as help:
         sys.stderr.write(help.format_message() + "\n")
         code = 2
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "troth")
-        code = _failed(str(UserError(error.format_message(), hint=f"see {command} --help")))
+        code = _fail(str(UserError(error.format_message(), hint=f"see {command} --help")))
     except EndNow:
-        _failed("interrupted")
+        _fail("interrupted")
         streams.finish()
         os._exit(130)
     except (KeyboardInterrupt, click.Abort):
-        code = _failed("interrupted", 130)
-    except GoneError:  # whoever read our output has seen enough (`| head`): no error
+        code = _fail("interrupted", 130)
+    except GoneError:  # the reader of our output has closed it (`| head`): no error
         code = 141
     except ModuleNotFoundError as error:
-        code = _not_installed(error)
+        code = _report_missing(error)
     except MemoryError:
-        code = _failed("out of memory (fewer workers take less)")
-    except SystemExit as end:  # click's, where a pipe other than standard output is closed, or completion failed
+        code = _fail("out of memory (fewer workers take less)")
+    except SystemExit as end:  # of click: a pipe other than standard output is closed, or completion failed
         code = 2 if end.code else 0
-    except BaseException as error:  # noqa: BLE001 (a panic of a library in Rust is no Exception)
-        code = _crashed(error)
+    except BaseException as error:  # noqa: BLE001 (a panic of a Rust library is not an Exception)
+        code = _report_crash(error)
     streams.finish()
     sys.exit(code or 0)
 
 
-def _failed(line: str, code: int = 2) -> int:
+def _fail(line: str, code: int = 2) -> int:
     sys.stderr.write(f"troth: {line}\n")
     return code
 
 
-def _not_installed(error: ModuleNotFoundError) -> int:
-    """A library that an extra brings; one of ours that is missing is a mistake."""
+def _report_missing(error: ModuleNotFoundError) -> int:
+    """Reports a missing library; a missing module of troth itself is a bug."""
     if not error.name or error.name.partition(".")[0] == "troth":
-        return _crashed(error)
-    return _failed(str(UserError(f"{error.name} is not installed", hint=_bringing(error.name.partition(".")[0]))))
+        return _report_crash(error)
+    return _fail(str(UserError(f"{error.name} is not installed", hint=_install_command(error.name.partition(".")[0]))))
 
 
-def _bringing(module: str) -> str:
-    """The command that installs a library: the extra that has it, or the library itself."""
+def _install_command(module: str) -> str:
+    """The command that installs a library: with the extra that contains it, or the library itself."""
     from importlib.metadata import requires
 
     name = module.replace("_", "-").lower()
     for line in requires("troth") or ():
         extra = re.search(r"""extra == ["'](\w+)["']""", line)
         if extra and extra[1] not in ("dev", "docs") and line.lower().startswith(name):
-            return f"pip install 'troth[{extra[1]}]'"
+            return install_command(extra[1])
     return f"pip install {name}"
 
 
-def _crashed(error: BaseException) -> int:
-    """Reports a mistake of ours. Exit code 1 would be a gate's verdict, so it is 2."""
+def _report_crash(error: BaseException) -> int:
+    """Reports a bug. The exit code is 2, because 1 is a gate's verdict."""
     import traceback
 
     if os.environ.get("TROTH_DEBUG"):
         sys.stderr.write("".join(traceback.format_exception(error)))
-    place = traceback.extract_tb(error.__traceback__)[-1:]
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
     what = f"internal error: {type(error).__name__}: {error}"
-    where = f" at {os.path.basename(place[0].filename)}:{place[0].lineno}" if place else ""
-    return _failed(str(UserError(f"{what}{where}", hint="TROTH_DEBUG=1 shows the traceback; please report it")))
+    line = f" at {os.path.basename(frames[0].filename)}:{frames[0].lineno}" if frames else ""
+    return _fail(str(UserError(f"{what}{line}", hint="TROTH_DEBUG=1 shows the traceback; please report it")))

@@ -1,4 +1,4 @@
-"""`troth completion`: the script by which a shell completes commands, options and their values."""
+"""`troth completion`: the script that lets a shell complete commands, options and their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 def completion(shell: str | None) -> None:
-    """Print the shell script that completes commands, options and names.
+    """Print the script that lets a shell complete commands.
 
     \b
     bash:  echo 'eval "$(troth completion bash)"' >> ~/.bashrc
@@ -30,5 +30,5 @@ def completion(shell: str | None) -> None:
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     script = get_completion_class(name) if name in SHELLS else None
     if script is None:
-        raise UserError(f"'{name}' is not a shell that is known here", hint="one of: " + ", ".join(SHELLS))
+        raise UserError(f"'{name}' is not a supported shell", hint="one of: " + ", ".join(SHELLS))
     show.text(script(app, {}, "troth", "_TROTH_COMPLETE").source())

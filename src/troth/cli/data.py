@@ -10,28 +10,20 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError, near
-from troth.core.registry import imported
 
 
 @click.command(no_args_is_help=True)
 @click.argument("source", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FILE)
-@click.option(
-    "--to",
-    metavar="NAME",
-    type=options.WRITTEN_FORMATS,
-    required=True,
-    help="Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst.",
-)
+@click.option("--to", metavar="NAME", type=options.Names("troth.readers:writable_formats"), required=True,
+              help="Format to write: sgd, jsonl, multiwoz, mwzeval or checkdst.")  # fmt: skip
 @options.option("--format", "NAME", "Format of IN. Default: detected.", type=options.FORMATS)
 @click.option("--side", type=click.Choice(["both", "gold", "pred"]), default="both", show_default=True,
-              help="Which side to write, from a file that holds gold and predictions.")  # fmt: skip
+              help="Side to write, from a file with gold and predictions.")  # fmt: skip
 @options.option(
-    "--shots",
-    "WHICH",
-    "Only some dialogues: a file of ids, a share (0.05, 5%), or a number for each domain (50).",
+    "--shots", "WHICH", "Only some dialogues: a file of ids, a share (0.05, 5%), or a number for each domain (50)."
 )
-@options.number("--seed", 0, "Random seed of the draw by --shots.")
+@options.number("--seed", 0, "Random seed of --shots.")
 @options.JSON
 def convert(
     source: str,
@@ -49,12 +41,11 @@ def convert(
     readers.convert(source, out, to, format=format, side=side, shots=shots, seed=seed)
     show.note(f"written: {out}")
     if json:
-        place = Path(out)
-        written = sorted(str(file) for file in place.iterdir()) if place.is_dir() else [out]
-        show.json({"out": out, "format": to, "files": written})
+        files = sorted(map(str, Path(out).iterdir())) if Path(out).is_dir() else [out]
+        show.json({"out": out, "format": to, "files": files})
 
 
-KINDS = {  # each is loaded when it is asked for: a registry, or a function that gives names with a line about each
+KINDS = {  # registries, or functions that return names with one line about each; imported when they are listed
     "metrics": "troth.tracking.metrics:METRICS",
     "profiles": "troth.tracking.profiles:PROFILES",
     "robustness metrics": "troth.robustness.metrics:METRICS",
@@ -73,24 +64,21 @@ KINDS = {  # each is loaded when it is asked for: a registry, or a function that
 }
 
 
-def _members(kind: str) -> dict[str, str]:
-    """The names of a kind, each with one line about it."""
-    listing = imported(KINDS[kind])
-    return dict(listing()) if callable(listing) else {name: options.about(listing, name) for name in listing.by_name()}
-
-
 @click.command()
-@click.argument("what", nargs=-1, metavar="[KIND]", type=options.Names(also=KINDS))
+@click.argument("what", nargs=-1, metavar="[KIND]", type=options.Names(*KINDS))
 @options.JSON
 def ls(what: tuple[str, ...], json: bool) -> None:
-    """List metrics, profiles, formats, perturbations, schema generators and model backends."""
+    """List metrics, profiles, formats, perturbations and models.
+
+    KIND is one of these kinds, for example `grounding metrics`. Without it, all are listed.
+    """
     kind = " ".join(what)  # a shell makes two words of "response metrics"
     if what and kind not in KINDS:
         raise UserError(f"'{kind}' is not listed", hint=near(kind, KINDS) or "one of: " + ", ".join(KINDS))
-    chosen = {name: _members(name) for name in ([kind] if what else KINDS)}
+    listing = {name: options.describe_members(KINDS[name]) for name in ([kind] if what else KINDS)}
     if json:
-        show.json(chosen)
+        show.json(listing)
         return
-    for name, members in chosen.items():
+    for name, members in listing.items():
         show.table(tables.Table((name, ""), tuple(members.items()), labels=2))
         show.text("")

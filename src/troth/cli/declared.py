@@ -4,81 +4,79 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from troth.cli import options
 from troth.core.errors import UserError
+from troth.core.options import DeclaredOption, declared_options
 
 if TYPE_CHECKING:
     from troth.core.registry import Registry
-    from troth.perturb.options import Flag
 
-F = TypeVar("F", bound=Callable[..., Any])
+MemberOptions = Mapping[str, Mapping[str, DeclaredOption]]  # flag to member to option
 
 
-def declared(registry: Registry[Any]) -> dict[str, dict[str, Flag]]:
-    """The command-line options that the members of a registry declare: option to member to flag."""
-    from troth.perturb.options import flags
-
-    options: dict[str, dict[str, Flag]] = {}
+def member_options(registry: Registry[Any]) -> MemberOptions:
+    """The command-line options that the members of a registry declare."""
+    found: dict[str, dict[str, DeclaredOption]] = {}
     for name in registry:
-        for flag in flags(registry.load(name)):
-            options.setdefault(flag.option, {})[name] = flag
-    return options
+        for declared in declared_options(registry.load(name)):
+            found.setdefault(declared.flag, {})[name] = declared
+    return found
 
 
-def with_declared(registry: Registry[Any]) -> Callable[[F], F]:
-    """Adds the options that members declare to a command, which gets them as one argument `given`: option to value."""
-    declarations = declared(registry)
+def with_member_options(registry: Registry[Any]) -> Callable[[options.F], options.F]:
+    """Adds the options of all members to a command, which gets those that were given as `given`: flag to value."""
+    members_by_flag = member_options(registry)
 
-    def decorate(command: F) -> F:
+    def decorate(command: options.F) -> options.F:
         @functools.wraps(command)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            values = {option: kwargs.pop(_argument(option)) for option in declarations}
-            given = {option: value for option, value in values.items() if value not in (None, ())}
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            values = {flag: kwargs.pop(_argument(flag)) for flag in members_by_flag}
+            given = {flag: value for flag, value in values.items() if value not in (None, ())}
             return command(*args, given=given, **kwargs)
 
-        for option, members in reversed(declarations.items()):
-            flag = next(iter(members.values()))
-            called = click.option(
-                option,
-                _argument(option),
-                metavar=flag.metavar,
-                type={"FILE": options.FILE, "FOLDER": options.FOLDER}.get(flag.metavar),
-                multiple=flag.many and flag.metavar not in ("FILE", "NAMES"),
-                help=f"{', '.join(members)}: {flag.help}",
-            )(called)
-        return called  # type: ignore[return-value]
+        for flag, members in reversed(members_by_flag.items()):
+            declared = next(iter(members.values()))
+            about = declared.option
+            default = options.format_default(declared.default).replace(",", " ")
+            wrapper = click.option(
+                flag,
+                _argument(flag),
+                metavar="|".join(about.choices) or about.metavar,
+                type=options.PATHS.get(about.metavar),
+                multiple=declared.kind == "texts" and about.metavar not in ("FILE", "NAMES"),
+                help=f"{', '.join(members)}: {about.help}" + (f"  [default: {default}]" if default else ""),
+            )(wrapper)
+        return wrapper  # type: ignore[return-value]
 
     return decorate
 
 
-def _argument(option: str) -> str:
-    return "given_" + option.lstrip("-").replace("-", "_")
+def _argument(flag: str) -> str:
+    return "given_" + flag.lstrip("-").replace("-", "_")
 
 
-def settings(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of one member, by field, from the command-line options that were given."""
+def fields_of(member: str, members_by_flag: MemberOptions, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of one member that were given, by field."""
+    own = {flag: members[member] for flag, members in members_by_flag.items() if member in members}
     return {
-        flag.field: _lines(given[option]) if flag.many and flag.metavar == "FILE" else given[option]
-        for option, flag in flags.items()
-        if option in given
+        declared.name: _read_lines(given[flag])
+        if declared.kind == "texts" and declared.option.metavar == "FILE"
+        else given[flag]
+        for flag, declared in own.items()
+        if flag in given
     }
 
 
-def _lines(file: str) -> Sequence[str]:
+def _read_lines(file: str) -> Sequence[str]:
     """The lines of a file, each once, without empty ones."""
     from troth.readers import source
 
-    try:
-        lines = [line.strip() for line in source.content(file).decode().splitlines()]
-    except UnicodeDecodeError as error:
-        raise UserError("not valid UTF-8", file=file, hint="save it as UTF-8") from error
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=file, hint="check the path") from error
+    lines = [line.strip() for line in source.read_text(file).splitlines()]
     names = list(dict.fromkeys(line for line in lines if line))
     if not names:
-        raise UserError("no name in it", file=file, hint="write one name per line")
+        raise UserError("contains no name", file=file, hint="write one name per line")
     return names

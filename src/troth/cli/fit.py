@@ -1,4 +1,4 @@
-"""`troth meta fit`: from scores to verdicts, with labelled responses."""
+"""`troth meta fit`: thresholds of metrics from labelled responses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from troth.cli import options, show
-from troth.cli.ground import CONTEXT, FORMAT, MAP, METRICS, MODELS, ON_ERROR
-from troth.cli.meta_eval import PRECISION, RECALL
+from troth.cli.ground import MODELS
 from troth.core.errors import UserError
 from troth.core.names import counted
 from troth.core.table import Table, figure
@@ -22,47 +21,53 @@ if TYPE_CHECKING:
 TRANSFERRED = ("auroc", "unfaithful_recall", "unfaithful_precision", "false_alarms")
 
 
-@click.command(no_args_is_help=True)
+@click.command(
+    **options.settings(
+        options.SettingsSource("troth.meta.labels.evaluate:FittingSettings", leave_out=("out",)), models=MODELS
+    )
+)
 @click.argument("dev", nargs=-1, required=True, metavar="DEV...", type=options.FILE)
-@METRICS
-@RECALL
-@PRECISION
 @click.option("--transfer", multiple=True, metavar="DATA", type=options.FILE,
-              help="Other labelled data to try the thresholds on; may be given repeatedly.")  # fmt: skip
+              help="Other labelled data to try the thresholds on; may be given several times.")  # fmt: skip
 @options.option("--curves", "FILE", "Write the ROC and precision-recall curves to this new file: csv, svg, png, html.")
 @click.option("--out", metavar="FILE", required=True, help="New file, for `troth ground --calibration`.")
-@FORMAT
-@MAP
-@ON_ERROR
-@CONTEXT
-@MODELS
 @options.JSON
 def fit(
-    dev: tuple[str, ...], transfer: tuple[str, ...], curves: str | None, out: str, json: bool, **settings: Any
+    dev: tuple[str, ...],
+    transfer: tuple[str, ...],
+    curves: str | None,
+    out: str,
+    json: bool,
+    models: dict[str, Any],
+    **settings: Any,
 ) -> None:
-    """Fits each metric's threshold and probability on labelled responses, all files together.
+    """Fit thresholds of metrics on labelled responses.
 
-    Responses below the threshold are called unfaithful. Without --recall or --precision the threshold has the best F1
-    of the faithful, as in PMI-Faith's paper; where faults are rare, that lets most of them pass.
+    All files are taken together. Each metric also gets a probability. Responses below the threshold are called
+    unfaithful. Without --recall or --precision the threshold has the best F1 of the faithful, as in PMI-Faith's paper;
+    where faults are rare, that lets most of them pass.
     """
-    from troth.meta.evaluate import evaluate
-    from troth.meta.evaluate import fit as run
+    from troth.grounding.metrics import Models
+    from troth.meta.labels.evaluate import evaluate
+    from troth.meta.labels.evaluate import fit as run
 
     if curves is not None:
         _check_curves(curves)
-    found = run(*dev, out=out, **settings)
+    settings["models"] = Models(**models)
+    calibration = run(*dev, out=out, **settings)
     if curves is not None:
-        _write_curves(found, curves)
-    moved = {data: _transferred(evaluate(data, dev=dev, **settings)) for data in transfer}
+        _write_curves(calibration, curves)
+    transfers = {data: _transfer_scores(evaluate(data, dev=dev, **settings)) for data in transfer}
     if json:
-        every = [score for scores in moved.values() for score in scores.values()]
-        show.json({"calibration": found, "transfer": every} if transfer else found)
+        every = [score for scores in transfers.values() for score in scores.values()]
+        show.json({"calibration": calibration, "transfer": every} if transfer else calibration)
     else:
-        show.tables([_fitted(found), _trade_off(found), *(_moved(found, *one) for one in moved.items())])
-    for line in found.notes():
+        others = [_transfer_table(calibration, data, scores) for data, scores in transfers.items()]
+        show.tables([_threshold_table(calibration), _trade_off_table(calibration), *others])
+    for line in calibration.notes():
         show.note(line)
     files = []
-    for file in found.data:
+    for file in calibration.data:
         labels = "" if file.labelled in (None, file.rows) else f", {file.labelled} with a label"
         files.append(f"{file.file} ({counted(file.rows, 'row')}{labels})")
     show.note(f"written: {out}, from {', '.join(files)}")
@@ -70,39 +75,42 @@ def fit(
         show.note(f"written: {curves}")
 
 
-def _fitted(found: Calibration) -> Table:
+def _threshold_table(calibration: Calibration) -> Table:
     columns = {"min": "low", "max": "high", "threshold": "threshold", "F1 on it": "f1"}
     rows = []
-    for one in found.metrics:
-        at = one.at
+    for fitted in calibration.metrics:
+        at = fitted.at
         flags = () if at is None else (at.recall, at.precision, at.false_alarms)
-        cells = (*(getattr(one, name) for name in columns.values()), *flags)
-        rows.append((one.metric, *map(_number, cells), str(one.n)))
+        cells = (*(getattr(fitted, name) for name in columns.values()), *flags)
+        rows.append((fitted.metric, *map(_number, cells), str(fitted.n)))
     return Table(("metric", *columns, "unfaithful recall", "precision", "false alarms", "n"), tuple(rows))
 
 
-def _trade_off(found: Calibration) -> Table:
-    """What flagging more of the unfaithful costs: the best precision at each recall."""
+def _trade_off_table(calibration: Calibration) -> Table:
+    """The best precision at each recall: the cost of flagging more unfaithful responses."""
     from troth.grounding.calibration import RECALLS
 
-    rows = [(one.metric, *(_number(_best_precision(one, recall)) for recall in RECALLS)) for one in found.metrics]
+    rows = [
+        (fitted.metric, *(_number(_best_precision(fitted, recall)) for recall in RECALLS))
+        for fitted in calibration.metrics
+    ]
     return Table(("best precision at recall", *(f"{recall:g}" for recall in RECALLS)), tuple(rows))
 
 
-def _best_precision(one: Fitted, recall: float) -> float | None:
-    able = [point.precision for point in one.curve if point.recall >= recall and point.precision is not None]
-    return max(able, default=None)
+def _best_precision(fitted: Fitted, recall: float) -> float | None:
+    points = [point.precision for point in fitted.curve if point.recall >= recall and point.precision is not None]
+    return max(points, default=None)
 
 
-def _transferred(judged: Result) -> dict[str, Score]:
-    """What the thresholds do on other data, by metric."""
-    return {s.metric: s for s in judged.scores if s.group == "all" and judged.metric(s.metric).of in TRANSFERRED}
+def _transfer_scores(result: Result) -> dict[str, Score]:
+    """The scores of the thresholds on other data, by metric."""
+    return {s.metric: s for s in result.scores if s.group == "all" and result.metric(s.metric).of in TRANSFERRED}
 
 
-def _moved(found: Calibration, data: str, scores: Mapping[str, Score]) -> Table:
+def _transfer_table(calibration: Calibration, data: str, scores: Mapping[str, Score]) -> Table:
     rows = [
-        (one.metric, *(figure(scores.get(f"{measure}:{one.metric}")) for measure in TRANSFERRED))
-        for one in found.metrics
+        (fitted.metric, *(figure(scores.get(f"{measure}:{fitted.metric}")) for measure in TRANSFERRED))
+        for fitted in calibration.metrics
     ]
     return Table((f"on {data}", "AUROC", *(name.replace("_", " ") for name in TRANSFERRED[1:])), tuple(rows))
 
@@ -126,29 +134,29 @@ def _check_curves(path: str) -> None:
         charts.check_path(path)
 
 
-def _write_curves(found: Calibration, path: str) -> None:
-    """The points of both curves that the calibration holds as CSV, or both curves as panels of a chart."""
+def _write_curves(calibration: Calibration, path: str) -> None:
+    """Writes both curves: their points as CSV, or a chart with one panel per curve."""
     from troth.report import charts
     from troth.storage.files import new_file
 
     if path.endswith(".csv"):
         with new_file(path) as file:
-            file.write(_csv(found.metrics).encode())
+            file.write(_csv(calibration.metrics).encode())
         return
     rows: list[dict[str, Any]] = []
-    for one in found.metrics:
-        for point in one.curve:
+    for fitted in calibration.metrics:
+        for point in fitted.curve:
             roc = {"panel": "ROC: recall over false alarms", "x": point.false_alarms, "y": point.recall}
             precision = {"panel": "precision over recall", "x": point.recall, "y": point.precision}
-            rows += [{"metric": one.metric, **roc}, {"metric": one.metric, **precision}]
+            rows += [{"metric": fitted.metric, **roc}, {"metric": fitted.metric, **precision}]
     charts.panels(rows, x="x", y="y", colour="metric", panel="panel", path=path, title="Flagging the unfaithful")
 
 
 def _csv(metrics: Sequence[Fitted]) -> str:
     lines = ["metric,threshold,recall,precision,false_alarms"]
-    for one in metrics:
-        for point in one.curve:
+    for fitted in metrics:
+        for point in fitted.curve:
             precision = "" if point.precision is None else repr(point.precision)
             cells = (repr(point.threshold), repr(point.recall), precision, repr(point.false_alarms))
-            lines.append(",".join((one.metric, *cells)))
+            lines.append(",".join((fitted.metric, *cells)))
     return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from troth.cli import options, show
-from troth.cli.runs import clusters, opened_runs
+from troth.cli.runs import clusters, open_runs
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.metric import PERCENT
@@ -54,12 +54,13 @@ def gate(
     profile: str | None,
     json: bool,
 ) -> None:
-    """Exit with 1 if NEW is worse than BASE by more than --margin, or if a single run misses --at-least; otherwise 0.
+    """Fail (exit code 1) if a run is worse than a base or a limit.
 
-    BASE and NEW are run folders, or predictions with --gold. A gate fails only with confidence: the whole
-    interval has to lie beyond the limit. When it cannot decide it passes and says so; with --strict it fails then.
+    NEW fails if it is worse than BASE by more than --margin; a single run fails if it misses --at-least. BASE and NEW
+    are run folders, or predictions with --gold. A gate fails only with confidence: the whole interval must be beyond
+    the limit. When it cannot decide, it passes and says so; with --strict it fails.
     """
-    runs = opened_runs([path for path in (base, new) if path is not None], [metric], gold, profile)
+    runs = open_runs([path for path in (base, new) if path is not None], [metric], gold, profile)
     if (at_least is None) == (margin is None) or (new is None) != (margin is None):
         raise UserError(
             "a gate needs two runs and --margin, or one run and --at-least",
@@ -69,25 +70,25 @@ def gate(
     declared = first.metric(metric)
     by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0])
     if margin is not None:
-        verdict = _relative(runs, metric, margin, by, confidence=confidence, over=over, json=json)
+        verdict = _test_margin(runs, metric, margin, by, confidence=confidence, over=over, json=json)
     else:
-        # What a saved run has to say: responses without a score, for example, have no part in the verdict.
+        # Notes of a saved run: responses without a score, for example, are not part of the verdict.
         for line in first.notes if first is not runs[0] else ():
             show.note(str(line))
-        verdict = _absolute(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
+        verdict = _test_level(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
     if verdict in ("worse", "missed") or (strict and verdict == "undecided"):
         click.get_current_context().exit(1)
 
 
-def _relative(
+def _test_margin(
     runs: Sequence[Run], metric: str, margin: float, by: int, *, confidence: float, over: str, json: bool
 ) -> str:
-    """NEW against BASE; `by`: how many of the printed unit are one of the metric's values."""
+    """Compares NEW with BASE; `by`: factor from the metric's value to the printed unit."""
     from troth.report import compare as comparison
 
     if by == 100 and margin / by >= comparison.WIDEST:
-        what = f"a margin of {margin:g} points would let almost anything pass"
-        raise UserError(what, hint="the margin is in points: 0.5 is half a point")
+        what = f"--margin {margin:g} would let almost anything pass"
+        raise UserError(what, hint="it is in points: 0.5 is half a point")
     outcome = comparison.gate(*runs, metric=metric, margin=margin / by, confidence=confidence)
     if json:
         show.json(outcome)
@@ -101,8 +102,8 @@ def _relative(
     return outcome.verdict
 
 
-def _absolute(run: Run, metric: str, at_least: float, by: int, *, confidence: float, over: str, json: bool) -> str:
-    """One run against the value that it must reach."""
+def _test_level(run: Run, metric: str, at_least: float, by: int, *, confidence: float, over: str, json: bool) -> str:
+    """Compares one run with the value that it must reach."""
     from troth.report import compare as comparison
 
     if by == 100 and not 1 < at_least <= 100:
@@ -114,7 +115,7 @@ def _absolute(run: Run, metric: str, at_least: float, by: int, *, confidence: fl
         return outcome.verdict
     value = f"{metric} {tables.number(outcome.value, outcome.scale)}"
     if outcome.low is not None and outcome.high is not None:
-        low, high = (tables.number(one, outcome.scale) for one in (outcome.low, outcome.high))
+        low, high = (tables.number(bound, outcome.scale) for bound in (outcome.low, outcome.high))
         value += f" ({low} … {high})"
     show.text(f"{outcome.verdict}: {value} over {outcome.dialogues} {over}, at least {at_least:g}")
     if outcome.verdict == "undecided":

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from troth.cli import generate_ground, generate_respond, options, show
 from troth.core.names import counted
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-SHOWN = 10  # lacking templates that are named
+SHOWN = 10  # missing templates to name
 TEMPLATES = click.option(
     "--templates", "folder", metavar="DIR", required=True, type=options.FOLDER,
     help="Folder with a .tsv file of templates for each service.",
 )  # fmt: skip
-
-
-def augment(help: str) -> Callable[[F], F]:
-    """`--augment never|retry`."""
-    choice = click.Choice(["never", "retry"])
-    return click.option("--augment", type=choice, default="never", show_default=True, help=help)
 
 
 @click.group(no_args_is_help=True)
@@ -35,25 +26,28 @@ generate.add_command(generate_ground.sweep)
 generate.add_command(generate_respond.respond)
 
 
-@generate.command(no_args_is_help=True)
+@generate.command(
+    **options.settings(
+        options.SettingsSource("troth.meta.trials.trial:TrialSettings", only=("schema", "nli", "cache", "format"))
+    )
+)
 @options.GOLD
 @click.argument("nbest", metavar="NBEST...", nargs=-1, required=True, type=options.FILE)
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the chosen responses and the reasons.")
 @click.option("--gated", is_flag=True, help="Count an act only if the response also contains its values.")
-@augment("With retry, an act that the response alone does not entail is tried again in context; the paper does not.")
-@options.SCHEMA
-@options.NLI
-@options.CACHE
-@options.FORMAT
+@click.option(
+    "--augment", type=click.Choice(["never", "retry"]), default="never", show_default=True,
+    help="With retry, an act that the response alone does not entail is tried again in context; the paper does not.",
+)  # fmt: skip
 @options.JSON
 def rerank(
     gold: str, nbest: tuple[str, ...], out: str, nli: str, cache: str | None, json: bool, **settings: Any
 ) -> None:
-    """Choose from each n-best list the response that conveys most of its acts; on a tie, the likeliest.
+    """Choose the most faithful response from each n-best list.
 
-    GOLD has the system's turns with their acts, and its schema beside it; its utterances are not used. NBEST is JSONL:
-    dialogue, turn, and candidates, each a text or {"text": …, "score": …}. Of several files, one for each system, the
-    lists for a turn become one.
+    The chosen response conveys most of its acts; on a tie, it is the likeliest. GOLD has the system's turns with their
+    acts, and its schema beside it; its utterances are not used. NBEST is JSONL: dialogue, turn, and candidates, each a
+    text or {"text": …, "score": …}. If there are several files, one for each system, their lists for a turn are merged.
     """
     from troth import models
     from troth.responses.nbest import rerank_file
@@ -68,7 +62,7 @@ def rerank(
         f"{summary.faithful} true to all acts"
     )
     if summary.without_acts:
-        show.note(f"no act to judge by, so that the likeliest was taken: {counted(summary.without_acts, 'turn')}")
+        show.note(f"no acts, so the likeliest was taken: {counted(summary.without_acts, 'turn')}")
     for line in (*summary.notes, summary.signature, f"written: {out}"):
         show.note(line)
 
@@ -80,7 +74,10 @@ def rerank(
 @options.FORMAT
 @options.JSON
 def templates(gold: str, folder: str, out: str, format: str | None, json: bool) -> None:
-    """Generate a response for every system turn of GOLD, from templates for its acts."""
+    """Generate responses from templates.
+
+    Every system turn of GOLD gets a response to its acts.
+    """
     from troth.responses.templates import respond
 
     summary = respond(gold, folder, out, format=format)
@@ -88,14 +85,14 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
         show.json(summary)
     show.note(f"{counted(summary.responses, 'response')} to {counted(summary.acts, 'act')}")
     if summary.lacking:
-        acts = sum(one.acts for one in summary.lacking)
+        acts = sum(template.acts for template in summary.lacking)
         show.note(f"no template for {counted(acts, 'act')}: {counted(summary.partial, 'incomplete response')}, "
                   f"{counted(summary.silent, 'turn')} without a response")  # fmt: skip
-        for one in summary.lacking[:SHOWN]:
-            hint = f" ({one.hint})" if one.hint else ""
-            show.note(f"  {one.acts} × {one.service}: {one.key}{hint}")
+        for template in summary.lacking[:SHOWN]:
+            hint = f" ({template.hint})" if template.hint else ""
+            show.note(f"  {template.acts} × {template.service}: {template.key}{hint}")
         if len(summary.lacking) > SHOWN:
             show.note(f"  … and {len(summary.lacking) - SHOWN} more; --json lists them")
     if summary.without_acts:
-        show.note(f"no acts, and so no response: {counted(summary.without_acts, 'system turn')}")
+        show.note(f"no acts, so no response: {counted(summary.without_acts, 'system turn')}")
     show.note(f"written: {out}")

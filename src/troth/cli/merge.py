@@ -1,24 +1,23 @@
-"""`troth merge`: shards that were scored apart, joined."""
+"""`troth merge`: runs of shards as one run."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 from troth.cli import options, show
 
 
-@click.command(no_args_is_help=True)
+@click.command(**options.settings("troth.report.merge:MergeSettings"))
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=options.FOLDER)
-@options.resamples(1000, 1)
-@options.SEED
-@options.OUT
 @options.JSON
-def merge(runs: tuple[str, ...], resamples: int, seed: int, out: str | None, json: bool) -> None:
-    """Join the runs of shards into the run of the whole: the same systems and rules, other dialogues.
+def merge(runs: tuple[str, ...], json: bool, **settings: Any) -> None:
+    """Merge the runs of shards into one run.
 
-    The scores are those of one run over everything.
-    A dialogue in two shards, another recipe or another schema is an error.
+    The runs have the same systems and rules, and different dialogues. The scores equal those of one run over all
+    dialogues. A dialogue in two shards, another recipe or another schema is an error.
     """
     from troth.report.merge import merge as run
 
-    show.result(run(*runs, resamples=resamples, seed=seed, out=out), json_form=json, out=out)
+    show.result(run(*runs, **settings), json_form=json, out=settings["out"])

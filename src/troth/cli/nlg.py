@@ -1,4 +1,4 @@
-"""`troth nlg`: whether responses are true to what they were to say."""
+"""`troth nlg`: whether responses say what their acts ask for."""
 
 from __future__ import annotations
 
@@ -19,64 +19,18 @@ if TYPE_CHECKING:
     from troth.responses.metrics import JudgedResponse
     from troth.storage.explorer import ActView
 
-_GROUPS = options.Names(also=("service", "domain", "act", "slot", "kind"))
 
-
-@click.command(no_args_is_help=True)
+@click.command(**options.settings("troth.responses.score:ResponseSettings"))
 @options.GOLD
 @click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...", type=options.FILE)
-@options.option(
-    "--metrics", "NAMES", "Metrics to score, with commas; ser and sgsacc include their variants. Default: all.",
-    type=options.RESPONSE_METRICS,
-)  # fmt: skip
-@options.SCHEMA
-@options.TRAIN_SCHEMA
-@options.option("--by", "NAMES", "Also score by service, domain, act, slot, kind; with commas.", type=_GROUPS)
-@click.option(
-    "--missing", type=click.Choice(["part", "zero", "skip"]), default="part", show_default=True,
-    help="Turns without a response: wrong if any system answers in the dialogue (part), wrong (zero), left out (skip).",
-)  # fmt: skip
-@options.option("--ids", "FILE", "`dialogue turn` per line, for files with one response per line.", type=options.FILE)
-@options.NLI
-@options.CACHE
-@click.option(
-    "--augment", type=click.Choice(["retry", "never"]), default="retry", show_default=True,
-    help="Whether acts that a response alone does not entail are asked again in context.",
-)  # fmt: skip
-@options.REFS
-@click.option(
-    "--negatives", type=click.IntRange(1, 100), default=1, show_default=True,
-    help="Tampered twins per act, for validation.",
-)  # fmt: skip
-@click.option("--no-gold-text", is_flag=True, help="Use gold's acts alone, as in production: any candidate will do.")
-@options.FORMAT
-@options.option(
-    "--pred-format",
-    "NAME",
-    "Format of the responses: jsonl, csv or lines. Default: detected.",
-    type=options.Names(also=("jsonl", "csv", "lines")),
-)
-@options.resamples(1000, 1)
-@options.number("--seed", 0, "Random seed of the bootstrap and of the tampered values.")
-@options.MODEL_WORKERS
 @options.number("--explain", 0, "Number of unfaithful responses to show per system.")
 @options.option("--acts", "FILE", "Write every act's verdict to this new JSONL file.", type=options.FILE)
-@options.OUT
 @options.JSON
-def nlg(
-    gold: str,
-    responses: tuple[str, ...],
-    no_gold_text: bool,
-    explain: int,
-    acts: str | None,
-    out: str | None,
-    json: bool,
-    **settings: Any,
-) -> None:
-    """Responses to given acts: slot error rate, SGSAcc, BLEU, for one system or several.
+def nlg(gold: str, responses: tuple[str, ...], explain: int, acts: str | None, json: bool, **settings: Any) -> None:
+    """Score responses to given acts: slot error rate, SGSAcc, BLEU.
 
-    GOLD has the system's turns with their acts, and its schema beside it. Each RESPONSES is a file, or NAME=FILE:
-    JSONL, CSV, or one response per line.
+    Scores one system or several. GOLD has the system's turns with their acts, and its schema beside it. Each RESPONSES
+    is a file, or NAME=FILE: JSONL, CSV, or one response per line.
     """
     from troth.responses.score import nlg as run
 
@@ -84,11 +38,11 @@ def nlg(
         raise UserError("--explain is for reading, --json for programs", hint="--acts FILE writes every act as JSON")
     if acts is not None:
         _check_acts(acts, settings["metrics"])
-    result = run(gold, *responses, gold_text=not no_gold_text, out=out, **settings)
+    result = run(gold, *responses, **settings)
     if acts is not None:
-        _write(acts, result)
-    show.result(result, json_form=json, out=out, layout=_tables(result))
-    for line in _explained(result, explain) if explain else ():
+        _write_acts(acts, result)
+    show.result(result, json_form=json, out=settings["out"], layout=_tables(result))
+    for line in _explain(result, explain) if explain else ():
         show.text(line)
     _note(result)
 
@@ -102,7 +56,7 @@ def _check_acts(acts: str, metrics: str | None) -> None:
     check_new(acts)
 
 
-def _write(path: str, result: Result) -> None:
+def _write_acts(path: str, result: Result) -> None:
     from troth.responses.explorer import act_rows, judged
     from troth.storage.files import new_file
 
@@ -114,18 +68,18 @@ def _write(path: str, result: Result) -> None:
 
 
 def _note(result: Result) -> None:
-    """What was missing, and the recipes."""
+    """Prints counts of missing and excluded turns, and the recipes."""
     for system, counts in result.counts.items():
-        named = tallied(counts)
-        show.note(f"{system}: {', '.join(one for one in named if 'excluded' not in one)}")
-        left = [one.replace(" excluded", "") for one in named if "excluded" in one]
-        if left:
-            show.note(f"{system}: not validated: {', '.join(left)}")
-    shown = [metric.name for metric in result.metrics if metric.variant != "coverage"]
+        texts = tallied(counts)
+        show.note(f"{system}: {', '.join(text for text in texts if 'excluded' not in text)}")
+        excluded = [text.replace(" excluded", "") for text in texts if "excluded" in text]
+        if excluded:
+            show.note(f"{system}: not validated: {', '.join(excluded)}")
+    names = [metric.name for metric in result.metrics if metric.variant != "coverage"]
     whole = [
-        score for score in result.scores if score.group == "all" and score.metric in shown and score.value is not None
+        score for score in result.scores if score.group == "all" and score.metric in names and score.value is not None
     ]
-    for signature in dict.fromkeys(s.signature for s in sorted(whole, key=lambda score: shown.index(score.metric))):
+    for signature in dict.fromkeys(s.signature for s in sorted(whole, key=lambda score: names.index(score.metric))):
         show.note(signature)
 
 
@@ -140,32 +94,33 @@ def _tables(result: Result) -> Iterator[tables.Table]:
     scores, best = result.scores, result.unbeaten()
     main = [score for score in scores if score.metric in first and score.group in WHOLE]
     for split in (("all", "seen", "unseen"), ("all", "seen_domain", "unseen_domain")):
-        mine = [score for score in main if score.group in split]
-        if mine and (split[1] == "seen" or {score.group for score in mine} != {"all"}):
-            order = sorted(mine, key=lambda score: (first.index(score.metric), split.index(score.group)))
+        own = [score for score in main if score.group in split]
+        if own and (split[1] == "seen" or {score.group for score in own} != {"all"}):
+            order = sorted(own, key=lambda score: (first.index(score.metric), split.index(score.group)))
             yield tables.by_system(order, best=best)
     yield from tables.of_scores([score for score in scores if score not in main], best=best)
 
 
-# -- responses one by one ----------------------------------------------------------------------------------------------
+# -- single responses --------------------------------------------------------------------------------------------------
 
 
-def _explained(result: Result, number: int) -> Iterator[str]:
+def _explain(result: Result, number: int) -> Iterator[str]:
     """The first unfaithful responses of each system, act by act."""
     from troth.responses.explorer import judged
 
-    for system, said in judged(result.explorer().dialogues).items():
-        for one in [one for one in said if one.unfaithful][:number]:
-            place = f"{one.dialogue}, turn {one.answer.index}"
-            yield from ("", f"{system}: {place}" if len(result.systems) > 1 else place)
-            yield from _response(one)
+    for system, responses in judged(result.explorer().dialogues).items():
+        for response in [response for response in responses if response.unfaithful][:number]:
+            turn = f"{response.dialogue}, turn {response.answer.index}"
+            yield from ("", f"{system}: {turn}" if len(result.systems) > 1 else turn)
+            yield from _describe_response(response)
 
 
-def _response(one: JudgedResponse) -> Iterator[str]:
-    yield f"  before    {_line(one.previous)}"
-    yield f"  gold      {_line(one.gold)}"
-    yield f"  response  {'– none –' if one.answer.text is None else _line(one.answer.text) or '– empty –'}"
-    for act in one.answer.acts:
+def _describe_response(response: JudgedResponse) -> Iterator[str]:
+    text = response.answer.text
+    yield f"  before    {_line(response.previous)}"
+    yield f"  gold      {_line(response.gold)}"
+    yield f"  response  {'– none –' if text is None else _line(text) or '– empty –'}"
+    for act in response.answer.acts:
         inside = f"({act.slot} = {', '.join(act.values)})" if act.values else f"({act.slot})" if act.slot else ""
         missed = f"; missing: {', '.join(act.missed)}" if act.missed else ""
         yield f"  {_judgement(act)}  {_line(act.act + inside + missed)}"

@@ -1,48 +1,53 @@
-"""Arguments and options that several commands share, and the types that let shells complete their values."""
+"""Arguments and options of commands: those that settings declare, and those that several commands share."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from troth.core.errors import UserError
+from troth.core.options import SAME, DeclaredOption, declared_options
 from troth.core.registry import imported
 from troth.storage.runs import foreign, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+ENGINE = "troth.engine"  # key of the context: the engine and its address
+
+
+# -- types of values ---------------------------------------------------------------------------------------------------
+
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """Names of a registry's members, one or several with commas. The registry is imported only to complete them."""
+    """Comma-separated names that a shell completes. Registries are imported only for that."""
 
     name = "names"
 
-    def __init__(
-        self, *registries: str, also: Iterable[str] = (), takes: Callable[[Any], bool] = lambda _: True
-    ) -> None:
-        """`registries`: import paths, "module:attribute". `takes`: whether a member can be named here."""
-        self.registries, self.also, self.takes = registries, tuple(also), takes
+    def __init__(self, *sources: str) -> None:
+        """`sources`: words, and registries or functions as "module:attribute"."""
+        self.sources = sources
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        before, comma, begun = incomplete.rpartition(",")
-        taken = before.split(",")
+        before, comma, start = incomplete.rpartition(",")
+        used = before.split(",")
         return [
-            CompletionItem(f"{before}{comma}{name}", help=about)
-            for name, about in self._members().items()
-            if name.startswith(begun) and name not in taken
+            CompletionItem(f"{before}{comma}{name}", help=line)
+            for name, line in self._members().items()
+            if name.startswith(start) and name not in used
         ]
 
     def _members(self) -> dict[str, str]:
         members: dict[str, str] = {}
-        for registry in map(imported, self.registries):
-            members |= {name: about(registry, name) for name in registry if self.takes(registry.load(name))}
-        return members | dict.fromkeys(self.also, "")
+        for source in self.sources:
+            members |= describe_members(source) if ":" in source else {source: ""}
+        return members
 
 
 class Real(click.FloatRange):
@@ -58,7 +63,52 @@ class Real(click.FloatRange):
         return number
 
 
-class Place(click.ParamType):  # type: ignore[type-arg]
+class Numbers(click.ParamType):  # type: ignore[type-arg]
+    """Comma-separated numbers, as a list."""
+
+    name = "numbers"
+
+    def __init__(self, kind: type[int] | type[float]) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return [self.kind(part) for part in value.split(",")] if isinstance(value, str) else value
+        except ValueError:
+            numbers = "whole numbers" if self.kind is int else "numbers"
+            self.fail(f"'{value}' is not a comma-separated list of {numbers}.", param, ctx)
+
+
+class Pairs(click.ParamType):  # type: ignore[type-arg]
+    """NAME=VALUE, or several of them with commas, as a dictionary; values that are numbers become numbers."""
+
+    name = "pairs"
+
+    def __init__(self, *, single: bool) -> None:
+        self.single = single
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs: dict[str, Any] = {}
+        for text in filter(None, [value] if self.single else value.split(",")):
+            name, equals, content = text.partition("=")
+            if not equals:
+                self.fail(f"'{text}' is not of the form NAME=VALUE.", param, ctx)
+            pairs[name.strip()] = _parse_number(content)
+        return pairs
+
+
+def _parse_number(text: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+class Location(click.ParamType):  # type: ignore[type-arg]
     """A path that the shell completes as a file or folder. It is not checked here."""
 
     name = "path"
@@ -70,12 +120,215 @@ class Place(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(incomplete, type=self.kind)]
 
 
-def about(registry: Any, name: str) -> str:
+FILE, FOLDER = Location("file"), Location("dir")
+PATHS = {"FILE": FILE, "FOLDER": FOLDER, "RUN": FOLDER}  # by metavar
+
+
+def describe_members(source: str) -> dict[str, str]:
+    """The members of a registry, or the names that a function returns, each with one line about it."""
+    listing = imported(source)
+    if callable(listing):
+        return dict(listing())
+    names = listing.by_name() if hasattr(listing, "by_name") else listing
+    return {name: describe_member(listing, name) for name in names}
+
+
+def describe_member(registry: Any, name: str) -> str:
     """What a member of a registry says of itself: its `about` or `summary`, else the first line of its docstring."""
     member = registry.load(name) if hasattr(registry, "load") else registry[name]
     declared = getattr(member, "FORMAT", member)
     text = getattr(declared, "about", None) or getattr(declared, "summary", None) or member.__doc__ or ""
     return str(text).strip().partition("\n")[0]
+
+
+# -- options that settings declare -------------------------------------------------------------------------------------
+
+
+class SettingsSource(NamedTuple):
+    """A settings class whose options a command has."""
+
+    path: str  # "module:class"
+    only: tuple[str, ...] = ()  # fields that are options of this command; empty: all
+    leave_out: tuple[str, ...] = ()
+    defaults: str = ""  # "module:mapping": defaults that differ from those of the class
+    argument: str = ""  # the command gets the options that were given as one dictionary of this name
+
+    def options(self) -> list[DeclaredOption]:
+        changed = imported(self.defaults) if self.defaults else {}
+        return [
+            declared._replace(default=changed.get(declared.name, declared.default))
+            for declared in declared_options(imported(self.path))
+            if declared.option.shape != "python"
+            and declared.name not in self.leave_out
+            and (not self.only or declared.name in self.only)
+        ]
+
+
+def settings(*sources: str | SettingsSource, **grouped: str | SettingsSource) -> dict[str, Any]:
+    """Keywords for `click.command`: the command has the options that settings classes declare.
+
+    The command's function gets each option as a keyword, with the default of the class. Options of a class in `grouped`
+    come as one dictionary of those that were given. The classes are imported when the options are first needed, so that
+    listing commands imports nothing heavy.
+    """
+    named = {"": sources, **{argument: (source,) for argument, source in grouped.items()}}
+    every = [
+        (source if isinstance(source, SettingsSource) else SettingsSource(source))._replace(argument=argument)
+        for argument, own in named.items()
+        for source in own
+    ]
+    return {"cls": SettingsCommand, "sources": every, "no_args_is_help": True}
+
+
+class SettingsCommand(click.Command):
+    """A command with the options that settings classes declare."""
+
+    def __init__(self, *args: Any, sources: Iterable[SettingsSource], **kwargs: Any) -> None:
+        self.sources = tuple(sources)
+        self.declared: list[tuple[SettingsSource, DeclaredOption]] | None = None
+        super().__init__(*args, **kwargs)
+
+    @property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        if self.declared is None:
+            self.declared = [(source, declared) for source in self.sources for declared in source.options()]
+            generated = [option for _, declared in self.declared for option in make_options(declared)]
+            own = sorted(self._params, key=lambda parameter: isinstance(parameter, click.Option))  # arguments first
+            count = sum(isinstance(parameter, click.Argument) for parameter in own)
+            self._params = [*own[:count], *generated, *own[count:]]
+        return self._params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self._params = params
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for source in self.sources:
+            if source.argument:
+                ctx.params[source.argument] = {}
+        for source, declared in self.declared or ():
+            value = _read(ctx, declared)
+            if not source.argument:
+                ctx.params[declared.name] = value
+                continue
+            del ctx.params[declared.name]
+            if value != _default(declared):
+                ctx.params[source.argument][declared.name] = value
+        engine = ctx.meta.pop(ENGINE, None)
+        try:
+            with nullcontext() if engine is None else _use_engine(*engine):
+                return super().invoke(ctx)
+        except UserError as error:
+            flag = next((declared.flag for _, declared in self.declared or () if declared.name == error.option), None)
+            if flag is None:
+                raise
+            raise error.rename_option(flag) from error
+
+
+def _use_engine(name: str, address: str | None) -> Any:
+    from troth.engine import using
+
+    return using(name, address=address, ends=True)
+
+
+def _read(ctx: click.Context, declared: DeclaredOption) -> Any:
+    """The value of an option as Python takes it; of one that was not given, the default."""
+    value, about = ctx.params[declared.name], declared.option
+    if about.shape == "cache" and ctx.params.pop("no_cache"):
+        if value:
+            raise click.UsageError("--cache and --no-cache exclude each other", ctx)
+        return None
+    if about.shape == "run":
+        force = ctx.params.pop("force")
+        if value is not None and not force and is_run(value) and foreign(Path(value)) is None:
+            raise UserError("already contains a run", file=value, hint="--force replaces it")
+    if about.shape == "workers":
+        ctx.meta[ENGINE] = _read_engine(ctx)
+    if ctx.get_parameter_source(declared.name) is ParameterSource.DEFAULT:
+        return _default(declared)
+    if declared.kind == "bool":
+        return not declared.default
+    if declared.kind == "pairs" and about.repeat:
+        return {name: content for pairs in value for name, content in pairs.items()}
+    if about.zero and value == 0:
+        return None
+    return list(value) if about.repeat else value
+
+
+def _read_engine(ctx: click.Context) -> tuple[str, str | None]:
+    engine, address = ctx.params.pop("works_on"), ctx.params.pop("address")
+    if address is not None and engine != "ray":
+        flag = next(parameter.opts[0] for parameter in ctx.command.params if parameter.name == "works_on")
+        raise click.UsageError(f"--address needs {flag} ray", ctx)
+    return engine, address
+
+
+def _default(declared: DeclaredOption) -> Any:
+    return declared.default if declared.option.command is SAME else declared.option.command
+
+
+def make_options(declared: DeclaredOption) -> Iterator[click.Option]:
+    """The click option of a declared one, and the flags that come with it."""
+    about, default = declared.option, _default(declared)
+    if declared.kind == "bool":
+        yield click.Option([declared.flag, declared.name], is_flag=True, help=about.help)
+        return
+    shown = format_default(0 if about.zero and default is None else default)
+    yield click.Option(
+        [declared.flag, declared.name],
+        type=_type(declared),
+        metavar=about.metavar or None,
+        multiple=about.repeat,
+        default=None if about.repeat else shown or None,
+        show_default=True,
+        help=f"{about.help.removesuffix('.')} (0 = {about.zero})." if about.zero else about.help,
+    )
+    if about.shape == "cache":
+        yield click.Option(["--no-cache"], is_flag=True, help="Do not cache model answers on disk.")
+    elif about.shape == "run":
+        yield click.Option(["--force"], is_flag=True, help="With --out: replace the run in the folder.")
+    elif about.shape == "workers":
+        yield from _engine_options(about.engine)
+
+
+def _engine_options(flags: Iterable[str]) -> Iterator[click.Option]:
+    help = "Where to work: on this machine, or on Ray. Results do not depend on it."
+    engines = click.Choice(["processes", "ray"])
+    yield click.Option([*flags, "works_on"], type=engines, default="processes", show_default=True, help=help)
+    help = "Address of the Ray cluster. Default: RAY_ADDRESS, else Ray on this machine."
+    yield click.Option(["--address"], metavar="HOST:PORT", help=help)
+
+
+def format_default(default: Any) -> str:
+    """A default as it would be written on the command line; empty where there is none."""
+    if default is None or isinstance(default, Mapping):
+        return ""
+    items = default if isinstance(default, tuple) else (default,)
+    return ",".join(f"{item:g}" if isinstance(item, float) else str(item) for item in items)
+
+
+def _type(declared: DeclaredOption) -> Any:
+    about = declared.option
+    if about.choices:
+        return click.Choice(about.choices)
+    match declared.kind:
+        case "int":
+            ranged = about.least is not None or about.most is not None
+            return click.IntRange(_whole(about.least), _whole(about.most)) if ranged else click.INT
+        case "float":
+            return Real(about.least, about.most, min_open=about.above)
+        case "ints" | "floats":
+            return Numbers(int if declared.kind == "ints" else float)
+        case "pairs":
+            return Pairs(single=about.repeat)
+    return Names(*about.complete) if about.complete else PATHS.get(about.metavar)
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+# -- options that several commands without settings share --------------------------------------------------------------
 
 
 def option(flag: str, metavar: str, help: str, *names: str, type: Any = None, default: Any = None) -> Callable[[F], F]:
@@ -90,95 +343,26 @@ def number(flag: str, default: int, help: str, *, least: int = 0) -> Callable[[F
     return click.option(flag, type=click.IntRange(min=least), default=default, show_default=True, help=help)
 
 
-FILE, FOLDER = Place("file"), Place("dir")
 PROFILES = Names("troth.tracking.profiles:PROFILES")
-ALL_PROFILES = Names("troth.tracking.profiles:PROFILES", also=["all"])
+ALL_PROFILES = Names("troth.tracking.profiles:PROFILES", "all")
 FORMATS = Names("troth.readers:FORMATS")
-WRITTEN_FORMATS = Names("troth.readers:FORMATS", takes=lambda member: member.FORMAT.writes)
-FORMS = Names(also=("plain", "markdown", "latex", "csv"))  # of tables
+FORMS = Names("plain", "markdown", "latex", "csv")  # of tables
 TRACKING_METRICS = Names("troth.tracking.metrics:METRICS")
-RESPONSE_METRICS = Names("troth.responses.metrics:METRICS")
-GROUNDING_METRICS = Names("troth.grounding.metrics:METRICS")
-ALL_METRICS = Names(*TRACKING_METRICS.registries, *RESPONSE_METRICS.registries, *GROUNDING_METRICS.registries)
-BACKENDS = Names("troth.models:BACKENDS")
+ALL_METRICS = Names(
+    "troth.tracking.metrics:METRICS", "troth.responses.metrics:METRICS", "troth.grounding.metrics:METRICS"
+)
 
 GOLD = click.argument("gold", metavar="GOLD", type=FILE)
 PROFILE = option("--profile", "NAME", "Scoring recipe; `troth ls profiles` lists them.", type=PROFILES)
 SCHEMA = option("--schema", "FILE", "Schema of the services, if it is not beside gold.", type=FILE)
-TRAIN_SCHEMA = option("--train-schema", "FILE", "Training schema; adds scores for seen and unseen services.", type=FILE)
 FORMAT = option("--format", "NAME", "Format of gold. Default: detected.", type=FORMATS)
 PRED_FORMAT = option("--pred-format", "NAME", "Format of the predictions. Default: detected.", type=FORMATS)
 GOLD_OPTION = option("--gold", "GOLD", "Gold to score prediction files against.", type=FILE)
 JSON = click.option("--json", is_flag=True, help="Print JSON instead of tables.")
-REFS = click.option(
-    "--refs", type=click.Choice(["b", "table3"]), default="b", show_default=True,
-    help="Sentences of booleans that are False: as appendix B of the SGSAcc paper has them, or as its table 3 does.",
-)  # fmt: skip
 SEED = number("--seed", 0, "Random seed of the bootstrap.")
-NLI = option("--nli", "NAME", "Entailment model; see `troth ls backends`.", type=BACKENDS, default="embedded")
-LM = option("--lm", "NAME", "Language model; see `troth ls backends`.", type=BACKENDS, default="embedded")
 CACHE_FILE = click.option(
     "--cache", metavar="FILE", type=FILE, default="", help="Cache of model answers; `troth cache` shows the default."
 )
-
-
-def OUT(command: F) -> F:  # noqa: N802
-    """`--out RUN` and `--force`, as one argument `out`. A run that is there is replaced only with `--force`."""
-
-    @option("--out", "RUN", "Save the run to this folder: scores, rows, dialogues.", type=FOLDER)
-    @click.option("--force", is_flag=True, help="With --out: replace the run that is in the folder.")
-    @functools.wraps(command)
-    def called(*args: Any, out: str | None, force: bool, **kwargs: Any) -> Any:
-        if out is not None and not force and is_run(out) and foreign(Path(out)) is None:
-            raise UserError("holds a run already", file=out, hint="--force replaces it")
-        return command(*args, out=out, **kwargs)
-
-    return called  # type: ignore[return-value]
-
-
-def workers(*flags: str, default: int = 0) -> Callable[[F], F]:
-    """Adds `--workers`, `--address` and an option with these flags; the command runs on the chosen engine."""
-
-    def decorated(command: F) -> F:
-        @number(
-            "--workers", default, "Worker processes, or Ray actors (0 = one per core). Results do not depend on it."
-        )
-        @click.option(
-            *flags, "works_on", type=click.Choice(["processes", "ray"]), default="processes", show_default=True,
-            help="Where to work: on this machine, or on Ray. Results do not depend on it.",
-        )  # fmt: skip
-        @option("--address", "HOST:PORT", "The cluster of Ray. Default: RAY_ADDRESS, else Ray on this machine.")
-        @functools.wraps(command)
-        def called(*args: Any, works_on: str, address: str | None, **kwargs: Any) -> Any:
-            from troth.engine import using
-
-            if address is not None and works_on != "ray":
-                raise click.UsageError(f"--address goes with {flags[0]} ray")
-            with using(works_on, address=address, ends=True):
-                return command(*args, **kwargs)
-
-        return called  # type: ignore[return-value]
-
-    return decorated
-
-
-WORKERS = workers("--engine", "--on")
-MODEL_WORKERS = workers("--engine", "--on", default=1)  # each opens the model, which uses all cores by itself
-WORKERS_ON = workers("--on")  # where `--engine` is one of paraphrases or translations
-
-
-def CACHE(command: F) -> F:  # noqa: N802
-    """`--cache FILE` and `--no-cache`, as one argument `cache`: a file, "" for the usual one, None for no file."""
-
-    @CACHE_FILE
-    @click.option("--no-cache", is_flag=True, help="Do not cache model answers on disk.")
-    @functools.wraps(command)
-    def called(*args: Any, cache: str, no_cache: bool, **kwargs: Any) -> Any:
-        if no_cache and cache:
-            raise click.UsageError("--cache and --no-cache exclude each other")
-        return command(*args, cache=None if no_cache else cache, **kwargs)
-
-    return called  # type: ignore[return-value]
 
 
 def resamples(default: int, least: int) -> Callable[[F], F]:

@@ -8,35 +8,31 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.cli.declared import declared, settings, with_declared
+from troth.cli.declared import fields_of, member_options, with_member_options
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.names import counted
 from troth.perturb.schemas.generators import GENERATORS
 
-HOW = "--from FOLDER for published variants, or --make NAME to make some"
+HOW = "give --from FOLDER for published variants, or --make NAME to make variants"
 
 
-@click.command(no_args_is_help=True)
+@click.command(**options.settings("troth.perturb.schemas.run:VarySettings"))
 @click.argument("data", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
-@options.option("--make", "NAME", "Where variants come from: " + ", ".join(GENERATORS)
-                + ". Default: by the other options.",
+@options.option("--make", "NAME", f"Source of the variants: {', '.join(GENERATORS)}. Default: by the other options.",
                 type=options.Names("troth.perturb.schemas.generators:GENERATORS"))  # fmt: skip
-@with_declared(GENERATORS)
-@options.number("--seed", 0, "Random seed of the variants.")
-@options.option("--schema", "FILE", "Schema of the services, if it is not beside IN.", type=options.FILE)
-@options.WORKERS_ON
+@with_member_options(GENERATORS)
 @options.JSON
-def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json: bool, **other: Any) -> None:
-    """Reword a schema (SGD-X): new names and descriptions, in the schema and in the dialogues.
+def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json: bool, **settings: Any) -> None:
+    """Reword a schema (SGD-X): new names and descriptions.
 
-    IN is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
-    (function definitions). OUT gets a folder for each variant.
+    They are changed in the schema and in the dialogues. IN is a folder or file of dialogues in SGD's layout with its
+    schema.json, a schema alone, or a file of tools (function definitions). OUT gets a folder for each variant.
     """
     from troth.perturb.schemas.run import vary
 
-    records = vary(data, out, with_=_chosen(make, given), **other)
+    records = vary(data, out, with_=_select_generator(make, given), **settings)
     if json:
         show.json(records)
         return
@@ -50,20 +46,20 @@ def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json
         show.note(f"{sum(refused.values())} wordings were refused: {reasons}")
 
 
-def _chosen(make: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _select_generator(name: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The generator with its options; without a name, the only one that has all options that were given."""
-    flags = declared(GENERATORS)
-    able = [name for name in GENERATORS if all(name in flags[option] for option in given)]
-    if make is None:
+    flags = member_options(GENERATORS)
+    if name is None:
+        able = [generator for generator in GENERATORS if all(generator in flags[flag] for flag in given)]
         if len(able) != 1:
-            raise UserError("say where variants come from", hint=HOW)
-        (make,) = able
-    GENERATORS.load(make)  # an error for a misspelt name
-    own = {option: members[make] for option, members in flags.items() if make in members}
-    for option in given:
-        if option not in own:
-            raise UserError(f"{option} is no option of '{make}'", hint="its options: " + ", ".join(own))
-    return {make: settings(own, given)}
+            raise UserError("the source of the variants is unknown", hint=HOW)
+        (name,) = able
+    GENERATORS.load(name)  # an error for a misspelt name
+    for flag in given:
+        if name not in flags[flag]:
+            own = ", ".join(flag for flag, members in flags.items() if name in members)
+            raise UserError(f"{flag} is not an option of '{name}'", hint=f"its options: {own}")
+    return {name: fields_of(name, flags, given)}
 
 
 @click.command(no_args_is_help=True)
@@ -72,9 +68,10 @@ def _chosen(make: str | None, given: Mapping[str, Any]) -> dict[str, dict[str, A
 @options.option("--train", "FILE", "Training schema, if ORIG has no split `train`.", type=options.FILE)
 @options.JSON
 def stats(original: str, variants: tuple[str, ...], train: str | None, json: bool) -> None:
-    """Measure how far reworded schemas are from the original: names seen in training, distance of names, BLEU.
+    """Measure how far reworded schemas are from the original.
 
-    ORIG and each VARIANT (or NAME=PATH) are schema files, files of tools, or folders with one for each split.
+    Shows names seen in training, the distance of names, and BLEU. ORIG and each VARIANT (or NAME=PATH) are schema
+    files, files of tools, or folders with one for each split.
     """
     from troth.perturb.schemas.table import stats as divergence
 

@@ -1,4 +1,4 @@
-"""`troth report`: runs as one page to look at."""
+"""`troth report`: runs as one HTML page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from troth.cli.runs import RUNS
     show_default=True,
     help="The page, one HTML file.",
 )
-@options.option("--figures", "DIR", "Also write every chart as SVG and PNG to this new folder.", type=options.FOLDER)
-@click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
+@options.option("--figures", "FOLDER", "Also write every chart as SVG and PNG to this new folder.", type=options.FOLDER)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @options.JSON
-def report(paths: tuple[str, ...], out: str, figures: str | None, open_it: bool, json: bool) -> None:
-    """Write runs as one page: scores with intervals, charts, and every dialogue turn by turn.
+def report(paths: tuple[str, ...], out: str, figures: str | None, open_page: bool, json: bool) -> None:
+    """Write runs as one HTML page with charts and all dialogues.
 
-    RUN... are folders that a command wrote with --out. Several stand side by side, and the first is what the others are
-    compared with. The page is a single file, needs no network, and holds everything it shows.
+    The page has scores with intervals, charts, and every dialogue turn by turn. RUN... are folders that a command wrote
+    with --out. Several runs are shown side by side; the others are compared with the first. The page is a single file
+    and needs no network.
     """
     from troth.report import write
 
@@ -38,5 +39,5 @@ def report(paths: tuple[str, ...], out: str, figures: str | None, open_it: bool,
         show.note(f"written: {figures} ({len(written.figures) // 2} charts, each as SVG and PNG)")
     if json:
         show.json({"page": out, "bytes": size, "figures": written.figures})
-    if open_it:
+    if open_page:
         click.launch(Path(out).resolve().as_uri())

@@ -10,71 +10,50 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.metric import PERCENT
-from troth.tracking.profiles import CHOICES
 
 if TYPE_CHECKING:
     from troth.core.result import Result
 
 
-def _choice(flag: str, choices: Sequence[str], help: str) -> Callable[[options.F], options.F]:
-    return click.option(flag, type=click.Choice(list(choices)), default=choices[0], show_default=True, help=help)
-
-
-def _several(name: str, metavar: str, type: Any = options.FILE) -> Callable[[options.F], options.F]:
+def _arguments(name: str, metavar: str, type: Any = options.FILE) -> Callable[[options.F], options.F]:
     return click.argument(name, nargs=-1, required=True, metavar=metavar, type=type)
-
-
-_NAME = options.option("--name", "NAME", "Name of the system in tables.", default="system")
-_UNIT = options.option("--unit", "NAME", "Unit of scoring: frame or turn.", type=options.Names(also=CHOICES["unit"]))
-_MISSING = options.option(
-    "--missing", "RULE", "Missing predictions score 0 (zero), or are left out (skip).",
-    type=options.Names(also=CHOICES["missing"]),
-)  # fmt: skip
-_GROUPS = options.Names(also=("service", "domain"))
 
 
 @click.group(no_args_is_help=True)
 def robust() -> None:
-    """Robustness of a tracker to rewording by the user and of the schema."""
+    """Measure a tracker's robustness to rewording.
+
+    The user's words and the names of the schema can be reworded.
+    """
 
 
-@robust.command(no_args_is_help=True)
+@robust.command(**options.settings("troth.robustness.checkdst:CheckdstSettings"))
 @click.argument("original", metavar="ORIG", type=options.FILE)
-@_several("perturbed", "NAME=PATH...")
-@_NAME
-@options.PROFILE
-@_UNIT
-@_MISSING
-@options.SCHEMA
-@_choice("--nohf", ("default", "code"), "With code, dontcare counts as an invented name, as in the authors' code.")
-@_choice("--coref", ("annotated", "patterns"), "Find turns with coreference by annotation, or by regular expressions.")
-@options.option("--slots", "NAMES", "Slots with named entities, comma-separated. Default: those of MultiWOZ and SGD.")
+@_arguments("perturbed", "NAME=PATH...")
 @options.number("--flips", 5, "Number of units to show that are right in one set only.")
-@options.resamples(1000, 1)
-@options.SEED
-@options.WORKERS
-@options.OUT
 @options.JSON
-def checkdst(original: str, perturbed: tuple[str, ...], flips: int, out: str | None, json: bool, **other: Any) -> None:
-    """Score a tracker on perturbed dialogues (CheckDST): consistency, hallucination, coreference.
+def checkdst(original: str, perturbed: tuple[str, ...], flips: int, json: bool, **settings: Any) -> None:
+    """Score a tracker on perturbed dialogues (CheckDST).
 
-    ORIG and each PATH are one file with gold and predictions, or GOLD,PRED.
+    Measures consistency, hallucination and coreference. ORIG and each PATH are one file with gold and predictions, or
+    GOLD,PRED.
     """
     from troth.robustness.checkdst import checkdst as run
     from troth.robustness.metrics import CJGA, JGA, NOHF, of_pairs, table_2, under
 
-    result = run(original, perturbed, explorer=out is not None, out=out, **other)
+    out = settings["out"]
+    result = run(original, perturbed, explorer=out is not None, **settings)
     figures = {score.metric: tables.figure(score) for score in result.scores}
     sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
     columns = (JGA, *of_pairs(), NOHF)
-    by_set = {one or "original": {m.name: figures.get(under(m, one).name, "–") for m in columns} for one in sets}
+    by_set = {name or "original": {m.name: figures.get(under(m, name).name, "–") for m in columns} for name in sets}
     layout = [
         _table("system", {result.systems[0]: figures}, [metric.name for metric in table_2(result.metrics)]),
         _table("set", by_set, [metric.name for metric in columns]),
     ]
     show.result(result, json_form=json, out=out, layout=layout)
-    for flip in () if json else result.details[:flips]:
-        show.text(f"{flip.perturbation}: right {flip.right} only: {_place(flip)}: {' '.join(flip.changed)}")
+    for flip in () if json else result.findings[:flips]:
+        show.text(f"{flip.perturbation}: right {flip.right} only: {_describe_unit(flip)}: {' '.join(flip.changed)}")
         for slot in flip.slots:
             show.text(f"  {slot}")
     show.note(result.scores[0].signature)
@@ -85,30 +64,16 @@ def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[
     return tables.Table((label, *columns), cells, **marks)
 
 
-def _place(unit: Any) -> str:
+def _describe_unit(unit: Any) -> str:
     return f"{unit.dialogue}, turn {unit.turn}" + (f", {unit.service}" if unit.service else "")
 
 
-@robust.command(no_args_is_help=True)
+@robust.command(**options.settings("troth.robustness.sgdx:SgdxSettings"))
 @options.GOLD
-@_several("variants", "v1=PRED v2=PRED... [orig=PRED]")
-@options.option("--from", "SGDX", "Schemas of the variants, to map their names back.", "schemas", type=options.FOLDER)
-@options.option("--schema", "FILE", "Schema (or file of tools) of gold, if it is not beside gold.", type=options.FILE)
-@_NAME
-@options.PROFILE
-@_UNIT
-@_MISSING
-@options.option("--metrics", "NAMES", "Metrics, comma-separated.", type=options.TRACKING_METRICS, default="jga")
-@options.option("--by", "NAMES", "Add scores by service or domain, comma-separated.", type=_GROUPS, default="service")
-@options.TRAIN_SCHEMA
-@_choice("--ss", ("zero", "skip"), "How to count units that are wrong under every variant: as 0, or not at all.")
+@_arguments("variants", "v1=PRED v2=PRED... [orig=PRED]")
 @options.number("--units", 5, "Number of units to show whose score varies.")
 @options.option("--chart", "FILE", "Draw sensitivity against accuracy by service (.svg, .png, .html).")
 @options.option("--chart-variants", "FILE", "Draw the metric under each variant (.svg, .png, .html).")
-@options.resamples(1000, 1)
-@options.SEED
-@options.WORKERS
-@options.OUT
 @options.JSON
 def sgdx(
     gold: str,
@@ -116,46 +81,51 @@ def sgdx(
     units: int,
     chart: str | None,
     chart_variants: str | None,
-    out: str | None,
     json: bool,
     **settings: Any,
 ) -> None:
-    """Score a tracker under reworded schemas (SGD-X): mean score, and how much it varies with the wording."""
+    """Score a tracker under reworded schemas (SGD-X).
+
+    Shows the mean score over the variants, and how much the score of a unit varies with the wording.
+    """
     from troth.report import charts
     from troth.robustness.sgdx import sgdx as run
 
     for path in filter(None, (chart, chart_variants)):
         charts.check_path(path)
-    result = run(gold, variants, explorer=out is not None, out=out, **settings)
+    out = settings["out"]
+    result = run(gold, variants, explorer=out is not None, **settings)
     base = result.metrics[0].of
     names = {metric.variant: metric.name for metric in result.metrics if metric.of == base}
     average = next(name for variant, name in names.items() if variant != "orig")
     if chart is not None:
-        rows = list(_services(result, average, names["ss"], settings["train_schema"]))
+        rows = list(_service_points(result, average, names["ss"], settings["train_schema"]))
         title = "Sensitivity against accuracy, by service"
         charts.scatter(rows, x=average, y=names["ss"], label="service", colour="services", path=chart, title=title)
         show.note(f"written: {chart}")
-    alone = {metric.name for metric in result.metrics if metric.name == f"{metric.of}:{metric.variant}"}
+    single = {metric.name for metric in result.metrics if metric.name == f"{metric.of}:{metric.variant}"}
     if chart_variants is not None:
-        drawn = {name: variant for variant, name in names.items() if name in alone or variant == "orig"}
+        labels = {name: variant for variant, name in names.items() if name in single or variant == "orig"}
         rows = [
-            {"variant": drawn[score.metric], base: score.value, "group": score.group}
+            {"variant": labels[score.metric], base: score.value, "group": score.group}
             for score in result.scores
-            if score.metric in drawn and not score.group.name
+            if score.metric in labels and not score.group.name
         ]
         title = f"{base} under each wording of the schema"
         charts.lines(rows, x="variant", y=base, colour="group", path=chart_variants, title=title)
         show.note(f"written: {chart_variants}")
-    shown = [score for score in result.scores if not score.group.name or score.metric not in alone]
+    shown = [score for score in result.scores if not score.group.name or score.metric not in single]
     show.result(result, json_form=json, out=out, layout=tables.of_scores(shown, headline=()))
-    for unit in () if json else result.details[:units]:
+    for unit in () if json else result.findings[:units]:
         figures = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
-        show.text(f"varies: {_place(unit)}: {figures}")
+        show.text(f"varies: {_describe_unit(unit)}: {figures}")
     show.note(result[names["ss"]].signature)
 
 
-def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str | None) -> Iterator[dict[str, Any]]:
-    """A point for each service."""
+def _service_points(
+    result: Result, accuracy: str, sensitivity: str, train_schema: str | None
+) -> Iterator[dict[str, Any]]:
+    """One point per service, for the chart."""
     from troth import readers
 
     seen = None if train_schema is None else readers.schema(train_schema)
@@ -167,11 +137,14 @@ def _services(result: Result, accuracy: str, sensitivity: str, train_schema: str
 
 
 @robust.command(no_args_is_help=True)
-@_several("paths", "RUN...", options.FOLDER)
+@_arguments("paths", "RUN...", options.FOLDER)
 @options.option("--to", "FORM", "Table format: plain, markdown, latex or csv.", type=options.FORMS, default="plain")
 @options.JSON
 def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
-    """Summarise repeated runs: the median and its error for each system, and the average slack between systems."""
+    """Summarise repeated runs of systems.
+
+    Shows the median and its error for each system, and the average slack between systems.
+    """
     from troth.robustness.checkpoints import medians
 
     summary = medians(paths)
@@ -181,13 +154,13 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
     rows: dict[str, dict[str, str]] = {}
     columns = [column.name for column in summary.columns]
     shares = {column.name for column in summary.columns if column.scale in PERCENT}
-    for one in summary.medians:
-        known = [value for value in (one.median, one.error) if value is not None]
-        figures = [tables.percent(value, 1) if one.metric in shares else f"{value:.3f}" for value in known]
-        rows.setdefault(one.system, {})[one.metric] = " ± ".join(figures)
+    for cell in summary.medians:
+        known = [value for value in (cell.median, cell.error) if value is not None]
+        figures = [tables.percent(value, 1) if cell.metric in shares else f"{value:.3f}" for value in known]
+        rows.setdefault(cell.system, {})[cell.metric] = " ± ".join(figures)
     best, worst = (
-        frozenset((list(rows).index(one.system), 1 + columns.index(one.metric)) for one in marked)
-        for marked in (summary.best, summary.worst)
+        frozenset((list(rows).index(cell.system), 1 + columns.index(cell.metric)) for cell in cells)
+        for cells in (summary.best, summary.worst)
     )
     table = _table("system", rows, columns, best=best, worst=worst)
     if to == "plain":
@@ -197,14 +170,15 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
 
 
 @robust.command(no_args_is_help=True)
-@_several("paths", "RUN...", options.FOLDER)
+@_arguments("paths", "RUN...", options.FOLDER)
 @click.option("--pick", is_flag=True, help="Print only the checkpoint to keep: the one with the least average slack.")
 @options.option("--chart", "FILE", "Draw the metrics over the checkpoints (.svg, .png, .html).")
 @options.JSON
 def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: bool) -> None:
-    """Compare checkpoints of one system: the best by JGA, and the one with the least average slack.
+    """Compare the checkpoints of one system.
 
-    RUN... are runs of `troth robust checkdst --out`, in the order of training.
+    Names the best checkpoint by JGA, and the one with the least average slack. RUN... are runs of `troth robust
+    checkdst --out`, in the order of training.
     """
     from troth.report import charts
     from troth.robustness.checkpoints import pick as choose
@@ -228,7 +202,7 @@ def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: boo
         show.note(f"best JGA: {picked.best_jga}")
     else:
         values = {point.name: {**point.values, "slack": point.slack} for point in picked.checkpoints}
-        figures = {name: {m: tables.percent(value) for m, value in one.items()} for name, one in values.items()}
+        figures = {name: {m: tables.percent(value) for m, value in row.items()} for name, row in values.items()}
         show.table(_table("checkpoint", figures, [*picked.columns, "slack"]))
         show.text(f"least average slack: {picked.least_slack}; best JGA: {picked.best_jga}")
         gains = ", ".join(f"{metric} {100 * gain:+.1f}" for metric, gain in picked.gains.items())

@@ -1,4 +1,4 @@
-"""`troth compare` and `troth table`: what is done with results."""
+"""`troth compare` and `troth table`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from troth.stats import contests
 
 RUNS = click.argument("paths", nargs=-1, required=True, metavar="RUN...", type=options.FOLDER)
-SYSTEMS = options.option("--systems", "NAMES", "Only these systems, with commas.")
+SYSTEMS = options.option("--systems", "NAMES", "Only these systems, comma-separated.")
 SORT = options.option(
-    "--sort", "METRIC", "Sort systems by this metric, best first; none: as given.  [default: none; in LaTeX the first]"
+    "--sort",
+    "METRIC",
+    "Sort systems by this metric, best first; none: keep their order.  [default: none; in LaTeX the first metric]",
 )
 NAMES = click.option(
-    "--names", metavar="NAME=TEXT", multiple=True, help="Print a system or metric as TEXT; may be repeated."
+    "--names", metavar="NAME=TEXT", multiple=True, help="Print a system or metric as TEXT; may be given several times."
 )
 FORM = options.option(
     "--to", "FORM", "Form of the table: plain, markdown, latex or csv.", default="plain", type=options.FORMS
@@ -51,7 +53,10 @@ DIFFERS = "†"
 @click.command(no_args_is_help=True)
 @click.argument("systems", nargs=-1, required=True, metavar="BASE OTHER...", type=options.FILE)
 @options.option(
-    "--metrics", "NAMES", "Metrics to compare, with commas. Default: the first that all have.", type=options.ALL_METRICS
+    "--metrics",
+    "NAMES",
+    "Metrics to compare, comma-separated. Default: the first that all have.",
+    type=options.ALL_METRICS,
 )
 @options.option("--base", "NAME", "System to compare the others with. Default: the first.")
 @click.option("--pairs", is_flag=True, help="Compare every pair of systems.")
@@ -79,17 +84,18 @@ def compare(
     names: tuple[str, ...],
     json: bool,
 ) -> None:
-    """Test whether systems differ beyond noise: paired bootstrap, approximate randomisation, Holm's correction.
+    """Test whether systems differ beyond noise.
 
-    BASE and OTHER are run folders, or predictions with --gold. Every system is compared with the first. As LaTeX, the
-    systems are rows, and a dagger marks those that differ from the base.
+    The tests are the paired bootstrap and approximate randomisation, with Holm's correction. BASE and OTHER are run
+    folders, or predictions with --gold. Every system is compared with the first. As LaTeX, the systems are rows, and a
+    dagger marks those that differ from the base.
     """
     from troth.report import compare as comparison
 
     _check_forms(to, json)
     if base is not None and pairs:
         raise UserError("--base and --pairs exclude each other", hint="give one of them")
-    opened = opened_runs(systems, listed(metrics), gold, profile, common=common)
+    opened = open_runs(systems, listed(metrics), gold, profile, common=common)
     differences = comparison.compare(
         *opened, metrics=metrics, base=base, pairs=pairs, common=common, resamples=resamples, seed=seed
     )
@@ -99,10 +105,10 @@ def compare(
     over = clusters(opened[0])
     how = f"{differences[0].dialogues} {over}, {resamples} resamples"
     if to == "latex" and not pairs:
-        laid_out = _by_system(differences, sort, how)
+        layout = _by_system(differences, sort, how)
     else:
-        laid_out = tables.Table(COLUMNS, tuple(map(_difference_row, differences)), labels=3)
-    _write([_printed(laid_out, names)], to)
+        layout = tables.Table(COLUMNS, tuple(map(_difference_row, differences)), labels=3)
+    _write([_rename(layout, names)], to)
     show.note(how)
     for line in dict.fromkeys(f"{d.system}, {d.metric}: {d.note}" for d in differences if d.note):
         show.note(line.replace("dialogue", over.removesuffix("s")))
@@ -125,7 +131,7 @@ def _by_system(differences: Sequence[Difference], sort: str | None, how: str) ->
     }
     marks = {(d.system, d.metric): DIFFERS for d in differences if d.p_holm < LEVEL}
     kinds = {d.metric: d for d in differences}
-    systems = _sorted(
+    systems = _sort_systems(
         [base, *dict.fromkeys(d.system for d in differences)],
         sort,
         {(name, metric): (value, kinds[metric].better) for (name, metric), value in values.items()},
@@ -143,10 +149,10 @@ def _by_system(differences: Sequence[Difference], sort: str | None, how: str) ->
 @RUNS
 @options.option(
     "--to", "FORM", "Form of the table: plain, markdown, latex, csv or json.", default="plain",
-    type=options.Names(also=(*options.FORMS.also, "json")),
+    type=options.Names(*options.FORMS.sources, "json"),
 )  # fmt: skip
-@options.option("--metrics", "NAMES", "Only these metrics, with commas.", type=options.ALL_METRICS)
-@options.option("--groups", "NAMES", "Only these groups, with commas: all, seen, service:…")
+@options.option("--metrics", "NAMES", "Only these metrics, comma-separated.", type=options.ALL_METRICS)
+@options.option("--groups", "NAMES", "Only these groups, comma-separated: all, seen, service:…")
 @SYSTEMS
 @SORT
 @NAMES
@@ -163,9 +169,10 @@ def table(
     intervals: bool,
     json: bool,
 ) -> None:
-    """Print runs as one table for a paper: in bold the best, and what a paired test does not tell from it.
+    """Print runs as one table, for example for a paper.
 
-    As LaTeX, the systems are rows.
+    Bold: the best score, and scores that are not significantly different from it by a paired test. As LaTeX, the
+    systems are rows.
     """
     _check_forms(to, json)
     loaded = [(path, runs.load(path)) for path in paths]
@@ -173,23 +180,25 @@ def table(
     scored = [(path, score) for path, run in loaded for score in run.scores]
     unique = distinct([(path, score.system) for path, score in scored])
     everything = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(unique, scored, strict=True)]
-    scores = _arranged(everything, (metrics, groups, systems), sort or (None if to == "latex" else "none"))
+    scores = _select_scores(everything, (metrics, groups, systems), sort or (None if to == "latex" else "none"))
     recipes = {(score.metric, score.group, score.identity) for score in scores}
     if len(recipes) > len({(metric, group) for metric, group, _ in recipes}):
-        show.note("these runs are scored by different recipes: their numbers do not compare, and none is marked best")
+        show.note(
+            "these runs are scored by different recipes: their numbers are not comparable, and none is marked best"
+        )
     if json or to == "json":
         show.json(scores)
         return
     if to == "csv":
         show.text(tables.tidy(scores))
         return
-    called = {(path, score.system): name for (path, score), name in zip(scored, unique, strict=True)}
-    best = _unbeaten(scores, called) if to != "plain" or sys.stdout.isatty() else frozenset()
+    labels = {(path, score.system): name for (path, score), name in zip(scored, unique, strict=True)}
+    best = _best_scores(scores, labels) if to != "plain" or sys.stdout.isatty() else frozenset()
     whole = [score for score in scores if to == "latex" and score.group in WHOLE]
-    made = [tables.by_system(whole, intervals=intervals, best=best)] if whole else []
+    layout = [tables.by_system(whole, intervals=intervals, best=best)] if whole else []
     rest = [score for score in scores if score not in whole]
-    made += tables.of_scores(rest, intervals=intervals, headline=headline, best=best)
-    _write([_printed(one, names) for one in made], to)
+    layout += tables.of_scores(rest, intervals=intervals, headline=headline, best=best)
+    _write([_rename(table, names) for table in layout], to)
 
 
 def _check_forms(to: str, json: bool) -> None:
@@ -197,52 +206,52 @@ def _check_forms(to: str, json: bool) -> None:
         raise UserError(f"--json and --to {to} exclude each other", hint="give one of them")
 
 
-def _write(made: Sequence[tables.Table], to: str) -> None:
+def _write(layout: Sequence[tables.Table], to: str) -> None:
     if to == "plain":
-        show.tables(made)
+        show.tables(layout)
     else:
-        show.text("\n\n".join(one.write(to) for one in made))
+        show.text("\n\n".join(table.write(to) for table in layout))
 
 
-def _printed(made: tables.Table, names: Sequence[str]) -> tables.Table:
-    """The same table with systems and metrics as `--names` has them."""
-    called = dict(_name(item) for item in names)
-    known = {*made.columns, *(cell for row in made.rows for cell in row[: made.labels])}
-    for name in called:
+def _rename(table: tables.Table, names: Sequence[str]) -> tables.Table:
+    """The same table with the texts of `--names` for systems and metrics."""
+    texts = dict(_parse_name(item) for item in names)
+    known = {*table.columns, *(cell for row in table.rows for cell in row[: table.labels])}
+    for name in texts:
         if name not in known:
             raise UserError(f"--names: there is no '{name}'", hint=near(name, known) or "name a system or a metric")
-    rows = tuple((*(called.get(cell, cell) for cell in row[: made.labels]), *row[made.labels :]) for row in made.rows)
-    return replace(made, columns=tuple(called.get(column, column) for column in made.columns), rows=rows)
+    rows = tuple((*(texts.get(cell, cell) for cell in row[: table.labels]), *row[table.labels :]) for row in table.rows)
+    return replace(table, columns=tuple(texts.get(column, column) for column in table.columns), rows=rows)
 
 
-def _name(item: str) -> tuple[str, str]:
+def _parse_name(item: str) -> tuple[str, str]:
     name, equals, text = item.partition("=")
     if not equals:
-        raise UserError(f"--names {item} gives no text", hint='for example --names sturdy="Ours"')
+        raise UserError(f"--names {item} has no text", hint='for example --names sturdy="Ours"')
     return name, text
 
 
-def _arranged(
+def _select_scores(
     scores: Sequence[Score], only: tuple[str | None, str | None, str | None], sort: str | None
 ) -> list[Score]:
-    """The scores that are asked for (`only`: metrics, groups, systems), systems in order of a metric."""
+    """The scores of some metrics, groups and systems (`only`), with the systems sorted by a metric."""
     metrics, groups, systems = map(listed, only)
-    chosen = [
+    selected = [
         score
         for score in scores
         if (not metrics or score.metric in metrics)
         and (not groups or score.group in groups)
         and (not systems or score.system in systems)
     ]
-    if not chosen:
-        raise UserError("nothing is left to show", hint="check --metrics, --groups and --systems against the run")
-    group = chosen[0].group
-    values = {(s.system, s.metric): (s.value, s.better) for s in chosen if s.group == group and s.value is not None}
-    order = _sorted(list(dict.fromkeys(score.system for score in chosen)), sort, values)
-    return sorted(chosen, key=lambda score: order.index(score.system))
+    if not selected:
+        raise UserError("no score is left to show", hint="check --metrics, --groups and --systems against the run")
+    group = selected[0].group
+    values = {(s.system, s.metric): (s.value, s.better) for s in selected if s.group == group and s.value is not None}
+    order = _sort_systems(list(dict.fromkeys(score.system for score in selected)), sort, values)
+    return sorted(selected, key=lambda score: order.index(score.system))
 
 
-def _sorted(
+def _sort_systems(
     systems: Sequence[str], sort: str | None, values: Mapping[tuple[str, str], tuple[float, Better]]
 ) -> list[str]:
     """Systems by a metric, best first; those without a value last. Without `sort`, by the first metric."""
@@ -260,15 +269,15 @@ def _sorted(
     return sorted(systems, key=rank)
 
 
-def _unbeaten(scores: Sequence[Score], called: Mapping[tuple[str, str], str]) -> frozenset[contests.Marked]:
-    """What is in bold; where runs have no rows beside them, the best values alone."""
+def _best_scores(scores: Sequence[Score], labels: Mapping[tuple[str, str], str]) -> frozenset[contests.Marked]:
+    """The scores in bold; where runs have no rows beside them, the best values only."""
     from troth.core.sums import DialogueSums
     from troth.report.sources import open_run
     from troth.stats import contests
 
-    paths = dict.fromkeys(path for path, _ in called)
+    paths = dict.fromkeys(path for path, _ in labels)
     sums = [
-        (open_run(path, 1).sums, {system: name for (where, system), name in called.items() if where == path})
+        (open_run(path, 1).sums, {system: name for (folder, system), name in labels.items() if folder == path})
         for path in paths
         if (Path(path) / "rows.parquet").is_file()
     ]
@@ -276,14 +285,14 @@ def _unbeaten(scores: Sequence[Score], called: Mapping[tuple[str, str], str]) ->
 
 
 def clusters(run: Run) -> str:
-    """What a run's intervals are over: dialogues, documents or tasks."""
+    """The clusters of a run's intervals: dialogues, documents or tasks."""
     return (run if isinstance(run, Result) else stored.open(run)).clusters
 
 
-def opened_runs(
+def open_runs(
     paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None, *, common: bool = False
 ) -> list[Run]:
-    """Run folders as they are, and predictions scored against gold, in the order given."""
+    """Run folders unchanged, and predictions scored against gold, in the same order."""
     predictions = [path for path in paths if not runs.is_run(path)]
     if not predictions:
         return list(paths)
@@ -309,5 +318,5 @@ def _not_a_run(path: str) -> UserError:
     from troth.readers import source
 
     if not os.path.exists(path) and not os.path.exists(named(path)[1]):
-        return source.missing(path)
+        return source.missing_error(path)
     return UserError("is not a run of troth", file=path, hint="score predictions against --gold GOLD")

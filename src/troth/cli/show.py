@@ -1,4 +1,4 @@
-"""What commands print: results to standard output, everything else to standard error; rich on a terminal only."""
+"""Output of commands: results on standard output, everything else on standard error; rich on a terminal only."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def table(table: Table) -> None:
     from rich.markup import escape
     from rich.table import Table as RichTable
 
-    drawn = RichTable(box=None, header_style="bold", pad_edge=False)
+    grid = RichTable(box=None, header_style="bold", pad_edge=False)
     for index, column in enumerate(table.columns):
-        drawn.add_column(escape(printable(one_line(column))), justify="left" if index < table.labels else "right")
+        grid.add_column(escape(printable(one_line(column))), justify="left" if index < table.labels else "right")
     for r, row in enumerate(table.rows):
         cells = [escape(printable(one_line(cell))) for cell in row]
         styles = dict.fromkeys(table.worst, "[underline]{}[/]") | dict.fromkeys(table.best, "[bold]{}[/]")
-        drawn.add_row(*(styles.get((r, i), "{}").format(cell) for i, cell in enumerate(cells)))
-    Console().print(drawn)
+        grid.add_row(*(styles.get((r, i), "{}").format(cell) for i, cell in enumerate(cells)))
+    Console().print(grid)
 
 
-def tables(made: Iterable[Table]) -> None:
-    for index, one in enumerate(made):
+def tables(layout: Iterable[Table]) -> None:
+    for index, part in enumerate(layout):
         if index:
             text("")
-        table(one)
+        table(part)
 
 
 def json(value: Any) -> None:
-    """One JSON value; NaN cannot come here, since numbers that do not exist are None with a reason."""
+    """Prints one JSON value. Numbers that do not exist are None with a reason, so there is no NaN."""
     sys.stdout.buffer.write(msgspec.json.format(encode_json(value), indent=1) + b"\n")
 
 
@@ -53,29 +53,29 @@ def text(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Something the user should know that is not the result."""
+    """Prints a note that is not part of the result."""
     sys.stderr.write(printable(cut(line, LONGEST)) + "\n")
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Around work that the same command goes on with: an interrupt says which command that is."""
+    """Prints the command to resume with when the work is interrupted."""
     try:
         yield
     except (KeyboardInterrupt, EndNow):
-        note(f"stopped; this goes on: troth {shlex.join(sys.argv[1:])}")
+        note(f"interrupted; resume with: troth {shlex.join(sys.argv[1:])}")
         raise
 
 
 def printable(line: str) -> str:
-    """Text from dialogues may hold terminal escapes; they are shown, not obeyed."""
+    """Text with control characters escaped: text from dialogues may contain terminal escapes."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in line)
 
 
 def result(result: Result, *, json_form: bool, out: str | None = None, layout: Iterable[Table] | None = None) -> None:
-    """The scores of a run as tables or JSON on standard output, and what a reader should know on standard error.
+    """Prints the scores of a run as tables or JSON on standard output, and its notes on standard error.
 
-    `layout`: tables to show in place of the usual ones.
+    `layout`: tables to show in place of the default ones.
     """
     if json_form:
         json(result.scores)

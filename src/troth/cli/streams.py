@@ -1,4 +1,4 @@
-"""Standard output and standard error, with their errors turned into what a command line can exit with."""
+"""Standard output and standard error that raise our own errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from troth.core.errors import GoneError, UserError
 
 
 class _Output(io.FileIO):
-    """Standard output. click would exit with 1, a gate's verdict, where its reader has gone."""
+    """Standard output that raises our own errors; click would exit with 1, which is a gate's verdict."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -24,7 +24,7 @@ class _Output(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """Standard error. What cannot be said there does not stop the work."""
+    """Standard error that ignores write errors: a lost message does not stop the work."""
 
     def write(self, data: Any, /) -> int:
         with suppress(OSError):
@@ -33,21 +33,21 @@ class _Messages(io.FileIO):
 
 
 def prepare() -> None:
-    """Puts streams in place whose errors are ours; closed ones are opened, so that no file gets their numbers."""
+    """Installs streams that raise UserError; opens closed ones on /dev/null, so that no file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
-    sys.stderr = _wrapped(sys.stderr, _Messages) if sys.stderr is not None else open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = _wrap(sys.stderr, _Messages) if sys.stderr is not None else open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         raise UserError("is closed", file="<stdout>", hint="send it to a file, or to /dev/null")
-    sys.stdout = _wrapped(sys.stdout, _Output)
+    sys.stdout = _wrap(sys.stdout, _Output)
 
 
 def finish() -> None:
-    """Writes what is left for standard output. What cannot be written is dropped, or Python would try again."""
+    """Flushes standard output. Text that cannot be written is dropped, or Python would try again at exit."""
     try:
         sys.stdout.flush()
     except (GoneError, UserError):  # reported already
@@ -55,15 +55,15 @@ def finish() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _wrapped(stream: TextIO, kind: type[io.FileIO]) -> TextIO:
+def _wrap(stream: TextIO, kind: type[io.FileIO]) -> TextIO:
     try:
         number = stream.fileno()
-    except OSError:  # not a file: somebody in this process reads what is written
+    except OSError:  # not a file, but a buffer in this process
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
         return stream
     stream.flush()
     raw = kind(number, "wb", closefd=False)
     lines = raw.isatty() or kind is _Messages
-    # Not every console has a λ.
+    # Some consoles cannot print λ.
     return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, "backslashreplace", line_buffering=lines)

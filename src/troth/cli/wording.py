@@ -1,4 +1,4 @@
-"""`troth meta wording`: how well SGSAcc tells true acts from tampered ones, whatever the schema's wording."""
+"""`troth meta wording`: how well SGSAcc tells true acts from tampered ones, under every wording of the schema."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from troth.cli import options
-from troth.cli.trials import show_trial, trial
+from troth.cli.trials import show_trial
 from troth.core import table as tables
 from troth.core.errors import UserError
 
@@ -16,33 +17,28 @@ if TYPE_CHECKING:
     from troth.core.score import Score
 
 
-@click.command(no_args_is_help=True)
-@trial
-@options.option(
-    "--from", "SGDX", "Folder with the variants' schemas: SGDX/v1/dev/schema.json.", "folder", type=options.FOLDER
-)
-@options.option("--variants", "NAMES", "Which variants in --from, for example v1,v3.  [default: v1..v5]")
-@options.TRAIN_SCHEMA
-def wording(
-    gold: str, turns: int, folder: str | None, variants: str | None, out: str | None, json: bool, **settings: Any
-) -> None:
-    """Test SGSAcc: does the model tell true acts from tampered ones, under every wording of the schema?
+@click.command(**options.settings("troth.meta.trials.wording:WordingSettings"))
+@options.GOLD
+@options.JSON
+@click.pass_context
+def wording(context: click.Context, gold: str, json: bool, **settings: Any) -> None:
+    """Test whether SGSAcc tells true acts from tampered ones.
 
-    GOLD is a folder of dialogues with the system's acts, and its schema. Without --from, only the original schema is
-    tested.
+    The test is repeated under every wording of the schema. GOLD is a folder of dialogues with the system's acts, and
+    its schema. Without --from, only the original schema is tested.
     """
-    from troth.meta.wording import wording as run
+    from troth.meta.trials.wording import wording as run
 
-    if variants is not None and folder is None:
-        raise UserError("--variants are those of --from", hint="name SGD-X's folder with --from")
-    result = run(gold, folder=folder, variants=variants or "v1..v5", turns=turns or None, out=out, **settings)
-    show_trial(result, json=json, out=out, unit="turns", layout=_table_2(result.scores))
+    if context.get_parameter_source("variants") is not ParameterSource.DEFAULT and settings["folder"] is None:
+        raise UserError("--variants needs --from", hint="name the folder of SGD-X with --from")
+    result = run(gold, **settings)
+    show_trial(result, json=json, out=settings["out"], unit="turns", layout=_table_2(result.scores))
 
 
 def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
-    """Table 2, a row per wording and judge; then a table by kind for each wording."""
-    from troth.meta.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
-    from troth.meta.wording import VALID_ACTS, VALID_TURNS
+    """Table 2 with one row per wording and judge; then a table by kind for each wording."""
+    from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
+    from troth.meta.trials.wording import VALID_ACTS, VALID_TURNS
 
     cells = {(score.system, score.metric, score.group): score for score in scores}
     systems = list(dict.fromkeys(score.system for score in scores))
@@ -50,19 +46,21 @@ def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
     for group in ("all", "all+absent", "seen", "unseen"):
         columns = [name for name in order if any((system, name, group) in cells for system in systems)]
         if columns:
-            rows = tuple((one, *(tables.figure(cells.get((one, name, group))) for name in columns)) for one in systems)
+            rows = tuple(
+                (system, *(tables.figure(cells.get((system, name, group))) for name in columns)) for system in systems
+            )
             yield tables.Table((group, *columns), rows)
     for wording in dict.fromkeys(system.partition("/")[0] for system in systems):
         judges = [system for system in systems if system.partition("/")[0] == wording]
-        yield _by_kind(wording, [(name, one) for name in (F1.name, FALSE_ACCEPTS.name) for one in judges], cells)
+        yield _by_kind(wording, [(name, judge) for name in (F1.name, FALSE_ACCEPTS.name) for judge in judges], cells)
 
 
 def _by_kind(
     wording: str, heads: Sequence[tuple[str, str]], cells: Mapping[tuple[str, str, str], Score]
 ) -> tables.Table:
-    """F1 by kind, and how often what is not true is accepted; a column per metric and judge."""
+    """F1 and the rate of false acceptances by kind; one column per metric and judge."""
     first, system = heads[0]
-    kinds = [group for one, metric, group in cells if (one, metric) == (system, first) and group.kind == "kind"]
+    kinds = [group for name, metric, group in cells if (name, metric) == (system, first) and group.kind == "kind"]
 
     def percent(metric: str, judge: str, kind: str) -> str:
         score = cells.get((judge, metric, kind))

@@ -1,4 +1,4 @@
-"""Draws responses word by word: green for what the document supports, red for what it does not; marks in a pipe."""
+"""Prints responses word by word: supported words in green, others in red; with marks where there is no terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw(rows: Sequence[WordByWord]) -> None:
     several = len({row.system for row in rows}) > 1
     if not sys.stdout.isatty():
         for row in rows:
-            show.text(f"\n{head(row, several)}\n  {marked(row.words)}")
+            show.text(f"\n{format_head(row, several)}\n  {mark_words(row.words)}")
         return
     from rich.console import Console
     from rich.text import Text
@@ -32,15 +32,15 @@ def draw(rows: Sequence[WordByWord]) -> None:
         for number, word in enumerate(row.words):
             line.append(" " if number else "")
             line.append(show.printable(word.text), style=STYLES[word.support])
-        console.print(Text(f"\n{head(row, several)}", style="bold"))
+        console.print(Text(f"\n{format_head(row, several)}", style="bold"))
         console.print(line)
 
 
-def head(row: WordByWord, several: bool) -> str:
+def format_head(row: WordByWord, several: bool) -> str:
     value = "–" if row.value is None else f"{row.value:.3f}"
     name = f"{row.system} {row.id}" if several else row.id
     return show.printable(f"{' '.join(name.split())}: {row.by} {value}")
 
 
-def marked(words: Sequence[Word]) -> str:
+def mark_words(words: Sequence[Word]) -> str:
     return " ".join(MARKS[word.support].format(show.printable(word.text)) for word in words)

@@ -16,6 +16,7 @@ class ErrorPlace(TypedDict, total=False):
     dialogue: str | None
     turn: int | None
     hint: str | None
+    option: str | None  # the keyword that has a wrong value; the command line names its flag instead
 
 
 class UserError(Exception):
@@ -23,14 +24,15 @@ class UserError(Exception):
 
     def __init__(self, what: str, **place: Unpack[ErrorPlace]) -> None:
         self.what, self.file, self.dialogue = what, place.get("file"), place.get("dialogue")
-        self.turn, self.hint = place.get("turn"), place.get("hint")
+        self.turn, self.hint, self.option = place.get("turn"), place.get("hint"), place.get("option")
         super().__init__(self.line())
 
     def line(self) -> str:
         place = [f"dialogue {cut(self.dialogue, NAMED)}"] if self.dialogue is not None else []
         if self.turn is not None:
             place.append(f"turn {self.turn}")
-        parts = [self.file and cut(self.file, PATH), ", ".join(place), cut(self.what)]
+        what = self.what if self.option is None else f"{self.option} {self.what}"
+        parts = [self.file and cut(self.file, PATH), ", ".join(place), cut(what)]
         text = ": ".join(part for part in parts if part)
         if self.hint:
             text += f" ({cut(self.hint)})"
@@ -44,7 +46,13 @@ class UserError(Exception):
             dialogue=self.dialogue if self.dialogue is not None else place.get("dialogue"),
             turn=self.turn if self.turn is not None else place.get("turn"),
             hint=self.hint or place.get("hint"),
+            option=self.option or place.get("option"),
         )
+
+    def rename_option(self, option: str) -> UserError:
+        """The same error under another name of the option: its flag on the command line."""
+        place = ErrorPlace(file=self.file, dialogue=self.dialogue, turn=self.turn, hint=self.hint, option=option)
+        return type(self)(self.what, **place)
 
 
 class PredictionError(UserError):

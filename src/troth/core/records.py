@@ -7,10 +7,12 @@ disk are SGD's (`rename=`), so that an SGD file decodes into these classes direc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
+
+from troth.core.names import Path
 
 Speaker = Literal["USER", "SYSTEM"]
 
@@ -76,6 +78,9 @@ class Dialogue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename
             if turn.speaker == "USER":
                 yield (position if turn.number is None else turn.number), turn
                 position += 1
+
+
+Gold = Path | Sequence[Dialogue]  # gold dialogues: a file or folder, or records in memory
 
 
 class Pair(msgspec.Struct, frozen=True, gc=False):

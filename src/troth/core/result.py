@@ -58,10 +58,10 @@ FINDINGS: Registry[type[Finding]] = Registry(
         "flip": "troth.robustness.checkdst:Flip",
         "varying unit": "troth.robustness.sgdx:VaryingUnit",
         "agent": "troth.agents.score:AgentFinding",
-        "rewording": "troth.agents.run_summary:RewordingEffect",
-        "missed pair": "troth.meta.stress:MissedPair",
-        "metric difference": "troth.meta.measures:MetricDifference",
-        "rating difference": "troth.meta.ratings:RatingDifference",
+        "rewording": "troth.agents.live.summary:RewordingEffect",
+        "missed pair": "troth.meta.trials.stress:MissedPair",
+        "metric difference": "troth.meta.labels.measures:MetricDifference",
+        "rating difference": "troth.meta.people.ratings:RatingDifference",
     },
 )
 

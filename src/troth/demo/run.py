@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import install_command
 from troth.core.result import Result
 from troth.core.version import __version__
 from troth.demo import path
 from troth.demo.lines import PROFILE, VARIANTS, Results, explaining, five
-from troth.models import USUAL
+from troth.models import DEFAULT_CACHE
 from troth.storage import files
 
 TRACKERS = ("troth-track", "troth-track-robust")  # run live
@@ -75,11 +76,11 @@ def lacking() -> dict[str, str]:
 
     absent: dict[str, str] = {}
     if not _installed("onnxruntime", "tokenizers"):
-        absent |= dict.fromkeys(("trackers", "sgsacc", "nli"), 'pip install "troth[nli]"')
+        absent |= dict.fromkeys(("trackers", "sgsacc", "nli"), install_command("nli"))
     if not _installed("spacy"):
-        absent["u_f1"] = 'pip install "troth[text]"'
+        absent["u_f1"] = install_command("text")
     if not _installed("torch", "transformers"):
-        absent["pmi_faith"] = 'pip install "troth[neural]" && troth models fetch'
+        absent["pmi_faith"] = f"{install_command('neural')} && troth models fetch"
     elif not any(status.name == LM and status.here for status in catalog.listed()):
         absent["pmi_faith"] = "troth models fetch"
     return absent
@@ -125,11 +126,11 @@ def wordings(bundle: Bundle, folder: Path) -> list[str]:
     return [one.variant for one in vary(path(bundle.gold), folder, with_={"compose": composed})]
 
 
-def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = USUAL) -> Demo:
+def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = DEFAULT_CACHE) -> Demo:
     """Runs everything and writes it to the folder `out`, which may be that of an earlier demo and nothing else."""
     folder, absent = os.fspath(out), lacking()
     if Path(folder).is_symlink():
-        raise UserError("is a link", file=folder, hint=files.ANOTHER)
+        raise UserError("is a link", file=folder, hint=files.OTHER_NAME)
     with files.replaced_folder(folder, _foreign) as part:
         work = _Work(part, Path(os.path.abspath(folder)), absent, step, cache)
         results = work.results()
@@ -255,7 +256,7 @@ class _Work:
 
     def grounding(self) -> Result | None:
         from troth.grounding.score import ground
-        from troth.meta.evaluate import fit
+        from troth.meta.labels.evaluate import fit
 
         self.step("grounding")
         metrics = [name for name in ("nli", "u_f1", "pmi_faith") if name not in self.absent]

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, TypeVar
 
 from troth.core.errors import EndNow, UserError
+from troth.core.extras import require
 from troth.core.version import __version__
 from troth.engine.guard import guarded, watchable
 from troth.engine.processes import sendable
@@ -26,7 +27,6 @@ Out = TypeVar("Out")
 
 AGAIN = 3  # times that an actor is restarted; its item is tried again until then, also while a lost node is not noticed
 REACHED = 10.0  # seconds in which a cluster must answer
-EXTRA = "pip install 'troth[ray]'"
 
 
 @contextmanager
@@ -35,11 +35,7 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
 
     `ends`: this process ends with its work. Ray takes seconds to stop, so an interrupt leaves that to a guard.
     """
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise UserError(f"Ray is missing: {error.name}", hint=EXTRA) from error
+    ray = require("ray", "ray.data", extra="ray")
     if ray.is_initialized():
         yield ray
         return

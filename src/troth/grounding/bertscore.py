@@ -26,8 +26,8 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
 from troth.models.batches import Room, encodable, planned, tensors
+from troth.models.cached import compute_cached_pairs
 from troth.models.hub import ModelFiles, embedded, source, tokenizing
-from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 BERTSCORE = faithfulness(
@@ -142,7 +142,7 @@ class BertScore:
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
         named = ("bertscore", self.encoder.name, self.encoder.files.identity)
         pairs = [(item.document.lower(), item.response) for item in items]
-        stored = remembered(self.store, self.encoder.name, pairs, self._compute, named=named, chunk=CHUNK)
+        stored = compute_cached_pairs(self.store, self.encoder.name, pairs, self._compute, key_parts=named, chunk=CHUNK)
         values = [_STORED.unpack(value) for value in stored]
         self.cut.update(item.id for item, value in zip(items, values, strict=True) if value[3])
         return [Match(*value[:3]) for value in values]

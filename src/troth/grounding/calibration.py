@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from troth.core.decode import reading
 from troth.core.errors import UserError, near
 from troth.core.names import counted
 from troth.core.parts import Floats, Mask
@@ -282,12 +283,9 @@ def save(calibration: Calibration, out: str) -> None:
 
 def load(path: str) -> Calibration:
     """Reads a calibration that `save` wrote."""
-    try:
-        found = msgspec.json.decode(source.content(path), type=Calibration)
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=path, hint="make one: troth meta fit") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"not a calibration: {error}", file=path, hint=WRITTEN) from error
+    data = source.read_bytes(path, hint="make one: troth meta fit")
+    with reading(path, "not a calibration", hint=WRITTEN):
+        found = msgspec.json.decode(data, type=Calibration)
     if found.layout > LAYOUT:
         raise UserError("written by a newer troth", file=path, hint="update troth to read it")
     sound = found.kind == KIND and all(one.low < one.high and one.steps for one in found.metrics)

@@ -17,7 +17,7 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.metrics import Unscored, Value
-from troth.models.client import Client, Refused, Silent
+from troth.models.client import Client, MalformedAnswerError, NoResponseError, RefusedError
 
 KEY = "TROTH_CHECKER_KEY"  # environment variable; sent as a bearer token where it is set
 TIMEOUT = 60.0  # seconds for one answer
@@ -65,14 +65,20 @@ class HttpChecker:
 def _asked(client: Client, item: Grounded) -> Value:
     body = {"document": item.document, "response": item.response, "history": item.history}
     try:
-        data = client.post("", msgspec.json.encode(body), most=LARGEST)
-        verdict = msgspec.json.decode(data, type=_Verdict)
-    except Refused as error:
+        verdict = client.post("", msgspec.json.encode(body), parse=_parse_verdict, max_bytes=LARGEST)
+    except RefusedError as error:
         return Unscored(f"the checker answered with status {error.status}")
-    except Silent as error:
+    except NoResponseError as error:
         return Unscored(f"{NO_ANSWER}: {error}")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except MalformedAnswerError:
         return Unscored(NO_SCORE)
     if verdict.score is not None and math.isfinite(verdict.score):
         return verdict.score
     return Unscored(NO_SCORE) if verdict.faithful is None else float(verdict.faithful)
+
+
+def _parse_verdict(data: bytes) -> _Verdict:
+    try:
+        return msgspec.json.decode(data, type=_Verdict)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedAnswerError(NO_SCORE) from error

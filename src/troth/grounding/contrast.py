@@ -24,17 +24,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from troth.core.facts import Fact, agree, facts
 from troth.core.metric import Metric
 from troth.core.progress import bar
-from troth.core.proper_names import name_words, names
 from troth.core.records import Grounded
 from troth.grounding.evidence import passages
 from troth.grounding.metrics import Unscored, Value, faithfulness
 from troth.grounding.pmi import DOCUMENT, RESPONSE
-from troth.grounding.sentences import sentences
 from troth.models import Lm, Request
 from troth.perturb.answers import KINDS, Replacement, SupportedAnswer
+from troth.text.facts import Fact, agree, find_facts
+from troth.text.proper_names import find_names, name_words
+from troth.text.sentences import split_sentences
 
 WINDOW, WINDOWS = 3, 3  # sentences of a window, and how many windows are a passage
 RULES = ("unit", "roles", "quantifier", "negation")  # corruptions of answers that are rivals, beside exchanged facts
@@ -134,7 +134,7 @@ def _unscored(item: Grounded) -> Unscored:
 def _sentences(item: Grounded) -> Iterator[tuple[str, str]]:
     """The sentences of a response that state something, each with its passage of the document."""
     known = passages(item.document)
-    for sentence in sentences(item.response):
+    for sentence in split_sentences(item.response):
         if not sentence.endswith("?"):
             windows = known.best(sentence, WINDOW, WINDOWS)
             places = sorted({place for one in windows for place in range(one.start, one.start + one.size)})
@@ -163,7 +163,9 @@ def _facts_exchanged(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
 
     Looser than corruptions, which must be fluent and false: here the language model weighs what fits.
     """
-    own = sorted([*facts(answer.text), *names(answer.text, name_words(answer.document))], key=lambda fact: fact.start)
+    own = sorted(
+        [*find_facts(answer.text), *find_names(answer.text, name_words(answer.document))], key=lambda fact: fact.start
+    )
     strange = [one for one in answer.document_facts if not any(agree(one, mine) or agree(mine, one) for mine in own)]
     for number, said in enumerate(own):
         others = dict.fromkeys(answer.document[one.start : one.end] for one in strange if _alike(said, one))

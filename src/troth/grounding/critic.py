@@ -26,8 +26,8 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
 from troth.models.batches import Room, encodable, planned, tensors
+from troth.models.cached import compute_cached_pairs
 from troth.models.hub import source, tokenizing
-from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 FAITHCRITIC = faithfulness(
@@ -142,12 +142,12 @@ class Critic:
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name
-        stored = remembered(
+        stored = compute_cached_pairs(
             self.store,
             name,
             [(item.document, item.response) for item in items],
             lambda pairs: [_STORED.pack(*one) for one in self.classifier.verdicts(pairs)],
-            named=("critic", name),
+            key_parts=("critic", name),
             chunk=CHUNK,
             order=lambda pair: -(len(pair[0]) // 256),  # those of similar length together
         )

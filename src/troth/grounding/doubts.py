@@ -13,9 +13,11 @@ import re
 
 import msgspec
 
-from troth.grounding.evidence import COMMON, passages, stems
+from troth.grounding.evidence import passages
 from troth.grounding.places import misplaced_facts
-from troth.grounding.sentences import placed
+from troth.text.lexicon import word_set
+from troth.text.sentences import locate_sentences
+from troth.text.words import stem_words
 
 WINDOW, WINDOWS = 3, 2  # sentences of a window, and how many windows
 ELSEWHERE = 0.5  # doubt of a word that another part of the document has
@@ -45,7 +47,7 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     ['80', 'chairs.']
     """
     found: list[DoubtedWord] = []
-    for start, sentence in placed(response):
+    for start, sentence in locate_sentences(response):
         spans = [match.span() for match in re.finditer(r"\S+", sentence)]
         doubts = word_doubts(document, sentence, [sentence[begin:end] for begin, end in spans])
         misplaced = misplaced_facts(document, sentence)
@@ -59,11 +61,11 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
 def word_doubts(document: str, sentence: str, words: list[str]) -> list[float]:
     """The doubt of each word of a sentence, however it was cut into words."""
     known = passages(document)
-    near = {word for window in known.best(sentence, WINDOW, WINDOWS) for word in stems(window.text)}
+    near = {word for window in known.best(sentence, WINDOW, WINDOWS) for word in stem_words(window.text)}
     own: list[float | None] = []
     for text in words:
-        parts = stems(text)
-        silent = not parts or text.lower() in COMMON
+        parts = stem_words(text)
+        silent = not parts or text.lower() in word_set("stop_words")
         own.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
     return [_mixed(own, place) for place in range(len(own))]
 

@@ -22,9 +22,9 @@ from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.evidence import chosen, passages
 from troth.grounding.metrics import Value, faithfulness
-from troth.grounding.sentences import sentences, windows
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment
+from troth.text.sentences import join_windows, split_sentences
 
 SIZES = (1, 3)
 EVIDENCE = (1, 3)  # windows of each size that are asked about
@@ -93,7 +93,7 @@ class SentenceEntailment:
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
         """For each response, each of its sentences with the passages that were asked about it."""
-        said = [sentences(item.response) for item in items]
+        said = [split_sentences(item.response) for item in items]
         sizes = [self._number(item.document) * len(mine) for item, mine in zip(items, said, strict=True)]
         done = 0
         with bar(self.metric.name) as progress:
@@ -136,8 +136,8 @@ class SentenceEntailment:
 @lru_cache(maxsize=KEPT)
 def _windows(document: str, sizes: tuple[int, ...]) -> tuple[str, ...]:
     """Every window of a document of these sizes, each text once."""
-    parts = sentences(document)
-    return tuple(dict.fromkeys(text for size in sizes for text in windows(parts, size)))
+    parts = split_sentences(document)
+    return tuple(dict.fromkeys(text for size in sizes for text in join_windows(parts, size)))
 
 
 def _blocks(sizes: Sequence[int]) -> Iterator[range]:

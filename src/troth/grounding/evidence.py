@@ -8,24 +8,15 @@ and "the" does not. Words are compared in lower case and without usual endings.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.grounding.sentences import sentences
+from troth.text.sentences import split_sentences
+from troth.text.words import stem_words
 
 REMEMBERED = 64  # documents: claims of one document follow each other
 LONGEST_SENTENCE = 80  # words: longer ones, as tables and code have them, are cut into parts of this size
-
-COMMON = frozenset(
-    """
-    a an the of in on at to for from by with as and or but is are was were be been being has have had do does did it
-    its he she they his her their this that these those who which also not into over
-    """.split()  # noqa: SIM905
-)
-_WORD = re.compile(r"\w+")
-_ENDING = re.compile(r"(?<=\w{3})(?:'s|ies|ing|ed|es|s|ly|y|e)$")
 
 
 class Window(NamedTuple):
@@ -40,8 +31,8 @@ class Passages:
     """A document in sentences, with what is needed to find the evidence of a claim among them."""
 
     def __init__(self, document: str) -> None:
-        self.sentences = [part for sentence in sentences(document) for part in _parts(sentence)]
-        self._words = [frozenset(stems(sentence)) for sentence in self.sentences]
+        self.sentences = [part for sentence in split_sentences(document) for part in _parts(sentence)]
+        self._words = [frozenset(stem_words(sentence)) for sentence in self.sentences]
         self._sentences_with: dict[str, list[int]] = {}
         for place, own in enumerate(self._words):
             for word in own:
@@ -69,7 +60,7 @@ class Passages:
         if count <= number:
             return [self.window(start, size) for start in range(count)]
         scores = [0.0] * count
-        for word in dict.fromkeys(stems(claim)):  # not a set: the sums depend on the order
+        for word in dict.fromkeys(stem_words(claim)):  # not a set: the sums depend on the order
             places = self._sentences_with.get(word, ())
             weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
             for start in {
@@ -84,16 +75,6 @@ class Passages:
 def passages(document: str) -> Passages:
     """The passages of a document; those of the last documents are remembered."""
     return Passages(document)
-
-
-def stem(word: str) -> str:
-    """A word without its usual ending: plays, played and playing are one."""
-    return _ENDING.sub("", word)
-
-
-def stems(text: str) -> list[str]:
-    """The words of a text, in lower case and without their usual endings."""
-    return [stem(word) for word in _WORD.findall(text.lower())]
 
 
 def _parts(sentence: str) -> Iterable[str]:

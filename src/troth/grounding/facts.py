@@ -1,7 +1,7 @@
 """`facts`: does the document have the response's names, numbers, dates and times where it speaks of the same thing?
 
 From no paper; no model is asked. Each fact of the response is looked up in the windows of the document that share most
-words with the rest of its sentence (`evidence`), in a normal form (`core.facts`): two is 2, 5pm is 17:00, March 1st
+words with the rest of its sentence (`evidence`), in a normal form (`text.facts`): two is 2, 5pm is 17:00, March 1st
 agrees with 2019-03-01. A name is found if the window has all its words, or its initials. The value is the mean over the
 response's facts: 1 for one that is found, one half for one that stands elsewhere in the document, 0 for one that does
 not. A response without facts has no value, with the reason.
@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from troth.core.facts import Fact, agree, facts
 from troth.core.metric import Metric
 from troth.core.progress import bar
-from troth.core.proper_names import name_words, names
 from troth.core.records import Grounded
-from troth.grounding.evidence import passages, stem, stems
+from troth.grounding.evidence import passages
 from troth.grounding.metrics import Unscored, Value, faithfulness
-from troth.grounding.sentences import placed
+from troth.text.facts import Fact, agree, find_facts
+from troth.text.proper_names import find_names, name_words
+from troth.text.sentences import locate_sentences
+from troth.text.words import stem, stem_words
 
 WINDOW = 3  # sentences of the document in which a fact is looked up
 WINDOWS = 2  # of them, the best
@@ -67,7 +68,7 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
     """
     known = passages(document)
     found: list[CheckedFact] = []
-    for start, sentence in placed(response):
+    for start, sentence in locate_sentences(response):
         for fact in sentence_facts(sentence, document):
             rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
             windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
@@ -84,9 +85,11 @@ def checked_facts(document: str, response: str) -> list[CheckedFact]:
 
 def sentence_facts(sentence: str, document: str) -> list[Fact]:
     """The facts of a sentence in order; a number inside a name belongs to the name."""
-    named = names(sentence, name_words(document))
+    named = find_names(sentence, name_words(document))
     counted = [
-        fact for fact in facts(sentence) if not any(name.start <= fact.start and fact.end <= name.end for name in named)
+        fact
+        for fact in find_facts(sentence)
+        if not any(name.start <= fact.start and fact.end <= name.end for name in named)
     ]
     return sorted((*counted, *named), key=lambda fact: fact.start)
 
@@ -95,7 +98,7 @@ def _has(passage: str, fact: Fact, sentence: str) -> bool:
     """Whether a passage has a fact, in any way of writing it."""
     if fact.kind == "name":
         return _has_name(passage, sentence[fact.start : fact.end])
-    known = facts(passage)
+    known = find_facts(passage)
     if any(agree(fact, one) for one in known):
         return True
     if fact.kind == "date" and fact.value.count("-") == 2:  # its year may stand apart from its day
@@ -129,7 +132,7 @@ def _spells(passage: str, letters: str) -> bool:
 
 
 def _stems(passage: str) -> frozenset[str]:
-    return frozenset(stems(passage))
+    return frozenset(stem_words(passage))
 
 
 @dataclass(frozen=True)

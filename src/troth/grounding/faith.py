@@ -29,11 +29,12 @@ from troth.core.records import Grounded
 from troth.grounding.claims import claim, claim_line
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
-from troth.grounding.evidence import passages, stems
+from troth.grounding.evidence import passages
 from troth.grounding.facts import checked_facts
 from troth.grounding.metrics import Unscored, Value, faithfulness
 from troth.grounding.places import misplaced_facts, placed_facts
 from troth.storage.explorer import ClaimSupport
+from troth.text.words import stem_words
 
 FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
 NO_WORDS = "the document or the response has no words"
@@ -126,7 +127,7 @@ class FaithScore:
 
 def features(document: str, support: SentenceSupport) -> dict[str, float]:
     """What a sentence's log odds are made of, by the names of the weights."""
-    words = stems(support.sentence)
+    words = stem_words(support.sentence)
     known = passages(document)
     found = checked_facts(document, support.sentence)
     fits = [fact.fit for fact in placed_facts(document, support.sentence)]

@@ -17,6 +17,7 @@ from troth import models as backends
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, listed
+from troth.core.options import cache_file, option
 from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.models import Lm, Nli
@@ -112,6 +113,9 @@ class ClaimJudge(Protocol):
     def claims(self, item: Grounded) -> Sequence[ClaimSupport]: ...
 
 
+BACKENDS = ("troth.models:BACKENDS",)  # names that shells complete
+
+
 @dataclass(frozen=True)
 class Models:
     """The models that metrics ask, by name. Each is opened once, when a metric first asks it.
@@ -120,14 +124,22 @@ class Models:
     keeps models' answers; None keeps them for this process only.
     """
 
-    nli: str | Nli = "embedded"
-    lm: str | Lm = "embedded"
-    encoder: str = "embedded"  # of BERTScore
-    critic: str = "hf:McGill-NLP/roberta-large-faithcritic"  # of FaithCritic, as in the paper
-    questions: str = "hf:mrm8488/t5-base-finetuned-question-generation-ap"  # of Q², as in the paper
-    answers: str = "hf:ktrapeznikov/albert-xlarge-v2-squad-v2"
-    cache: Path | None = backends.USUAL
-    timeout: float | None = None  # seconds for one answer of a server
+    nli: str | Nli = option("embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=BACKENDS)
+    lm: str | Lm = option("embedded", "Language model; see `troth ls backends`.", "NAME", complete=BACKENDS)
+    encoder: str = option("embedded", "Encoder for BERTScore.", "NAME", complete=BACKENDS)
+    critic: str = option(
+        "hf:McGill-NLP/roberta-large-faithcritic", "Classifier for FaithCritic.", "NAME", complete=BACKENDS
+    )
+    questions: str = option(
+        "hf:mrm8488/t5-base-finetuned-question-generation-ap", "Question generator for Q².", "NAME", complete=BACKENDS
+    )
+    answers: str = option(
+        "hf:ktrapeznikov/albert-xlarge-v2-squad-v2", "Question answerer for Q².", "NAME", complete=BACKENDS
+    )
+    cache: Path | None = cache_file()
+    timeout: float | None = option(
+        None, "Longest time for one answer of a server (a language model or a checker).", "SECONDS", least=0, above=True
+    )
 
     @cached_property
     def entailment_model(self) -> Nli:
@@ -145,7 +157,7 @@ class Models:
         if self.lm == "embedded":
             what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
             raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
-        if not isinstance(self.lm, str) or "chat" not in backends.of(self.lm).modifiers:
+        if not isinstance(self.lm, str) or "chat" not in backends.backend_for(self.lm).modifiers:
             return self.language_model
         name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
         return backends.lm(name, cache=self.cache, timeout=self.timeout)

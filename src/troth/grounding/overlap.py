@@ -26,14 +26,13 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from troth.core.errors import UserError
+from troth.core.extras import missing, require
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.metrics import Models, Value, faithfulness
 
 KEPT = 512  # documents whose tokens are kept: responses to one document often follow each other
-INSTALL = 'pip install "troth[text]"'
 CHUNK = 256  # responses between two steps of the progress bar
 
 
@@ -90,7 +89,7 @@ def _release(package: str, parts: int) -> dict[str, str]:
     try:
         return {package: ".".join(version(package).split(".")[:parts])}
     except PackageNotFoundError as error:
-        raise UserError(f"{package} is not installed", hint=INSTALL) from error
+        raise missing(package, "text") from error
 
 
 def _declared(
@@ -132,11 +131,7 @@ def _unigrams(text: str) -> Counter[str]:
 @cache
 def english() -> Any:
     """spaCy's tokenizer for English."""
-    try:
-        import spacy
-    except ImportError as error:
-        raise UserError("spacy is not installed", hint=INSTALL) from error
-    return spacy.blank("en").tokenizer
+    return require("spacy", extra="text").blank("en").tokenizer
 
 
 @cache

@@ -15,9 +15,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.core.facts import Fact, agree, date_shape
-from troth.grounding.evidence import COMMON, passages, stem
+from troth.grounding.evidence import passages
 from troth.grounding.facts import sentence_facts
+from troth.text.facts import Fact, agree, date_shape
+from troth.text.lexicon import word_set
+from troth.text.words import stem
 
 NEAR = 3  # words after which the weight of a word around a fact has fallen to a third
 OTHER_SIDE = 0.5  # weight of a word that stands after the fact here and before it there
@@ -91,7 +93,7 @@ def _known(document: str, sentence: str) -> list[_Known]:
 
 
 def _around(document: str, sentence: str, fact: Fact) -> Around:
-    known = passages(document)
+    known, common = passages(document), word_set("stop_words")
     before = [match[0].lower() for match in _WORD.finditer(sentence, 0, fact.start)]
     after = [match[0].lower() for match in _WORD.finditer(sentence, fact.end)]
     around: Around = {}
@@ -99,7 +101,7 @@ def _around(document: str, sentence: str, fact: Fact) -> Around:
         for distance, word in enumerate(words[:FARTHEST]):
             weight = math.exp(-distance / NEAR) * known.rarity(stem(word))
             key = stem(word), first
-            around[key] = max(around.get(key, 0.0), weight * COMMON_WEIGHT if word in COMMON else weight)
+            around[key] = max(around.get(key, 0.0), weight * COMMON_WEIGHT if word in common else weight)
     return around
 
 

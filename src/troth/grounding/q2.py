@@ -39,8 +39,8 @@ from troth.grounding.overlap import english, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
 from troth.models.batches import Room, encodable, padded, planned, tensors
+from troth.models.cached import compute_cached_pairs
 from troth.models.hub import ModelFiles, source, tokenizing
-from troth.models.remembered import remembered
 from troth.storage.cache import Store
 
 Q2 = faithfulness(
@@ -130,7 +130,9 @@ class QuestionAnswering:
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         pairs = [(item.document, item.response) for item in items]
         named = ("q2", recipe_text(self.recipe))
-        stored = remembered(self.store, self.answerer.name, pairs, self._compute, named=named, chunk=CHUNK)
+        stored = compute_cached_pairs(
+            self.store, self.answerer.name, pairs, self._compute, key_parts=named, chunk=CHUNK
+        )
         return [float(_STORED.unpack(value)[0]) for value in stored]
 
     def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:

@@ -11,14 +11,24 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, is_path, labelled, listed, path_of
-from troth.core.options import resolve
+from troth.core.options import (
+    keywords,
+    option,
+    python_only,
+    resamples_option,
+    resolve,
+    run_folder,
+    seed_option,
+    workers_option,
+)
 from troth.core.records import Grounded
 from troth.core.result import Note, Result, notes_of
 from troth.core.signature import identity
+from troth.core.tasks import Task
 from troth.engine import alone
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
@@ -26,48 +36,51 @@ from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import grade_systems
 from troth.grounding.metrics import Grader, Models, default_metrics, graders
 from troth.grounding.spread import in_blocks, spread
-from troth.models import USUAL, Lm, Nli
+from troth.models import DEFAULT_CACHE, Lm, Nli
 from troth.readers import grounded as readers
-from troth.readers.grounded.chat import CONTEXT
-from troth.readers.grounded.chat import chosen as chosen_context
-from troth.readers.grounded.mapped import parsed
+from troth.readers.grounded.chat import CONTEXT, parse_context
+from troth.readers.grounded.mapped import parse_columns
 from troth.stats.estimates import Resampling, build_result
 from troth.storage.runs import check_out
 
+TASK = Task(
+    "ground", "grounding", "responses", "troth.report.page.grounding",
+    no_explorer="Runs of troth ground have responses and documents, and no dialogues: see Grounding.",
+)  # fmt: skip
 OnError = Literal["stop", "skip"]
-
-
-class ScoringOptions(TypedDict, total=False):
-    """Keywords that `ground`, `meta.evaluate` and `meta.fit` share; see `ScoringSettings`."""
-
-    metrics: str | Iterable[str]
-    format: str | None
-    context: str | Iterable[str]
-    columns: str | Mapping[str, str]
-    on_error: OnError
-    nli: str | Nli
-    lm: str | Lm
-    cache: Path | None
-    models: Models
-    out: Path | None
 
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    metrics: str | Iterable[str] = ()  # names; `troth ls` lists them; none: `default_metrics`
-    format: str | None = None  # of the data; None: detected
-    context: str | Iterable[str] = CONTEXT  # of chat transcripts: what answers may rest on
-    columns: str | Mapping[str, str] = ""  # names that a file has for ours: document=contexts,response=answer
-    on_error: OnError = "stop"  # at a row that cannot be read: stop, or skip and count it
-    nli: str | Nli | None = None  # entailment model
-    lm: str | Lm | None = None  # language model
-    cache: Path | None = USUAL  # file that keeps models' answers; None: only this process does
-    models: Models = field(default_factory=Models)  # all models; `nli`, `lm` and `cache` replace its own
-    out: Path | None = None  # where to save the result
+    metrics: str | Iterable[str] = option(
+        (), "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.", "NAMES",
+        complete=("troth.grounding.metrics:METRICS",),
+    )  # fmt: skip
+    format: str | None = option(
+        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
+    )
+    context: str | Iterable[str] = option(
+        "+".join(CONTEXT),
+        "Sources that support an answer in chat transcripts; everything seen before it counts.",
+        "KINDS",
+    )
+    columns: str | Mapping[str, str] = option(
+        "", "Names of the fields in the file: document=contexts,response=answer,id=trace.", "NAMES", flag="--map"
+    )
+    on_error: OnError = option(
+        "stop", "At a row that cannot be read: stop, or skip it and count it.", choices=get_args(OnError)
+    )
+    nli: str | Nli | None = option(None, "Entailment model, in place of that of `models`.", shape="python")
+    lm: str | Lm | None = option(None, "Language model, in place of that of `models`.", shape="python")
+    cache: Path | None = option(
+        DEFAULT_CACHE, "File that caches model answers; None: memory only. Replaces that of `models`.", shape="python"
+    )
+    models: Models = field(default_factory=Models, metadata=python_only("All models that metrics ask."))
+    out: Path | None = run_folder()
 
     def load(self, paths: Sequence[Path]) -> ResponseSet:
         """All responses of some files or folders, read as the settings say."""
-        columns = parsed(self.columns) if isinstance(self.columns, str) else self.columns
+        columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
         if self.on_error not in ("stop", "skip"):
             raise UserError(f"on_error is '{self.on_error}'", hint="stop or skip")
         return load(paths, self.format, self.kinds, columns=columns, skip=self.on_error == "skip")
@@ -75,7 +88,7 @@ class ScoringSettings:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of context that answers in chat transcripts may rest on."""
-        return chosen_context(self.context)
+        return parse_context(self.context)
 
     @cached_property
     def graders(self) -> list[Grader]:
@@ -84,9 +97,9 @@ class ScoringSettings:
     @cached_property
     def all_models(self) -> Models:
         own = self.models
-        if self.nli is None and self.lm is None and self.cache == USUAL:
+        if self.nli is None and self.lm is None and self.cache == DEFAULT_CACHE:
             return own  # with the models that it has opened
-        cache = own.cache if self.cache == USUAL else self.cache
+        cache = own.cache if self.cache == DEFAULT_CACHE else self.cache
         return replace(own, nli=self.nli or own.nli, lm=self.lm or own.lm, cache=cache)
 
     def arguments(self) -> dict[str, Any]:
@@ -97,27 +110,21 @@ class ScoringSettings:
         return {"metrics": names, **further, **read}
 
 
-class GroundOptions(ScoringOptions, total=False):
-    """Keywords of `ground`; see `GroundSettings`."""
-
-    calibration: Path | Calibration | None
-    resamples: int
-    seed: int
-    workers: int
-
-
 @dataclass(frozen=True)
 class GroundSettings(ScoringSettings):
-    calibration: Path | Calibration | None = None  # of `meta.fit`: gives each response a verdict
-    resamples: int = 1000  # of the bootstrap, over documents
-    seed: int = 0  # of the bootstrap
-    workers: int = 1  # each with models of its own; 0: one per core
+    calibration: Path | Calibration | None = option(
+        None, "Calibration file of `troth meta fit`; adds a verdict on each response.", "FILE"
+    )
+    resamples: int = resamples_option(over="documents")
+    seed: int = seed_option()
+    workers: int = workers_option()
 
 
+@keywords(GroundSettings)
 def ground(
     *data: Path,
     responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None,
-    **options: Unpack[GroundOptions],
+    **options: Any,
 ) -> Result:
     """Scores responses against the documents that they answer from; each file is one system.
 
@@ -174,7 +181,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
     notes += [Note(f"no verdict: the calibration has no {', '.join(unjudged)}")] if unjudged else []
     calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
     return build_result(
-        "ground",
+        TASK.name,
         [
             replace(cells, counts={**cells.counts, **corpus[cells.name].counts()})
             for cells in (system.system_cells() for system in systems)

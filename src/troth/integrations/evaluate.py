@@ -11,18 +11,19 @@ BLEU, the values that a response must give, or documents (`integrations.columns`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import listed
-from troth.core.options import resolve
+from troth.core.options import keywords, resolve
 from troth.core.score import Score
 from troth.integrations import columns as tables
-from troth.integrations.kinds import TASKS, LoadOptions, LoadSettings, find_metrics
+from troth.integrations.kinds import TASKS, LoadSettings, find_metrics
 
 
-def load(metric: str | Iterable[str], **options: Unpack[LoadOptions]) -> Computable:
+@keywords(LoadSettings)
+def load(metric: str | Iterable[str], **options: Any) -> Computable:
     """A metric by name, or several that take the same input, to be computed together.
 
     >>> load("jga").compute(predictions=[{"hotel-area": "east"}], references=[{"hotel-area": "west"}])["jga"]

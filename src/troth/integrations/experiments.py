@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.groups import ALL
 from troth.core.result import Result
 from troth.core.score import Score
@@ -48,10 +49,7 @@ def to_mlflow(run: Run, *, report: str | os.PathLike[str] | None = None, step: i
     Signatures become tags. Returns the metrics as they are logged.
     """
     logged = entries(run, report)
-    try:
-        import mlflow
-    except ImportError as error:
-        raise UserError("mlflow is not installed", hint="pip install mlflow") from error
+    mlflow = require("mlflow")
     tags = {f"troth.{name}": value for name, value in logged.about.items()}
     tags |= {f"troth.signature.{key}": value for key, value in logged.signatures.items()}
     tags |= {f"troth.unscored.{key}": value for key, value in logged.unscored.items()}
@@ -71,10 +69,7 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
     As `to_mlflow`; signatures go into the run's config, under `troth`, and files into one artifact.
     """
     logged = entries(run, report)
-    try:
-        import wandb
-    except ImportError as error:
-        raise UserError("wandb is not installed", hint="pip install wandb") from error
+    wandb = require("wandb")
     own = wandb.run is None
     active: Any = wandb.init(project="troth") if own else wandb.run
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.metric import Metric
 from troth.core.names import Path
+from troth.core.options import option, python_only, resamples_option, seed_option
 from troth.core.records import Schema
 from troth.core.registry import Registry, imported
 from troth.core.score import Score
@@ -28,25 +28,18 @@ REGISTRIES = ("troth.tracking.metrics:METRICS", "troth.responses.metrics:METRICS
 FLAT = "dialogue_ids=, or a list of states for each dialogue"
 
 
-class LoadOptions(TypedDict, total=False):
-    """Keywords of `load`; what they mean and their defaults: `LoadSettings`."""
-
-    against: str | None
-    profile: str | Profile | None
-    schema: Path | Schema | None
-    models: Models
-    resamples: int
-    seed: int
-
-
 @dataclass(frozen=True)
 class LoadSettings:
-    against: str | None = None  # what references are, where the name alone does not tell: `bleu` also has documents
-    profile: str | Profile | None = None  # of state tracking, as in `troth.dst`
-    schema: Path | Schema | None = None
-    models: Models = field(default_factory=Models)  # that metrics of grounded responses ask
-    resamples: int = 1000
-    seed: int = 0
+    against: str | None = option(
+        None, "Kind of references, where the name of the metric does not tell: `bleu` also has documents."
+    )
+    profile: str | Profile | None = option(None, "Scoring recipe of state tracking, as in `troth.dst`.")
+    schema: Path | Schema | None = option(None, "Schema of the services, for state tracking.")
+    models: Models = field(
+        default_factory=Models, metadata=python_only("Models that metrics of grounded responses ask.")
+    )
+    resamples: int = resamples_option()
+    seed: int = seed_option()
 
 
 def find_metrics(names: Sequence[str], against: str | None) -> tuple[str, list[Metric]]:

@@ -84,7 +84,7 @@ def _by_turn(columns: Columns) -> DialogueSides:
     numbers = columns.turn_ids
     for place, name in enumerate(_names(columns.dialogue_ids, count)):
         turns = dialogues.setdefault(name, {})
-        number = len(turns) if numbers is None else plain.whole(numbers[place], "a turn's id")
+        number = len(turns) if numbers is None else plain.whole_number(numbers[place], "a turn's id")
         if number in turns:
             raise UserError("duplicate turn id", dialogue=name, turn=number, hint="remove one")
         turns[number] = (columns.references[place], columns.predictions[place])
@@ -115,7 +115,7 @@ def _dialogue(name: str, side: str, states: Any) -> Dialogue:
 
 def _frames(state: object) -> tuple[Frame, ...]:
     if not isinstance(state, Mapping):
-        raise UserError(f"a state is {plain.shown(state)}, not a mapping of slots to values")
+        raise UserError(f"a state is {plain.describe(state)}, not a mapping of slots to values")
     nested = [isinstance(value, Mapping) for value in state.values()]
     if any(nested) and not all(nested):
         raise UserError("a state holds slots and services", hint="{service: {slot: value}} or {slot: value}")

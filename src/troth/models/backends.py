@@ -15,7 +15,7 @@ from troth.core.names import Path, path_of
 from troth.core.registry import Registry
 from troth.models.cached import CachedLm, CachedNli
 from troth.models.protocols import Lm, Nli
-from troth.storage.cache import USUAL, Store
+from troth.storage.cache import DEFAULT_CACHE, Store
 
 if TYPE_CHECKING:
     from troth.models.hub import ModelFiles
@@ -65,7 +65,7 @@ BACKENDS: Registry[Backend] = Registry(
 )
 
 
-def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
+def nli(name: Path = "embedded", *, cache: Path | None = DEFAULT_CACHE) -> Nli:
     """Opens the entailment model of this name.
 
     `cache` is a file of earlier answers, by default the one in the cache folder; None keeps no file.
@@ -74,10 +74,10 @@ def nli(name: Path = "embedded", *, cache: Path | None = USUAL) -> Nli:
     True
     """
     model = uncached_nli(name)
-    return CachedNli(model, Store.at(cache)) if of(path_of(name)).cached else model
+    return CachedNli(model, Store.at(cache)) if backend_for(path_of(name)).cached else model
 
 
-def lm(name: Path = "embedded", *, cache: Path | None = USUAL, timeout: float | None = None) -> Lm:
+def lm(name: Path = "embedded", *, cache: Path | None = DEFAULT_CACHE, timeout: float | None = None) -> Lm:
     """Opens the language model of this name; `cache` as in `nli`; `timeout`: seconds for an answer of a server.
 
     With `+int8` after the name of a Llama, log-probabilities are computed in eight bits: faster, and a little off.
@@ -86,31 +86,31 @@ def lm(name: Path = "embedded", *, cache: Path | None = USUAL, timeout: float | 
     (' Paris.',)
     """
     model = uncached_lm(name, timeout=timeout)
-    return CachedLm(model, Store.at(cache)) if of(_parted(name)[0]).cached else model
+    return CachedLm(model, Store.at(cache)) if backend_for(_parted(name)[0]).cached else model
 
 
 def uncached_nli(name: Path) -> Nli:
     """The entailment model of this name, which keeps no answers: for a process that runs for months."""
     text = path_of(name)
-    model: Nli = of(text).open("nli", text)
+    model: Nli = backend_for(text).open("nli", text)
     return model
 
 
 def uncached_lm(name: Path, *, timeout: float | None = None) -> Lm:
     """The language model of this name, which keeps no answers."""
     stem, modifier = _parted(name)
-    timed = {"timeout": timeout} if timeout is not None and of(stem).timed else {}
-    model: Lm = of(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)
+    timed = {"timeout": timeout} if timeout is not None and backend_for(stem).timed else {}
+    model: Lm = backend_for(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)
     return model
 
 
 def _parted(name: Path) -> tuple[str, str]:
     """The name of a language model without its modifier, and the modifier, if it has one."""
     stem, plus, modifier = (text := path_of(name)).rpartition("+")
-    return (stem, modifier) if plus and modifier in of(stem).modifiers else (text, "")
+    return (stem, modifier) if plus and modifier in backend_for(stem).modifiers else (text, "")
 
 
-def of(name: str) -> Backend:
+def backend_for(name: str) -> Backend:
     """The backend that a name belongs to, by its scheme."""
     scheme, colon, _ = name.partition(":")
     backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")

@@ -81,7 +81,7 @@ def by_length(lengths: Sequence[int], room: Room) -> list[Batch]:
     return [Batch(batch, sum(lengths[i] for i in batch)) for batch in planned(lengths, room)]
 
 
-def answered(
+def compute_batched(
     items: Sequence[K],
     compute: Callable[[list[K]], Sequence[V]],
     plan: Callable[[Sequence[K]], Sequence[Batch]],

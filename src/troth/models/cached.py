@@ -1,32 +1,93 @@
-"""Any backend with a store of its answers around it: the same protocol, and nothing is computed twice.
+"""Backends with a cache: the same protocol, and nothing is computed twice.
 
-Answers are stored batch by batch, each batch committed before the next is computed; floats are stored exactly, so an
-answer from the cache equals the computed one. Keys hold the backend's identity (its name with model and revision, and
-a digest of its files where the name has none), the options of the call, and the text. An answer without a valid
-log-probability is not stored: a server may be repaired.
+Answers are stored batch by batch, each batch committed before the next is computed; floats are stored exactly, so that
+an answer from the cache equals the computed one. Keys contain the backend's identity (its name with model and revision,
+and a digest of its files if the name has none), the options of the call, and the text. An answer without a valid
+log-probability is not stored: the server may be repaired.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from troth.models.batches import Batch, Cutting, Planning, Room, by_length
+from troth.core.progress import bar
+from troth.models.batches import Batch, Cutting, Planning, Room, by_length, compute_batched
 from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
-from troth.models.remembered import stored
 from troth.storage.cache import Store, key
 
-ROOM = Room(items=16, units=32_000)  # of a backend that does not say what a batch has room for; in characters
+K = TypeVar("K", TextPair, Request, str)
+
+ROOM = Room(items=16, units=32_000)  # in characters, for a backend that does not plan its batches
 _ENTAILMENT = struct.Struct("<3d?")  # the probabilities, and whether text was cut
 _CONTINUATION = msgspec.msgpack.Decoder(tuple[list[bytes], tuple[float | None, ...], int])
 
 
+def compute_cached(
+    store: Store,
+    model: str,
+    keys: Mapping[K, bytes],
+    compute: Callable[[list[K]], Sequence[bytes]],
+    plan: Callable[[Sequence[K]], list[Batch]],
+    *,
+    keep: Callable[[bytes], bool] = lambda _: True,
+) -> dict[K, bytes]:
+    """The value of each item. Values that the cache lacks are computed in the batches of `plan`, and stored by batch.
+
+    Values that `keep` rejects are not stored, and computed again by the next process.
+    """
+    values = store.get(list(keys.values()))
+    missing = [item for item, digest in keys.items() if digest not in values]
+
+    def compute_batch(items: list[K]) -> list[None]:
+        values.update(store.get([keys[item] for item in items]))  # another process may have stored some since
+        rest = [item for item in items if keys[item] not in values]
+        if rest:
+            rows = list(zip([keys[item] for item in rest], compute(rest), strict=True))
+            store.put(model, [(digest, value) for digest, value in rows if keep(value)])
+            values.update(rows)
+        return [None] * len(items)
+
+    if missing:
+        with bar(model) as progress:
+            compute_batched(missing, compute_batch, plan, progress)
+    return {item: values[digest] for item, digest in keys.items()}
+
+
+def compute_cached_pairs(
+    store: Store,
+    model: str,
+    pairs: Sequence[TextPair],
+    compute: Callable[[list[TextPair]], Sequence[bytes]],
+    *,
+    key_parts: tuple[str, ...],
+    chunk: int,
+    order: Callable[[TextPair], Any] = lambda pair: pair[0],
+) -> list[bytes]:
+    """The value of each pair, from the cache or computed `chunk` pairs at a time.
+
+    `key_parts` is everything except the pair that a value depends on. Pairs of equal `order` are computed one after the
+    other: by default those of one document.
+    """
+
+    def plan(missing: Sequence[TextPair]) -> list[Batch]:
+        first: dict[Any, int] = {}
+        for index, pair in enumerate(missing):
+            first.setdefault(order(pair), index)
+        indexes = sorted(range(len(missing)), key=lambda index: first[order(missing[index])])
+        chunks = [indexes[start : start + chunk] for start in range(0, len(indexes), chunk)]
+        return [Batch(part, sum(len(text) for index in part for text in missing[index])) for part in chunks]
+
+    values = compute_cached(store, model, {pair: key(*key_parts, *pair) for pair in pairs}, compute, plan)
+    return [values[pair] for pair in pairs]
+
+
 class CachedNli(Cutting[TextPair]):
-    """An entailment model with a store around it."""
+    """An entailment model with a cache."""
 
     def __init__(self, inner: Nli, store: Store) -> None:
         super().__init__()
@@ -42,15 +103,15 @@ class CachedNli(Cutting[TextPair]):
             self.inner.forget()
 
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
-        def compute(asked: list[TextPair]) -> list[bytes]:
-            answers = self.inner.probabilities(asked)
+        def compute(batch: list[TextPair]) -> list[bytes]:
+            answers = self.inner.probabilities(batch)
             cut = self.inner.shortened
-            return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(asked, answers, strict=True)]
+            return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(batch, answers, strict=True)]
 
         name, identity = self.name, _identity(self.inner)
         keys = {pair: key("nli", identity, *pair) for pair in pairs}
         answers = {}
-        for pair, value in stored(self.store, name, keys, compute, _plan(self.inner)).items():
+        for pair, value in compute_cached(self.store, name, keys, compute, _plan(self.inner)).items():
             *probabilities, cut = _ENTAILMENT.unpack(value)
             answers[pair] = Entailment(*probabilities)
             if cut:
@@ -59,7 +120,7 @@ class CachedNli(Cutting[TextPair]):
 
 
 class CachedLm:
-    """A language model with a store around it."""
+    """A language model with a cache."""
 
     def __init__(self, inner: Lm, store: Store) -> None:
         self.inner, self.store = inner, store
@@ -69,60 +130,60 @@ class CachedLm:
         return self.inner.name
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        identity, whole = _identity(self.inner), [Request.of(one) for one in requests]
+        identity, full = _identity(self.inner), [Request.of(request) for request in requests]
 
-        def named(asked: Request) -> bytes:
-            options = f"bos={asked.bos} shorten={asked.shorten}"
-            return key("logprobs", identity, options, asked.continuation, *asked.context)
+        def digest(request: Request) -> bytes:
+            options = f"bos={request.bos} shorten={request.shorten}"
+            return key("logprobs", identity, options, request.continuation, *request.context)
 
-        def compute(asked: list[Request]) -> list[bytes]:
-            return [_packed(answer) for answer in self.inner.logprobs(asked)]
+        def compute(batch: list[Request]) -> list[bytes]:
+            return [_pack(answer) for answer in self.inner.logprobs(batch)]
 
-        keys = {asked: named(asked) for asked in whole}
-        values = stored(self.store, self.name, keys, compute, _plan(self.inner), keep=_valid)
-        answers = {asked: _unpacked(value) for asked, value in values.items()}
-        return [answers[asked] for asked in whole]
+        keys = {request: digest(request) for request in full}
+        values = compute_cached(self.store, self.name, keys, compute, _plan(self.inner), keep=_is_valid)
+        answers = {request: _unpack(value) for request, value in values.items()}
+        return [answers[request] for request in full]
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
-        # Without a temperature nothing is drawn, and the seed changes nothing.
+        # Without a temperature nothing is random, and the seed does not matter.
         options = f"max={max_tokens} temperature={temperature!r} seed={seed if temperature else None}"
 
-        def compute(asked: list[str]) -> list[bytes]:
-            texts = self.inner.generate(asked, max_tokens=max_tokens, temperature=temperature, seed=seed)
+        def compute(batch: list[str]) -> list[bytes]:
+            texts = self.inner.generate(batch, max_tokens=max_tokens, temperature=temperature, seed=seed)
             return [text.encode("utf-8", "surrogatepass") for text in texts]
 
         keys = {prompt: key("generate", _identity(self.inner), options, prompt) for prompt in prompts}
-        values = stored(self.store, self.name, keys, compute, _plan(self.inner))
+        values = compute_cached(self.store, self.name, keys, compute, _plan(self.inner))
         return [values[prompt].decode("utf-8", "surrogatepass") for prompt in prompts]
 
 
 def _identity(inner: Nli | Lm) -> str:
-    """What a backend's answers depend on: its identity, where it has one beside its name."""
+    """What a backend's answers depend on: its `identity` if it has one, else its name."""
     return str(getattr(inner, "identity", None) or inner.name)
 
 
 def _plan(inner: Nli | Lm) -> Callable[[Sequence[Any]], list[Batch]]:
-    """How a backend puts items into batches: as it says itself, or by their length in characters."""
+    """How items are put into batches: by the backend's own plan, or by length in characters."""
     if isinstance(inner, Planning):
         return inner.plan
     return lambda items: by_length([_characters(item) for item in items], ROOM)
 
 
-def _packed(answer: Continuation) -> bytes:
-    """Texts go in as bytes: they may hold half a surrogate pair, which MessagePack's strings cannot."""
+def _pack(answer: Continuation) -> bytes:
+    """Texts are stored as bytes: they may contain half a surrogate pair, which MessagePack strings cannot."""
     tokens = [token.encode("utf-8", "surrogatepass") for token in answer.tokens]
     return msgspec.msgpack.encode((tokens, answer.logprobs, answer.dropped))
 
 
-def _unpacked(value: bytes) -> Continuation:
+def _unpack(value: bytes) -> Continuation:
     tokens, logprobs, dropped = _CONTINUATION.decode(value)
     return Continuation(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), logprobs, dropped)
 
 
-def _valid(value: bytes) -> bool:
-    return not any(one is not None and math.isnan(one) for one in _CONTINUATION.decode(value)[1])
+def _is_valid(value: bytes) -> bool:
+    return not any(number is not None and math.isnan(number) for number in _CONTINUATION.decode(value)[1])
 
 
 def _characters(item: TextPair | Request | str) -> int:

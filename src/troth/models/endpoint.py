@@ -4,11 +4,11 @@ Scoring needs the log-probabilities of a *prompt*. The API's old `echo` with `lo
 llama-cpp-python), and so does vLLM's own `prompt_logprobs`. A server that gives neither is refused, and so is one that
 ignores `echo` and scores only its own text (llama.cpp's own server did at the time of writing).
 
-The server tokenises, and gets the text in one piece: unlike in `hf`, pieces are not tokenised separately. A token that
-reaches across the beginning of the continuation counts as its first. The server also decides about a token for the
-beginning of a text; it is asked (vLLM's `add_special_tokens`) for what the request wants. A text that is too long is
-refused by the server; it is not cut, and has no log-probabilities. What is no finite number of at most 0 is no
-log-probability: it becomes NaN, which metrics count as not scored and the cache does not keep.
+The server tokenises the whole text at once: unlike in `hf`, the pieces of a request are not tokenised separately. A
+token that crosses the start of the continuation counts as its first token. The server also decides whether a text
+starts with a special token; it is asked (vLLM's `add_special_tokens`) for what the request wants. A text that is too
+long is refused by the server; it is not cut, and has no log-probabilities. A value that is not a finite number of at
+most 0 becomes NaN, which metrics count as not scored and the cache does not keep.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ from typing import Any, TypeVar
 from troth.core.errors import UserError
 from troth.models.backends import Backend
 from troth.models.batches import Batch, Room, by_length
-from troth.models.client import MOST, Client, Refused, Silent
+from troth.models.client import (
+    CHAT,
+    MAX_BYTES,
+    Client,
+    Completion,
+    RefusedError,
+    ServerError,
+    parse_address,
+    parse_completion,
+    user_error,
+)  # fmt: skip
 from troth.models.protocols import Continuation, Request
 
 K = TypeVar("K")
@@ -33,14 +43,14 @@ Scores = tuple[list[str], list[float | None]]  # the prompt's tokens and their l
 
 KEY = "OPENAI_API_KEY"
 BROKEN = "\N{REPLACEMENT CHARACTER}"
-PARALLEL = 8  # questions at a time; so many answers are stored together
-TIMEOUT = 120.0  # seconds for the whole of an answer
-ANSWER, PER_BYTE = 1_000_000, 500  # bytes that an answer may have, and more for each byte of the question
-TOO_LONG = (400, 413)  # what servers answer to a text that is too long, once it is known that they take others
-UNABLE = (400, 404, 422, 500, 501)  # what servers answer that give no log-probabilities of a prompt
-ABSENT = (404, 405)  # what servers answer that have no such path
+PARALLEL = 8  # concurrent requests; this number of answers is stored together
+TIMEOUT = 120.0  # seconds for a whole answer
+ANSWER, PER_BYTE = 1_000_000, 500  # size limit of an answer in bytes, and what each byte of the request adds to it
+TOO_LONG = (400, 413)  # status for a text that is too long, from a server that has scored other texts
+UNABLE = (400, 404, 422, 500, 501)  # status of servers that give no log-probabilities of a prompt
+ABSENT = (404, 405)  # status of servers that do not have a path
 WAYS: tuple[dict[str, Any], ...] = (  # to ask for a prompt's log-probabilities, in the order in which they are tried
-    {"echo": True, "logprobs": 1, "max_tokens": 1},  # 0 some refuse, and llama-cpp-python takes it for no limit
+    {"echo": True, "logprobs": 1, "max_tokens": 1},  # some refuse 0, and llama-cpp-python reads it as unlimited
     {"prompt_logprobs": 1, "max_tokens": 1},
 )
 
@@ -62,41 +72,52 @@ class EndpointLm:
         self.client = Client(url, key_variable=key_variable, timeout=timeout or TIMEOUT)
         self.model, self.parallel = model, parallel
         self._way: Mapping[str, Any] | None = None
-        self._chat: bool | None = True if chat else None
-        self.chat = chat
+        self._uses_chat: bool | None = True if chat else None
+        self.chat_only = chat
         self.usage: Counter[str] = Counter()  # tokens of generated texts, as the server counts them
 
     @classmethod
     def named(cls, name: str, *, timeout: float | None = None, chat: bool = False) -> EndpointLm:
         """From `http://HOST:PORT/v1#MODEL`."""
-        url, _, model = name.partition("#")
-        if "@" in url or "?" in url:
-            raise UserError("a key in a server's address would end up in results", hint=f"put it into {KEY}")
+        url, model = parse_address(name, KEY)
         if not model:
-            raise UserError(f"'{name}' names no model of a server", hint="such as http://localhost:8000/v1#MODEL")
+            raise UserError(f"'{name}' has no name of a model", hint="such as http://localhost:8000/v1#MODEL")
         return cls(url, model, timeout=timeout, chat=chat)
 
     @property
     def name(self) -> str:
-        return f"{self.client.url}#{self.model}{'+chat' * self.chat}"
+        return f"{self.client.url}#{self.model}{'+chat' * self.chat_only}"
 
     def plan(self, items: Sequence[Request | str]) -> list[Batch]:
-        """As many as are asked at the same time: when the server fails, all earlier answers are in the cache."""
-        lengths = [len(one) if isinstance(one, str) else len("".join(one.context) + one.continuation) for one in items]
+        """Batches of concurrent requests: when the server fails, all earlier answers are in the cache."""
+        lengths = [
+            len(item) if isinstance(item, str) else len("".join(item.context) + item.continuation) for item in items
+        ]
         return by_length(lengths, Room(items=self.parallel, units=max(1, self.parallel * max(lengths, default=0))))
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        return self._each(self._scored, [Request.of(one) for one in requests], known=self._way is not None)
+        return self._map(self._score, [Request.of(request) for request in requests], known=self._way is not None)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
-        """By `/completions`; where the server has none, by `/chat/completions`, the prompt as the user's message."""
+        """By `/completions`; on a server without it by `/chat/completions`, with the prompt as the user's message."""
         options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        return self._each(lambda prompt: self._generated(prompt, options), prompts, known=self._chat is not None)
+        return self._map(lambda prompt: self._generate(prompt, options), prompts, known=self._uses_chat is not None)
 
-    def _each(self, work: Callable[[K], V], items: Sequence[K], *, known: bool) -> list[V]:
-        """Several at a time; the first alone where it is not known what the server can do. Equal ones once."""
+    def chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> dict[str, Any]:
+        """The server's next message in a chat, in OpenAI's layout."""
+        message = self._ask(CHAT, {"messages": messages, **options}).message
+        if not message:
+            hint = "is the server OpenAI-compatible?"
+            raise UserError(f"{self.name} does not answer as OpenAI's API does", hint=hint)
+        return message
+
+    def _map(self, work: Callable[[K], V], items: Sequence[K], *, known: bool) -> list[V]:
+        """Results of concurrent requests, one per distinct item.
+
+        The first request is sent by itself until it is `known` what the server supports.
+        """
         distinct = list(dict.fromkeys(items))
         if not distinct:
             return []
@@ -105,138 +126,116 @@ class EndpointLm:
             answers = dict(zip(distinct, [*first, *pool.map(work, distinct[len(first) :])], strict=True))
         return [answers[item] for item in items]
 
-    def _scored(self, asked: Request) -> Continuation:
-        if not asked.continuation:
+    def _score(self, request: Request) -> Continuation:
+        if not request.continuation:
             return Continuation((), ())
-        prompt, known = "".join(asked.context) + asked.continuation, self._way is not None
-        why = ""
+        prompt, known = "".join(request.context) + request.continuation, self._way is not None
+        reason = ""
         for way in WAYS if self._way is None else (self._way,):
-            body = {"prompt": prompt, "temperature": 0.0, "add_special_tokens": asked.bos, **way}
+            body = {"prompt": prompt, "temperature": 0.0, "add_special_tokens": request.bos, **way}
             try:
-                scored = scores(self._answer("/completions", body, TOO_LONG if known else UNABLE), prompt)
-            except Refused as error:
+                scores = parse_scores(self._ask("/completions", body, TOO_LONG if known else UNABLE).choice, prompt)
+            except RefusedError as error:
                 if known:
-                    return self._unscored(asked)
-                why = f" ({error}: {error.said})" if error.said else f" ({error})"
+                    return self._without_scores(request)
+                reason = f" ({error}: {error.text})" if error.text else f" ({error})"
                 continue
-            if scored is not None:
+            if scores is not None:
                 self._way = way
-                return aligned(*scored, prompt, asked.continuation, self.name)
-            if known:  # it has answered others
-                return Continuation((asked.continuation,), (math.nan,))
+                return align(*scores, prompt, request.continuation, self.name)
+            if known:  # the server has scored other texts
+                return Continuation((request.continuation,), (math.nan,))
         raise UserError(
-            f"{self.name} gives no log-probabilities of a prompt{why}",
+            f"{self.name} gives no log-probabilities of a prompt{reason}",
             hint="vLLM, SGLang and llama-cpp-python (with logits_all) do; or use embedded, hf:ORG/MODEL, a folder",
         )
 
-    def _unscored(self, asked: Request) -> Continuation:
-        """The tokens of a text that is too long, without log-probabilities: those that it has without the document."""
-        rest = asked.context[: asked.shorten] + asked.context[asked.shorten + 1 :]
-        if len(rest) == len(asked.context):
-            return Continuation((asked.continuation,), (None,))
-        tokens = self._scored(asked._replace(context=rest)).tokens
+    def _without_scores(self, request: Request) -> Continuation:
+        """Tokens of a text that is too long, without log-probabilities: the tokens are those without the document."""
+        rest = request.context[: request.shorten] + request.context[request.shorten + 1 :]
+        if len(rest) == len(request.context):
+            return Continuation((request.continuation,), (None,))
+        tokens = self._score(request._replace(context=rest)).tokens
         return Continuation(tokens, (None,) * len(tokens))
 
-    def _generated(self, prompt: str, options: Mapping[str, Any]) -> str:
-        if not self._chat:
+    def _generate(self, prompt: str, options: Mapping[str, Any]) -> str:
+        if not self._uses_chat:
             try:
-                answer = self._answer("/completions", {"prompt": prompt, **options}, ABSENT)
-                self._chat = False
-            except Refused:
-                self._chat = True
-        if self._chat:
-            answer = self._answer("/chat/completions", {"messages": [{"role": "user", "content": prompt}], **options})
-        try:
-            self._count(answer)
-            choice = answer["choices"][0]
-            text = choice["message"]["content"] if "message" in choice else choice["text"]
-        except (KeyError, IndexError, TypeError):
-            text = None
-        if not isinstance(text, str):  # such as a model that only thinks, or calls a tool
+                answer = self._ask("/completions", {"prompt": prompt, **options}, ABSENT)
+                self._uses_chat = False
+            except RefusedError:
+                self._uses_chat = True
+        if self._uses_chat:
+            answer = self._ask(CHAT, {"messages": [{"role": "user", "content": prompt}], **options})
+        self._count(answer)
+        if answer.text is None:  # such as a model that only thinks, or calls a tool
             raise UserError(f"{self.name} answers without a text")
-        return text
+        return answer.text
 
-    def _count(self, answer: Any) -> None:
-        usage = answer.get("usage") if isinstance(answer, dict) else None
+    def _count(self, answer: Completion) -> None:
         for name in ("prompt_tokens", "completion_tokens"):
-            number = usage.get(name) if isinstance(usage, dict) else None
+            number = answer.usage.get(name)
             if isinstance(number, int) and 0 <= number < 10**9:
                 self.usage[name] += number
 
-    def _answer(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> Any:
-        """The server's answer; raises Refused for a status that is expected, else UserError."""
+    def _ask(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> Completion:
+        """The server's answer; raises RefusedError for an expected status, UserError for all other problems."""
+        data = json.dumps({"model": self.model, **body}).encode()
         try:
-            data = json.dumps({"model": self.model, **body}).encode()
-            return json.loads(self.client.post(path, data, most=min(MOST, ANSWER + PER_BYTE * len(data))))
-        except Refused as error:
-            if error.status in expected:
+            return self.client.post(
+                path, data, parse=parse_completion, max_bytes=min(MAX_BYTES, ANSWER + PER_BYTE * len(data))
+            )
+        except ServerError as error:
+            if isinstance(error, RefusedError) and error.status in expected:
                 raise
-            what = f"{self.name} answers {error.status}: {error.said or 'nothing more'}"
-            raise UserError(what, hint=refusal_hint(error.status)) from error
-        except Silent as error:
-            longer = " with a longer --timeout" if str(error) == "timeout" else ""
-            hint = f"answers so far are kept; try again{longer}"
-            raise UserError(f"{self.name} does not answer: {error}", hint=hint) from error
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{self.name} answers what is not JSON, or too deeply nested") from error
+            raise user_error(error, self.name) from error
 
 
-def refusal_hint(status: int) -> str:
-    """What to do about a server's refusal, after the retries."""
-    if status == 429:
-        return "it limits how much it is asked; answers so far are kept: wait, and run the same again"
-    if status >= 500:
-        return "the server fails; answers so far are kept: run the same again when it is well"
-    return "is the model's name right?"
-
-
-def scores(answer: Any, prompt: str) -> Scores | None:
-    """The prompt's tokens and log-probabilities from an answer in either form; None where it has none of them."""
+def parse_scores(choice: Mapping[str, Any], prompt: str) -> Scores | None:
+    """The prompt's tokens and log-probabilities from an answer in either form; None if it has none."""
     try:
-        choice = answer["choices"][0]
-        if listed := choice.get("prompt_logprobs"):
-            # vLLM lists for each place the token that stands there, then likelier ones; nothing for the first place.
-            places = [
-                next(iter(place.values())) if place else {"decoded_token": "", "logprob": None} for place in listed
-            ]
-            return [str(one["decoded_token"]) for one in places], _numbers([one.get("logprob") for one in places])
+        if positions := choice.get("prompt_logprobs"):
+            # vLLM lists for each position its own token, then likelier ones; nothing for the first position.
+            empty = {"decoded_token": "", "logprob": None}
+            entries = [next(iter(position.values())) if position else empty for position in positions]
+            return [str(entry["decoded_token"]) for entry in entries], _logprobs([e.get("logprob") for e in entries])
         logprobs = choice["logprobs"]
-        tokens, values = [str(token) for token in logprobs["tokens"]], _numbers(logprobs["token_logprobs"])
+        tokens, values = [str(token) for token in logprobs["tokens"]], _logprobs(logprobs["token_logprobs"])
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration):
         return None
-    # What the server generated after the prompt is at the end, a token at most; its text may be empty.
+    # The token that the server generated after the prompt, if any, is at the end; its text may be empty.
     for count in (len(tokens) - 1, len(tokens)):
-        if any(tokens[:count]) and len(tokens) == len(values) and spans(tokens[:count], prompt):
+        if any(tokens[:count]) and len(tokens) == len(values) and find_spans(tokens[:count], prompt):
             return tokens[:count], values[:count]
     return None
 
 
-def aligned(
+def align(
     tokens: Sequence[str], logprobs: Sequence[float | None], prompt: str, continuation: str, name: str
 ) -> Continuation:
-    """The tokens that have a part in the continuation; their texts are those parts."""
-    places = spans(tokens, prompt)
-    if places is None:
-        hint = "use another backend for it"
-        raise UserError(f"the tokens of {name} are not those of the text that it was given", hint=hint)
+    """The tokens that overlap the continuation, each with the text of that overlap."""
+    spans = find_spans(tokens, prompt)
+    if spans is None:
+        raise UserError(f"the tokens of {name} do not match the text that was sent", hint="use another backend")
     begin = len(prompt) - len(continuation)
-    own = [(max(start, begin), end, value) for (start, end), value in zip(places, logprobs, strict=True) if end > begin]
+    own = [(max(start, begin), end, value) for (start, end), value in zip(spans, logprobs, strict=True) if end > begin]
     return Continuation(tuple(prompt[start:end] for start, end, _ in own), tuple(value for _, _, value in own))
 
 
-def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
-    """Where each token stands in the prompt; None if they are not the prompt's tokens.
+def find_spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
+    """Start and end of each token in the prompt; None if they are not the prompt's tokens.
 
-    Offsets that servers give are not used: some count special tokens, some say -1. Of a character that is split into
-    several tokens, which servers show as U+FFFD, the first token has it all and the others nothing. A first token that
-    is not in the text marks its beginning, or has no text: it gets what is left. The search goes from last to first.
+    Offsets sent by servers are not used: some count special tokens, some are -1. If a character is split into several
+    tokens, which servers show as U+FFFD, the first token gets the whole character and the others an empty span. A first
+    token that does not occur in the text is a special token, or has no text: it gets what remains. The search goes
+    from last to first.
     """
-    places: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     at, index = len(prompt), len(tokens) - 1
     while index >= 0:
         token = tokens[index]
         if prompt.endswith(token, 0, at) and (token or index):
-            places.append((at - len(token), at))
+            spans.append((at - len(token), at))
             at, index = at - len(token), index - 1
         elif BROKEN in token:
             first = index
@@ -245,22 +244,22 @@ def spans(tokens: Sequence[str], prompt: str) -> list[tuple[int, int]] | None:
             before = prompt.rfind(tokens[first - 1], 0, at) + len(tokens[first - 1]) if first else 0
             if before > at or (first and not prompt[:before].endswith(tokens[first - 1])):
                 return None
-            places += [(at, at)] * (index - first) + [(before, at)]
+            spans += [(at, at)] * (index - first) + [(before, at)]
             at, index = before, first - 1
         elif index == 0 and (not token or not at):
-            places.append((0, at))
+            spans.append((0, at))
             at, index = 0, -1
         else:
             return None
-    return places[::-1] if at == 0 else None
+    return spans[::-1] if at == 0 else None
 
 
-def _numbers(values: Sequence[Any]) -> list[float | None]:
-    """Log-probabilities; NaN for what is none. Only the first token of a text may be without one."""
-    return [None if value is None and not place else _number(value) for place, value in enumerate(values)]
+def _logprobs(values: Sequence[Any]) -> list[float | None]:
+    """Log-probabilities; NaN for invalid values. Only the first token of a text may have none."""
+    return [None if value is None and not index else _logprob(value) for index, value in enumerate(values)]
 
 
-def _number(value: Any) -> float:
+def _logprob(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -sys.float_info.max <= value <= 0:
         return math.nan
     return float(value)

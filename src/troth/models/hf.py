@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.core.errors import UserError
 from troth.models import hub
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Room, answered, by_length, encodable, padded, tensors
+from troth.models.batches import Batch, Room, by_length, compute_batched, encodable, padded, tensors
 from troth.models.embedded import CrossEncoder, Row, entailments
 from troth.models.hub import ModelFiles, load, loading, tokenizing
 from troth.models.protocols import Continuation, Entailment, Request, TextPair
@@ -196,7 +196,7 @@ class HfLm:
         rows = self._rows(whole)
         if self._model.reader is not None:
             return self._packed([rows[one] for one in whole], self._model.reader)
-        return answered(
+        return compute_batched(
             whole,
             lambda asked: self._scored([rows[one] for one in asked]),
             lambda asked: by_length([len(rows[one].ids) for one in asked], self.room),
@@ -294,7 +294,7 @@ class HfLm:
             draw = [Gumbel(batch, temperature, seed)] if temperature > 0 else []
             return self._generated([ids[prompt] for prompt in batch], max_tokens, draw)
 
-        return answered(
+        return compute_batched(
             prompts, generated, lambda batch: by_length([len(ids[one]) + max_tokens for one in batch], self.room)
         )
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.core.panics import without_backtrace
 from troth.models import backends
 from troth.models.verified import fault_since
@@ -52,7 +53,7 @@ class ModelFiles(NamedTuple):
 
 def source(name: str) -> ModelFiles:
     """The files of `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION`, or a folder, for metrics that load a model themselves."""
-    opened: ModelFiles = backends.of(name).open("files", name)
+    opened: ModelFiles = backends.backend_for(name).open("files", name)
     return opened
 
 
@@ -91,11 +92,9 @@ def on_hub(name: str) -> ModelFiles:
     if match is None:
         raise UserError(f"'{name}' is not a model of the hub", hint="such as hf:FacebookAI/roberta-large-mnli@REVISION")
     repo, revision = match["repo"], match["revision"]
-    try:
+    with requiring("neural"):
         from huggingface_hub import hf_hub_download, snapshot_download
         from huggingface_hub.utils import disable_progress_bars, logging
-    except ImportError as error:
-        raise lacking(error) from error
     logging.set_verbosity_error()  # it reports each attempt to connect
     if not sys.stderr.isatty():
         disable_progress_bars()
@@ -206,12 +205,10 @@ def _complete(folder: Path) -> bool:
 def loading(what: str, fails: str = "the model cannot be loaded") -> Iterator[None]:
     """Turns every error that transformers raises over a model's files into one line that names them."""
     try:
-        with without_backtrace():
+        with without_backtrace(), requiring("neural"):
             yield
     except UserError:
         raise
-    except ImportError as error:
-        raise lacking(error) from error
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # tokenizers raises one that is no Exception
@@ -223,11 +220,9 @@ tokenizing = partial(loading, fails="the tokenizer fails")
 
 def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
     """Tokenizer and model (of transformers' class `kind`) in float32, without running code that comes with them."""
-    try:
+    with requiring("neural"):
         import torch
         import transformers
-    except ImportError as error:
-        raise lacking(error) from error
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     folder = source.folder()
@@ -252,21 +247,6 @@ def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
     if odd is not None:
         raise UserError(f"the weights of {odd} are not finite", file=str(folder), hint="are they damaged?")
     return tokenizer, model.eval()
-
-
-def lacking(error: ImportError, extra: str = "neural") -> UserError:
-    """The error for a package that is not installed."""
-    what = f"models of transformers need {error.name or _first(error)}, which is not installed"
-    return UserError(what, hint=f"pip install 'troth[{extra}]'")
-
-
-def check_libraries(extra: str = "neural") -> None:
-    """Raises an error that says how to install the libraries of models, where they are not installed."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise lacking(error, extra) from error
 
 
 def _first(error: BaseException) -> str:

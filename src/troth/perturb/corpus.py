@@ -8,6 +8,7 @@ from pathlib import Path
 
 from troth.core.errors import UserError
 from troth.readers import source
+from troth.readers.unpack import unpacked_name
 
 RECORD = "perturbation.json"  # what was made of what, and how; beside the new files
 
@@ -26,7 +27,7 @@ def check_unique(names: Iterable[str], path: str) -> None:
 
 def new_name(path: str, document: source.Document) -> str:
     """The name of a rewritten document."""
-    name = "dialogues.json" if path == "-" else source.unpacked_name(Path(document.name).name)
+    name = "dialogues.json" if path == "-" else unpacked_name(Path(document.name).name)
     if name in source.NOT_DIALOGUES:
         hint = "rename it: the folder that is written has files of that name of its own"
         raise UserError("cannot be written under this name", file=document.name, hint=hint)

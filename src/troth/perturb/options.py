@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import msgspec
 
 from troth.core.errors import UserError, near
 from troth.core.names import listed
+from troth.core.options import Option
 from troth.core.registry import Registry
 
 M = TypeVar("M", bound=msgspec.Struct)
 
 
-class Flag(NamedTuple):
-    """A field that has a command-line option of its own."""
-
-    field: str
-    option: str  # "--stop-words"
-    metavar: str
-    help: str
-    many: bool  # takes several values; FILE: one per line, NAMES: with commas, else the option is repeated
-
-
-def flag(metavar: str, help: str, *, option: str | None = None) -> Any:
+def flag(metavar: str, help: str, *, option: str = "") -> Option:
     """Annotation of a field that gets a command-line option of its own; without `option`, named after the field."""
-    return msgspec.Meta(description=help, extra={"metavar": metavar, "option": option})
-
-
-def flags(member: type[msgspec.Struct]) -> list[Flag]:
-    """The fields of a member that have a command-line option of their own."""
-    options = []
-    defaults = {field.name: field.default for field in msgspec.structs.fields(member)}
-    for field, kind in get_type_hints(member, include_extras=True).items():
-        meta = next((part for part in get_args(kind) if isinstance(part, msgspec.Meta) and part.extra), None)
-        if meta is not None and meta.extra is not None:
-            plain = get_args(kind)[0]
-            choices = "|".join(get_args(plain)) if get_origin(plain) is Literal else ""
-            default = " ".join(defaults[field]) if isinstance(defaults[field], tuple) else defaults[field]
-            shown = f"  [default: {default}]" if default not in (None, "") else ""
-            option = meta.extra["option"] or f"--{field}"
-            many = get_origin(plain) is tuple
-            options.append(Flag(field, option, choices or meta.extra["metavar"], f"{meta.description}{shown}", many))
-    return options
+    return Option(help, metavar, option)
 
 
 def chosen(registry: Registry[type[M]], kind: type[M], with_: object) -> dict[str, M]:

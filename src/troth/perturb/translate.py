@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import requiring
 from troth.perturb.users.engines import Failed, Rewrite
 
 if TYPE_CHECKING:
@@ -135,10 +136,8 @@ class Marian:
 
 
 def _marian(name: str) -> tuple[Any, Any]:
-    try:
+    with requiring("neural"):
         from transformers import MarianMTModel, MarianTokenizer
-    except ImportError as error:
-        raise UserError("Marian models need transformers and torch", hint='pip install "troth[neural]"') from error
     try:
         # Safetensors only: the older format runs whatever code its author put in.
         model = MarianMTModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False)

@@ -12,18 +12,18 @@ from troth.readers.source import Document, utf8
 LIMIT = 1 << 27  # characters per cell: documents can be longer than the 128 kB that Python's reader allows
 
 
-def comma(line: str) -> str:
-    """What separates the cells of a file with this first line."""
+def separator(line: str) -> str:
+    """The separator of the cells of a file with this first line."""
     return "\t" if "\t" in line else ","
 
 
 def rows(document: Document) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, the header first, and the line that the row ends on; blank lines before it are skipped."""
+    """The last line and the cells of each row, the header first; blank lines at the start are skipped."""
     text = utf8(document)
     content = text.lstrip()
     above = text[: len(text) - len(content)].count("\n")
     # newline="": line ends inside quotes are part of the cell.
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=comma(content.partition("\n")[0]), strict=True)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator(content.partition("\n")[0]), strict=True)
     before = csv.field_size_limit(LIMIT)
     try:
         yield from ((above + reader.line_num, row) for row in reader)

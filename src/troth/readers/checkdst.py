@@ -1,7 +1,7 @@
 """CheckDST's JSON Lines: one user turn per line, gold and predicted state as `domain slot value, …`.
 
-States are parsed as the authors' script does it. Its value map (`centre` to `center`, no `dontcare`) belongs to scoring
-and is not applied here. Perturbed sets hold only some turns of a dialogue, so gaps and any order of lines are right.
+States are parsed as in the authors' script. Its value map (`centre` to `center`, no `dontcare`) belongs to scoring and
+is not applied here. Perturbed sets contain only some turns of a dialogue, so gaps and any order of lines are valid.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers import plain
-from troth.readers.decode import lines, where
+from troth.readers.decode import error_context, lines
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="checkdst", about="CheckDST's predictions: states as `domain slot value, …`", profile="checkdst",
@@ -48,7 +48,7 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue | Pair]:
-    """Pairs; or dialogues, where no line has a prediction beside it."""
+    """Pairs; or dialogues, if no line has a prediction."""
     rows = [_row(line, row) for line, row in lines(document)]
     joined = pairs(rows)
     return joined if any(row.pred is not None for row in rows) else (pair.gold for pair in joined)
@@ -85,51 +85,51 @@ def pairs(rows: Iterable[CheckdstRow]) -> Iterator[Pair]:
 
 
 def write(dialogues: Iterable[Dialogue | Pair], out: BinaryIO) -> None:
-    """One line per user turn; where an item is a dialogue and not a pair, there is no `pred`."""
+    """One line per user turn; without `pred` if an item is a dialogue and not a pair."""
     plain.write_lines((row for item in dialogues for row in _lines(item)), out)
 
 
 def _row(line: int, row: dict[str, Any]) -> CheckdstRow:
-    with where(line=line):
+    with error_context(line=line):
         full = plain.text_of(row, "dial_id")
         name, dash, turn = full.rpartition("-")
         if not dash:
             raise UserError(f"'dial_id' is '{full}', without a turn's number", hint="write it as mul0003-5")
         name = dialogue_id(name)
-        with where(dialogue=name):
-            number = plain.whole(turn, "the turn in 'dial_id'")
-        with where(dialogue=name, turn=number):
+        with error_context(dialogue=name):
+            number = plain.whole_number(turn, "the turn in 'dial_id'")
+        with error_context(dialogue=name, turn=number):
             context, gold = plain.text_of(row, "context", default=""), plain.text_of(row, "gold")
             pred = plain.text_of(row, "pred") if "pred" in row else None
             coref = row.get("requires_coref", "")
             if coref != "" and not isinstance(coref, bool):
-                raise UserError(f"'requires_coref' is {plain.shown(coref)}, not true, false or an empty text")
+                raise UserError(f"'requires_coref' is {plain.describe(coref)}, not true, false or an empty text")
             return CheckdstRow(line, name, number, context, gold, pred, None if coref == "" else coref)
 
 
 def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
     gold: list[Turn] = []
     for row in rows:
-        before, said = _last(row.context)
+        before, text = _last(row.context)
         if before is not None:
             gold.append(Turn(speaker="SYSTEM", text=before))
         state = plain.frames(parse(row.gold))
         gold.append(
-            Turn(speaker="USER", text=said, frames=state, number=row.number, context=row.context, coref=row.coref)
+            Turn(speaker="USER", text=text, frames=state, number=row.number, context=row.context, coref=row.coref)
         )
     pred = [plain.user_turn(row.number, parse(row.pred)) for row in rows if row.pred is not None]
     return Pair(plain.dialogue(name, gold), plain.dialogue(name, pred) if pred else None)
 
 
 def _last(context: str) -> tuple[str | None, str]:
-    """What the user said last, and what the system had said before that."""
+    """The last user turn, after the system turn before it."""
     first, *rest = _TAG.split(context)
-    said = [(tag, words.strip()) for tag, words in zip(rest[::2], rest[1::2], strict=True)]
-    for position in reversed(range(len(said))):
-        tag, words = said[position]
+    turns = [(tag, text.strip()) for tag, text in zip(rest[::2], rest[1::2], strict=True)]
+    for position in reversed(range(len(turns))):
+        tag, text = turns[position]
         if tag == "user":
-            before = said[position - 1] if position else None
-            return (before[1] if before and before[0] == "system" else None), words
+            before = turns[position - 1] if position else None
+            return (before[1] if before and before[0] == "system" else None), text
     return None, first.strip()
 
 
@@ -142,11 +142,11 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
         if turn.speaker != "USER":
             continue
         number = next(numbers)
-        with where(dialogue=gold.id, turn=number):
+        with error_context(dialogue=gold.id, turn=number):
             row = {
                 "context": " ".join(context) if turn.context is None else turn.context,
                 "dial_id": f"{gold.id}-{number}",
-                "aug_type": "Not found",  # as the authors' own converter writes where it does not know
+                "aug_type": "Not found",  # what the authors' converter writes if it is unknown
                 "gold": _flat(turn),
                 "requires_coref": "" if turn.coref is None else turn.coref,
             }
@@ -163,7 +163,7 @@ def _flat(turn: Turn) -> str:
                 words = " ".join(value.split())
                 piece = f"{frame.service} {slot} {words}"
                 if parse(piece) != {frame.service: {slot: (words,)}}:
-                    hint = "it holds MultiWOZ's domains, slots of one word and values without commas"
+                    hint = "it allows MultiWOZ's domains, slots of one word and values without commas"
                     raise UserError(f"'{piece}' cannot be written in this format", hint=hint)
                 pieces.append(piece)
     return ", ".join(pieces)

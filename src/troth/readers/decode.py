@@ -1,8 +1,8 @@
-"""JSON to records, with errors that name the dialogue and the turn.
+"""Decodes JSON into records, with errors that name the dialogue and the turn.
 
-A key that an object holds twice is an error: decoders take the last value in silence. Plain objects are checked by
-counting: a decoded value, encoded again, has as many keys as the text unless a key is repeated. That costs a fraction
-of decoding; only where the counts differ is the text read a second time, key by key.
+A duplicate key in an object is an error: decoders silently take the last value. Plain objects are checked by counting:
+a decoded value, encoded again, has as many keys as the text unless a key is repeated. This costs a fraction of the time
+of decoding; only if the counts differ, the text is read a second time, key by key.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS, NOT_UTF8, explain
 from troth.core.errors import ErrorPlace, UserError
-from troth.readers.source import Document, empty
+from troth.readers.source import Document, empty_error
 
 T = TypeVar("T")
 
 LAYOUT = "see docs/formats.md for the layout"
-BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-KEY_END = b'":'  # the end of a key, as nearly every program writes it; where it is written otherwise, the counts differ
+KEY_END = b'":'  # the end of a key, as nearly every program writes it; if it is written differently, the counts differ
 
 
-class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…):`
-    """Fills in what a UserError raised inside does not say yet: file, dialogue, turn, hint; and the line, if given."""
+class error_context:  # noqa: N801 - a context manager, used like a function
+    """Adds file, dialogue, turn and hint to a UserError raised inside, unless it has them; and the line, if given."""
 
-    __slots__ = ("line", "place")
+    __slots__ = ("line", "location")
 
-    def __init__(self, *, line: int | None = None, **place: Unpack[ErrorPlace]) -> None:
-        self.line, self.place = line, place
+    def __init__(self, *, line: int | None = None, **location: Unpack[ErrorPlace]) -> None:
+        self.line, self.location = line, location
 
     def __enter__(self) -> None:
         return None
@@ -41,33 +40,35 @@ class where:  # noqa: N801 - reads as a word: `with where(dialogue=…, turn=…
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         if not isinstance(error, UserError):
             return
-        placed = error.at(**self.place)
+        located = error.at(**self.location)
         if self.line is not None:
-            what = f"line {self.line}: {placed.what}"
-            placed = type(placed)(what, file=placed.file, dialogue=placed.dialogue, turn=placed.turn, hint=placed.hint)
-        raise placed from error
+            what = f"line {self.line}: {located.what}"
+            located = type(located)(
+                what, file=located.file, dialogue=located.dialogue, turn=located.turn, hint=located.hint
+            )
+        raise located from error
 
 
 def decode(
     document: Document, kind: type[T], *, data: bytes | msgspec.Raw | None = None, dialogue: str | None = None
 ) -> T:
-    """Decodes a document, or a part of it, as `kind`; what does not fit becomes a UserError with its place."""
+    """Decodes a document, or a part of it, as `kind`; an error names the dialogue and the turn, if it can."""
     try:
         return msgspec.json.decode(document.data if data is None else data, type=kind)
-    except BROKEN as error:
-        raise place(document, error, dialogue) from error
+    except DECODING_ERRORS as error:
+        raise located_error(document, error, dialogue) from error
 
 
-def converted(document: Document, value: object, kind: type[T]) -> T:
-    """A decoded value as `kind`, with errors as those of `decode`."""
+def convert_value(document: Document, value: object, kind: type[T]) -> T:
+    """A decoded value as `kind`, with the same errors as `decode`."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise place(document, error) from error
+        raise located_error(document, error) from error
 
 
-def unique(document: Document, kind: type[T]) -> T:
-    """As `decode` of a whole document; a key that an object holds twice is an error. Fast for plain values."""
+def decode_unique(document: Document, kind: type[T]) -> T:
+    """Decodes a whole document like `decode`; a duplicate key is an error. Fast for plain values."""
     value = decode(document, kind)
     if keys(value) != document.data.count(KEY_END):
         check_keys(document)
@@ -75,7 +76,7 @@ def unique(document: Document, kind: type[T]) -> T:
 
 
 def members(document: Document) -> Iterator[tuple[str, Any]]:
-    """The entries of a document that is one object `{dialogue: …}`, decoded one at a time; no key may be repeated."""
+    """The entries of a document that is one object `{dialogue: …}`, decoded one at a time. Keys must be unique."""
     entries = decode(document, dict[str, msgspec.Raw])
     count = len(entries)
     for key, raw in entries.items():
@@ -87,19 +88,19 @@ def members(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def lines(document: Document) -> Iterator[tuple[int, Any]]:
-    """The objects of a document that has one per line, with the line's number from 1; blank lines are skipped."""
+    """The objects of a document with one object per line, with the line number from 1; blank lines are skipped."""
     if not document.data.strip():
-        raise empty(document)
+        raise empty_error(document)
     for number, line in enumerate(document.data.split(b"\n"), document.line):
         if not line.strip():
             continue
-        with where(line=number):
+        with error_context(line=number):
             row = line_object(document, line)
         yield number, row
 
 
 def line_object(document: Document, line: bytes) -> dict[str, Any]:
-    """The object that a line of a document holds."""
+    """Decodes a line of a document, which must be an object."""
     row = decode(document, object, data=line)
     if not isinstance(row, dict):
         raise UserError("is not an object {…}", file=document.name)
@@ -113,41 +114,41 @@ def keys(value: object) -> int:
     return msgspec.json.encode(value).count(KEY_END)
 
 
-class _Repeated(NamedTuple):
-    """A key that its object holds twice, and the path to the object."""
+class _Duplicate(NamedTuple):
+    """A duplicate key, and the path to its object."""
 
     key: str
     path: tuple[str | int, ...]
 
 
-def holds_twice(data: bytes, value: object) -> bool:
-    """Whether an object in JSON holds a key twice; `value` is what it was decoded to."""
-    return keys(value) != data.count(KEY_END) and _first_repeated(data) is not None
+def has_duplicate_key(data: bytes, value: object) -> bool:
+    """Whether an object in a JSON text has a duplicate key; `value` is the decoded text."""
+    return keys(value) != data.count(KEY_END) and _first_duplicate(data) is not None
 
 
-def _first_repeated(data: bytes) -> Any:
+def _first_duplicate(data: bytes) -> Any:
     text = data.decode(errors="replace")
-    return _repeated(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
+    return _duplicate_in(json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str))
 
 
 def check_keys(document: Document, *, dialogues: bool = False) -> None:
-    """Raises an error if any object in a JSON document holds a key twice. It reads every key: slow, but exact.
+    """Raises an error if any object in a JSON document has a duplicate key. It reads every key: slow, but exact.
 
-    `dialogues`: the keys at the top are dialogues, and the error names them as such.
+    `dialogues`: the keys at the top are ids of dialogues, and the error names them as such.
     """
     try:
-        repeated = _first_repeated(document.data)
+        duplicate = _first_duplicate(document.data)
     except RecursionError as error:
-        raise place(document, error) from error
-    if repeated is None:
+        raise located_error(document, error) from error
+    if duplicate is None:
         return
-    steps = repeated.path
+    steps = duplicate.path
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     turn = next((after for step, after in pairwise(steps) if step == "turns" and isinstance(after, int)), None)
     if dialogues and turn is None and len(steps) > 1 and str(steps[1]).isdigit():
         turn = int(steps[1])
     raise UserError(
-        f"duplicate key '{repeated.key}' at {path or 'the top'}",
+        f"duplicate key '{duplicate.key}' at {path or 'the top'}",
         file=document.name,
         dialogue=str(steps[0]) if dialogues and steps else _dialogue_at(document, f"${path}"),
         turn=turn,
@@ -155,34 +156,36 @@ def check_keys(document: Document, *, dialogues: bool = False) -> None:
     )
 
 
-def _object(pairs: list[tuple[str, Any]]) -> _Repeated | None:
-    """What the reading of every key keeps of an object: nothing, or the first repeated key inside it."""
+def _object(pairs: list[tuple[str, Any]]) -> _Duplicate | None:
+    """The first duplicate key of an object or inside it; None if there is none."""
     if len(pairs) != len({key for key, _ in pairs}):
         known: set[str] = set()
         for key, _ in pairs:
             if key in known:
-                return _Repeated(key, ())
+                return _Duplicate(key, ())
             known.add(key)
-    return next((_Repeated(f.key, (key, *f.path)) for key, value in pairs if (f := _repeated(value))), None)
+    return next((_Duplicate(f.key, (key, *f.path)) for key, value in pairs if (f := _duplicate_in(value))), None)
 
 
-def _repeated(value: object) -> _Repeated | None:
-    if isinstance(value, _Repeated):
+def _duplicate_in(value: object) -> _Duplicate | None:
+    if isinstance(value, _Duplicate):
         return value
     if isinstance(value, list):
-        return next((_Repeated(f.key, (at, *f.path)) for at, item in enumerate(value) if (f := _repeated(item))), None)
+        return next(
+            (_Duplicate(f.key, (at, *f.path)) for at, item in enumerate(value) if (f := _duplicate_in(item))), None
+        )
     return None
 
 
-def place(document: Document, error: Exception, dialogue: str | None = None) -> UserError:
-    """A decoding error as one that says where: the slow path, taken once, when something is already wrong."""
+def located_error(document: Document, error: Exception, dialogue: str | None = None) -> UserError:
+    """The UserError for a decoding error, with its location. Slow, but called only once, for the error itself."""
     if isinstance(error, RecursionError):
-        hint = "is it the right file?"
-        return UserError("nested too deeply to be dialogue data", file=document.name, dialogue=dialogue, hint=hint)
-    if isinstance(error, UnicodeDecodeError) or "utf-8" in str(error).lower():
-        return UserError("not valid UTF-8", file=document.name, dialogue=dialogue, hint="save it as UTF-8")
+        what, hint = f"{explain(error)} to be dialogue data", "is it the right file?"
+        return UserError(what, file=document.name, dialogue=dialogue, hint=hint)
+    if explain(error) == NOT_UTF8:
+        return UserError(NOT_UTF8, file=document.name, dialogue=dialogue, hint="save it as UTF-8")
     if not document.data.strip():
-        return empty(document)
+        return empty_error(document)
     what, _, path = str(error).partition(" - at `")
     if not isinstance(error, msgspec.ValidationError):
         hint = "is the file whole?" if "truncated" in what.lower() else "is it JSON?"
@@ -199,26 +202,26 @@ def place(document: Document, error: Exception, dialogue: str | None = None) -> 
 
 
 def _plain(what: str) -> str:
-    """msgspec's wording with the words of JSON's users."""
+    """A message of msgspec in the terms of JSON."""
     words = {"object": "an object", "array": "a list", "str": "text", "int": "a number", "float": "a number",
              "null": "null", "bool": "true or false"}  # fmt: skip
 
-    def said(kinds: re.Match[str]) -> str:
+    def name_types(kinds: re.Match[str]) -> str:
         parts = kinds[1].split(" | ")
         return " or ".join(words[part] for part in parts) if words.keys() >= set(parts) else kinds[0]
 
-    what = re.sub("`([^`]+)`", said, what)
+    what = re.sub("`([^`]+)`", name_types, what)
     return what[:1].lower() + what[1:]
 
 
 def _dialogue_at(document: Document, path: str) -> str | None:
-    """The id of the dialogue that a path such as `$[3].turns[4]` lies in, where it is known."""
+    """The id of the dialogue that a path such as `$[3].turns[4]` leads into, if it is known."""
     index = re.match(r"\$\[(\d+)\]", path)
     if index is None:
         return None
     try:
         items: Any = msgspec.json.decode(document.data)
         name = items[int(index[1])]["dialogue_id"]
-    except (*BROKEN, KeyError, IndexError, TypeError):
-        return None  # the error is reported all the same, with the path alone
+    except (*DECODING_ERRORS, KeyError, IndexError, TypeError):
+        return None  # the error is still reported, with the path only
     return name if isinstance(name, str) else None

@@ -1,8 +1,8 @@
-"""Hi-DST's `log_test_*.json`: gold state and predicted changes of every turn, with what was said.
+"""Hi-DST's `log_test_*.json`: gold state and predicted changes of every turn, with the texts.
 
-`{dialogue: {turn: {"a_usr": …, "gt": {"hotel-area": value}, "pr_turn": {…}, …}}}`. The predicted state is what all
-`pr_turn` up to a turn add up to, as in the scripts of its authors and of FGA's. Both scripts then compare values by
-rules of their own (substrings, times within 15 minutes, TripPy's spellings), which are not applied here.
+`{dialogue: {turn: {"a_usr": …, "gt": {"hotel-area": value}, "pr_turn": {…}, …}}}`. The predicted state is the
+union of all `pr_turn` up to a turn, as in the scripts of its authors and of FGA's. Both scripts then compare values by
+their own rules (substrings, times within 15 minutes, TripPy's spellings), which are not applied here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from troth.core.records import Pair, Turn
 from troth.readers import plain
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 
@@ -31,22 +31,22 @@ def read(document: Document) -> Iterator[Pair]:
         gold: list[Turn] = []
         pred: list[Turn] = []
         predicted: dict[str, Any] = {}
-        with where(dialogue=name):
-            for number, item in enumerate(plain.in_order(plain.mapping(raw, "the dialogue").items())):
-                with where(turn=number):
+        with error_context(dialogue=name):
+            for number, item in enumerate(plain.sort_turns(plain.mapping(raw, "the dialogue").items())):
+                with error_context(turn=number):
                     row = plain.mapping(item, "the turn")
-                    gold += _said(number, row)
+                    gold += _gold_turns(number, row)
                     predicted |= plain.mapping(plain.field(row, "pr_turn", "the turn"), "'pr_turn'")
                     pred.append(plain.user_turn(number, _state(predicted)))
         yield Pair(plain.dialogue(name, gold), plain.dialogue(name, pred))
 
 
-def _said(number: int, row: dict[str, Any]) -> Iterator[Turn]:
+def _gold_turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
     if number:
         yield Turn(speaker="SYSTEM", text=plain.text_of(row, "a_sys", default=""))
     state = _state(plain.mapping(plain.field(row, "gt", "the turn"), "'gt'"))
-    said = plain.text_of(row, "a_usr", default="")
-    yield Turn(speaker="USER", text=said, frames=plain.frames(state), number=number)
+    text = plain.text_of(row, "a_usr", default="")
+    yield Turn(speaker="USER", text=text, frames=plain.frames(state), number=number)
 
 
 def _state(slots: dict[str, Any]) -> plain.PlainState:

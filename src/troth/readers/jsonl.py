@@ -1,6 +1,6 @@
 """troth's own JSON Lines: one user turn per line, with its state and, if there is one, the prediction.
 
-    {"dialogue": "a1", "turn": 0, "user": "…", "system": "said before it", "state": {"Hotels_1": {"city": "Leeds"}}}
+    {"dialogue": "a1", "turn": 0, "user": "…", "system": "…", "state": {"Hotels_1": {"city": "Leeds"}}}
 
 docs/formats.md has the whole layout.
 """
@@ -13,13 +13,14 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError, near
-from troth.core.normalize import dialogue_id
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers import plain
-from troth.readers.decode import BROKEN, lines, where
+from troth.readers.decode import error_context, lines
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="jsonl", about="troth's own JSON Lines: one user turn per line, with its state or a prediction or both",
@@ -44,10 +45,10 @@ def detect(document: Document) -> bool:
 
 
 def resembles(document: Document) -> bool:
-    """Whether the first line has two of the needed keys and something like the third: reading it says what is wrong."""
+    """Whether the first line has two of the needed keys and a similar one: reading it reports the mistake."""
     try:
         row = msgspec.json.decode(document.head, type=dict[str, msgspec.Raw])
-    except BROKEN:
+    except DECODING_ERRORS:
         return False
     missing = [key for key in NEEDED if key not in row]
     return len(missing) == 1 and ("pred" in row or any(near(key, missing) for key in row if key not in KEYS))
@@ -56,20 +57,20 @@ def resembles(document: Document) -> bool:
 def read(document: Document) -> Iterator[Dialogue | Pair]:
     dialogues: dict[str, dict[int, _Row]] = {}
     for line, record in lines(document):
-        with where(line=line):
-            plain.known_keys(record, KEYS, "; notes of your own go under 'meta'")
+        with error_context(line=line):
+            plain.refuse_unknown_keys(record, KEYS, "; put your own notes under 'meta'")
             name = dialogue_id(plain.text_of(record, "dialogue"))
-            with where(dialogue=name):
-                number = plain.whole(plain.field(record, "turn"), "'turn'")
-            with where(dialogue=name, turn=number):
+            with error_context(dialogue=name):
+                number = plain.whole_number(plain.field(record, "turn"), "'turn'")
+            with error_context(dialogue=name, turn=number):
                 rows = dialogues.setdefault(name, {})
                 if number in rows:
                     raise UserError(f"duplicate turn, already on line {rows[number].line}", hint=plain.KEEP_ONE)
                 rows[number] = _row(line, number, record)
     paired = any(row.pred is not None for rows in dialogues.values() for row in rows.values())
     for name, rows in dialogues.items():
-        with where(dialogue=name):
-            ordered: list[_Row] = plain.in_order(rows.items())
+        with error_context(dialogue=name):
+            ordered: list[_Row] = plain.sort_turns(rows.items())
         yield _item(name, ordered, paired=paired)
 
 
@@ -96,7 +97,7 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
 
 
 def _frames(state: object, intent: object, requested: object) -> tuple[Frame, ...]:
-    """A frame for every service that is named, even with an empty state: whether a service is there is information."""
+    """A frame for every service that is named, even with an empty state: its presence is information."""
     states, intents = plain.mapping(state, "a state"), plain.mapping(intent, "'intent'")
     requests = plain.mapping(requested, "'requested'")
     frames: list[Frame] = []
@@ -139,7 +140,7 @@ def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
 
 def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
     gold, predicted = plain.sides(item)
-    plain.by_position(gold)
+    plain.refuse_gaps(gold)
     number = 0
     before: Turn | None = None
     for turn in gold.turns:

@@ -1,8 +1,8 @@
 """MultiWOZ `data.json` with `log` and `metadata`: 2.0, 2.1, 2.3 and 2.4.
 
-`log` alternates between user and system; the state after a user turn stands in the `metadata` of the system's entry
-that follows. `span_info` is not read: its spans belong to dialogue acts, whose slots (`Dest`, `Depart`) have other
-names than the state's, and count tokens of a text that not every version tokenises.
+`log` alternates between user and system; the state after a user turn is in the `metadata` of the system entry that
+follows. `span_info` is not read: its spans belong to dialogue acts, whose slots (`Dest`, `Depart`) have other names
+than those of the state, and they count tokens, although not every version tokenises the text.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from troth.core.errors import UserError
-from troth.core.normalize import is_empty, multiwoz_file
 from troth.core.records import Dialogue, Turn
 from troth.readers import plain
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import is_empty, multiwoz_file
 
 if TYPE_CHECKING:
     from troth.readers.multiwoz_sgd import Completed
@@ -51,14 +51,14 @@ def read(document: Document) -> Iterator[Dialogue]:
     # 2.3 marks a turn that needs coreference by a key and leaves it out elsewhere; earlier versions never have it.
     annotated = b'"coreference"' in document.data
     for name, raw in plain.dialogues(document):
-        with where(dialogue=name):
+        with error_context(dialogue=name):
             log = plain.sequence(plain.field(plain.mapping(raw, "the dialogue"), "log", "the dialogue"), "'log'")
             turns = tuple(_turns(log, annotated=annotated))
         yield plain.dialogue(name, turns)
 
 
 def completed(dialogues: Iterable[Dialogue]) -> Completed:
-    """The dialogues with all that SGD's layout has, and their schema."""
+    """The dialogues with the annotations of SGD's layout, and their schema."""
     from troth.readers.multiwoz_sgd import Completed
 
     return Completed(dialogues)
@@ -68,28 +68,29 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
     coref = False
     frames = plain.FrameMaker(_slots)
     for position in range(0, len(log), 2):
-        with where(turn=position // 2):
+        with error_context(turn=position // 2):
             user = plain.mapping(log[position], f"log[{position}]")
             if user.get("metadata"):
                 what = f"log[{position}] should be the user's, but has a state in 'metadata'"
-                raise UserError(what, hint="user and system must alternate, the user first")
+                raise UserError(what, hint="user and system must alternate, beginning with the user")
             if position + 1 == len(log):
                 what = "the user's last turn has no system entry after it, so its state is unknown"
                 raise UserError(what, hint="add the entry or remove the turn")
             system = plain.mapping(log[position + 1], f"log[{position + 1}]")
-            # A state keeps what it has taken over: later turns need the coreference as well, as CheckDST counts them.
+            # A state keeps its values, so later turns need the coreference as well; CheckDST counts them in the same
+            # way.
             coref = coref or "coreference" in user
             metadata = plain.mapping(plain.field(system, "metadata", f"log[{position + 1}]"), "'metadata'")
             yield Turn(
                 speaker="USER",
-                text=_said(user, position),
+                text=_text(user, position),
                 frames=frames(metadata),
                 coref=coref if annotated else None,
             )
-            yield Turn(speaker="SYSTEM", text=_said(system, position + 1))
+            yield Turn(speaker="SYSTEM", text=_text(system, position + 1))
 
 
-def _said(entry: dict[str, Any], position: int) -> str:
+def _text(entry: dict[str, Any], position: int) -> str:
     return plain.text(plain.field(entry, "text", f"log[{position}]"), f"'text' of log[{position}]")
 
 
@@ -118,25 +119,25 @@ def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
 
 
 def _entry(dialogue: Dialogue) -> tuple[str, dict[str, Any]]:
-    plain.by_position(dialogue)
-    with where(dialogue=dialogue.id):
+    plain.refuse_gaps(dialogue)
+    with error_context(dialogue=dialogue.id):
         return multiwoz_file(dialogue.id), {"goal": {}, "log": list(_log(dialogue))}
 
 
 def _log(item: Dialogue) -> Iterator[dict[str, Any]]:
-    """User and system in turn. Where the system says nothing, its entry has an empty text: it holds the state."""
+    """User and system in turn. If the system says nothing, its entry has an empty text: the entry has the state."""
     number, coref = 0, False
     for before, turn, after in zip((None, *item.turns), item.turns, (*item.turns[1:], None), strict=False):
-        with where(turn=number):
+        with error_context(turn=number):
             if turn.speaker == "SYSTEM" and (before is None or before.speaker == "SYSTEM"):
-                raise UserError("the system speaks first, or twice in a row", hint="this format has no place for it")
+                raise UserError("the system speaks first, or twice in a row", hint="this format cannot represent it")
             if turn.speaker == "SYSTEM":
                 continue
             mark: dict[str, Any] = {"coreference": {}} if turn.coref and not coref else {}
             coref = coref or bool(turn.coref)
             yield {"text": turn.text, "metadata": {}, **mark}
-            said = after.text if after is not None and after.speaker == "SYSTEM" else ""
-            yield {"text": said, "metadata": _metadata(turn)}
+            answer = after.text if after is not None and after.speaker == "SYSTEM" else ""
+            yield {"text": answer, "metadata": _metadata(turn)}
         number += 1
 
 
@@ -153,7 +154,7 @@ def _metadata(turn: Turn) -> dict[str, Any]:
             name, joined = slot.removeprefix("book "), "|".join(values)
             if tuple(_alternatives(joined, slot)) != values or slot != slot.lower() or name == "booked":
                 what = f"'{frame.service} {slot} {joined}' cannot be written in this format"
-                raise UserError(what, hint="slots are in lower case; values have none of | < > and are not 'none'")
+                raise UserError(what, hint="slots are in lower case; values must not contain | < > or be 'none'")
             semi = name == slot
             metadata[frame.service]["semi" if semi else "book"][_SPELLINGS.get(name, name) if semi else name] = joined
     return metadata

@@ -1,8 +1,8 @@
 """MultiWOZ's dialogues as complete SGD: an intent and spans for every turn, and a schema of the services.
 
-`data.json` has neither. Intents follow from the changes of the state: a domain whose state changes in a turn is active,
-to book where a `book` slot changes, else to find. Spans are where a new value of a non-categorical slot stands in the
-user's words. The schema lists the slots of MultiWOZ 2.1; the values of its categorical slots are those that occur.
+`data.json` has neither. Intents follow from changes of the state: a domain whose state changes in a turn is active,
+with the intent to book if a `book` slot changes, else to find. Spans are the positions of new values of non-categorical
+slots in the user's text. The schema lists the slots of MultiWOZ 2.1, with the values of categorical slots that occur.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from troth.core.records import Dialogue, Frame, Intent, Service, SlotSchema, Span, State, Turn
 from troth.readers import sgd_views
 from troth.readers.multiwoz import BOOK, SEMI
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 
 CATEGORICAL = frozenset(
     ("area", "day", "internet", "parking", "pricerange", "stars", "type", "book day", "book people", "book stay")
@@ -45,7 +45,7 @@ _Values = dict[str, dict[str, set[str]]]  # domain to slot to the values that oc
 
 
 class Completed:
-    """Dialogues in the release's form of SGD; once they have all been taken, `schema()` describes them."""
+    """Dialogues in the layout of SGD's release; after iterating over all of them, `schema()` describes them."""
 
     def __init__(self, dialogues: Iterable[Dialogue]) -> None:
         self.dialogues = dialogues
@@ -67,29 +67,29 @@ class Completed:
                     slots = self._values.setdefault(frame.service, {})
                     for slot, values in before[frame.service].items():
                         slots.setdefault(slot, set()).update(values)
-            yield sgd_views.released(msgspec.structs.replace(dialogue, turns=tuple(turns)))
+            yield sgd_views.to_release(msgspec.structs.replace(dialogue, turns=tuple(turns)))
 
     def schema(self) -> bytes:
         """The schema of the services, as `schema.json` has it."""
-        return indented([_service(domain, slots) for domain, slots in self._values.items()])
+        return encode_indented([_service(domain, slots) for domain, slots in self._values.items()])
 
 
 def _frame(frame: Frame, turn: Turn, before: dict[str, dict[str, tuple[str, ...]]]) -> Frame:
-    held = frame.state.slot_values if frame.state else {}
+    slots = frame.state.slot_values if frame.state else {}
     last = before.get(frame.service, {})
-    new = [slot for slot, values in held.items() if last.get(slot) != values]
+    new = [slot for slot, values in slots.items() if last.get(slot) != values]
     goal = "book" if any(slot.startswith("book ") for slot in new) else "find"
-    intent = f"{goal}_{frame.service}" if new or last.keys() - held.keys() else "NONE"
-    spans = (span for slot in new if slot not in CATEGORICAL for span in _spans(slot, held[slot], turn.text))
-    state = State(active_intent=intent, requested_slots=(), slot_values=held)
+    intent = f"{goal}_{frame.service}" if new or last.keys() - slots.keys() else "NONE"
+    spans = (span for slot in new if slot not in CATEGORICAL for span in _spans(slot, slots[slot], turn.text))
+    state = State(active_intent=intent, requested_slots=(), slot_values=slots)
     return Frame(service=frame.service, state=state, spans=tuple(spans))
 
 
 def _spans(slot: str, values: Iterable[str], text: str) -> Iterator[Span]:
     for value in values:
-        place = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)
-        if place is not None:
-            yield Span(slot=slot, start=place.start(), exclusive_end=place.end())
+        match = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)
+        if match is not None:
+            yield Span(slot=slot, start=match.start(), exclusive_end=match.end())
             return
 
 

@@ -1,7 +1,7 @@
 """mwzeval's JSON: predicted states and responses, a list of turns per MultiWOZ dialogue.
 
-`{dialogue: [{"state": {domain: {slot: value}}, "response": text}, …]}`; the user's words are not in it. A predicted
-`none` is kept: mwzeval counts it as a value like any other.
+`{dialogue: [{"state": {domain: {slot: value}}, "response": text}, …]}`, without the user's texts. A predicted `none` is
+kept: mwzeval counts it as a value like any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Turn
 from troth.readers import plain
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 
@@ -39,9 +39,9 @@ def read(document: Document) -> Iterator[Dialogue]:
     for name, raw in plain.dialogues(document):
         turns: list[Turn] = []
         frames = plain.FrameMaker(_slots)
-        with where(dialogue=name):
+        with error_context(dialogue=name):
             for number, item in enumerate(plain.sequence(raw, "the dialogue")):
-                with where(turn=number):
+                with error_context(turn=number):
                     turns.extend(_turns(number, plain.mapping(item, "the turn"), frames))
         yield plain.dialogue(name, turns)
 
@@ -60,12 +60,12 @@ def _slots(service: str, raw: object) -> plain.PlainSlots:
 
 
 def write(dialogues: Iterable[Dialogue], out: BinaryIO) -> None:
-    """One JSON object. A slot has one value here: the first, which is the one that counts in a prediction."""
+    """One JSON object. A slot has only its first value, which is the one that counts in a prediction."""
     plain.write_object(((item.id, _rows(item)) for item in dialogues), out)
 
 
 def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:
-    plain.by_position(dialogue)
+    plain.refuse_gaps(dialogue)
     rows: list[dict[str, Any]] = []
     for turn, after in pairwise((*dialogue.turns, None)):
         if turn is None or turn.speaker != "USER":

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Pair
 from troth.readers import plain
 from troth.readers.checkdst import CheckdstRow, pairs
-from troth.readers.decode import lines, where
+from troth.readers.decode import error_context, lines
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(
     name="parlai", about="ParlAI world logs of state trackers, as in CheckDST's evaluation", profile="checkdst"
@@ -33,7 +33,7 @@ def read(document: Document) -> Iterator[Pair]:
 
 
 def _rows(line: int, record: dict[str, Any]) -> Iterator[CheckdstRow]:
-    with where(line=line):
+    with error_context(line=line):
         for exchange in plain.sequence(plain.field(record, "dialog"), "'dialog'"):
             messages = plain.sequence(exchange, "an exchange in 'dialog'")
             if len(messages) != 2:
@@ -46,9 +46,9 @@ def _rows(line: int, record: dict[str, Any]) -> Iterator[CheckdstRow]:
 def _row(line: int, context: dict[str, Any], answer: dict[str, Any]) -> CheckdstRow:
     first, second = (f"the {n} message" for n in _ORDER)
     name = dialogue_id(plain.text_of(context, "dial_id", first))
-    with where(dialogue=name):
-        number = plain.whole(plain.field(context, "turn_num", first), "'turn_num'")
-    with where(dialogue=name, turn=number):
+    with error_context(dialogue=name):
+        number = plain.whole_number(plain.field(context, "turn_num", first), "'turn_num'")
+    with error_context(dialogue=name, turn=number):
         labels = plain.sequence(plain.field(context, "eval_labels", first), "'eval_labels'")
         if len(labels) != 1:
             raise UserError(f"'eval_labels' holds {len(labels)} states, not one")
@@ -59,6 +59,6 @@ def _row(line: int, context: dict[str, Any], answer: dict[str, Any]) -> Checkdst
             context=plain.text(plain.field(context, "text", first), f"'text' of {first}"),
             gold=plain.text(labels[0], "the state in 'eval_labels'"),
             pred=plain.text(plain.field(answer, "text", second), f"'text' of {second}"),
-            # The authors' converter takes it from here: ParlAI computes that metric for such turns alone.
+            # As in the authors' converter: ParlAI computes this metric only for turns with coreference.
             coref="coref_jga" in plain.mapping(answer["metrics"], "'metrics'") if "metrics" in answer else None,
         )

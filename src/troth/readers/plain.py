@@ -1,4 +1,4 @@
-"""Plain JSON values to records and back: type checks whose errors have a place, states of texts, turns by number."""
+"""Converts plain JSON values to records and back: type checks, states of texts, turns by number."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from troth.core.errors import UserError, near
-from troth.core.normalize import dialogue_id, is_empty
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import members
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id, is_empty
 
 PlainSlots = dict[str, tuple[str, ...]]  # slot to values
 PlainState = dict[str, PlainSlots]  # by service
@@ -45,13 +45,13 @@ def text(value: object, what: str) -> str:
     return value
 
 
-def whole(value: object, what: str) -> int:
-    """A number that counts: 0, 1, 2 … as a number or, because many scripts write it so, as digits."""
+def whole_number(value: object, what: str) -> int:
+    """The value as 0, 1, 2 …; text of digits is accepted, because many scripts write numbers so."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value) if len(value) < 10 else value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
         return value
-    raise UserError(f"{what} is {shown(value)}, not 0, 1, 2 …")
+    raise UserError(f"{what} is {describe(value)}, not 0, 1, 2 …")
 
 
 def field(row: Mapping[str, Any], key: str, what: str = "the object") -> Any:
@@ -66,8 +66,8 @@ def text_of(row: Mapping[str, Any], key: str, what: str = "the object", default:
     return text(field(row, key, what) if default is None else row.get(key, default), f"'{key}'")
 
 
-def known_keys(row: Mapping[str, Any], known: Sequence[str], note: str = "") -> None:
-    """Raises an error for a key that a format does not have: a misspelt key must not pass for an absent one."""
+def refuse_unknown_keys(row: Mapping[str, Any], known: Sequence[str], note: str = "") -> None:
+    """Raises an error for a key that a format does not have: a misspelt key must not be taken for a missing one."""
     for key in row:
         if key not in known:
             hint = near(key, known) or "known: " + ", ".join(known) + note
@@ -84,8 +84,8 @@ def value_text(value: object, slot: str) -> str:
     raise UserError(f"slot '{slot}': value{number} is {_kind(value)}; write it as text")
 
 
-def shown(value: object) -> str:
-    """A value as an error names it: texts and numbers themselves, cut short; of anything else, its type."""
+def describe(value: object) -> str:
+    """A value as errors show it: texts, cut short, and numbers; for other values, their type."""
     if isinstance(value, str):
         return f"'{value[:40]}'"
     number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 10**18
@@ -102,7 +102,7 @@ def _kind(value: object) -> str:
 class FrameMaker:
     """Makes the frames of one dialogue's turns. A service whose raw state has not changed keeps its frame.
 
-    Most services stay the same from turn to turn, and whoever scores them knows an unchanged frame by its identity.
+    Most services do not change from turn to turn, and scoring recognises an unchanged frame by its identity.
     """
 
     def __init__(self, parse: Callable[[str, Any], PlainSlots]) -> None:
@@ -112,7 +112,7 @@ class FrameMaker:
 
     def __call__(self, raw: Mapping[str, Any]) -> tuple[Frame, ...]:
         """A frame for each service that has a value."""
-        made = []
+        frames = []
         for service, value in raw.items():
             known = self._last.get(service)
             if known is None or known[0] != value:
@@ -120,12 +120,12 @@ class FrameMaker:
                 frame = Frame(service=service, state=State(slot_values=slots)) if slots else None
                 known = self._last[service] = (value, frame)
             if known[1] is not None:
-                made.append(known[1])
-        return tuple(made)
+                frames.append(known[1])
+        return tuple(frames)
 
 
 def state(value: object, what: str) -> PlainState:
-    """`{domain: {slot: text}}` as a state, without what says "no value" in MultiWOZ's files."""
+    """`{domain: {slot: text}}` as a state, without the texts that mean "no value" in MultiWOZ's files."""
     values: PlainState = {}
     for service, slots in mapping(value, what).items():
         for slot, raw in mapping(slots, f"{what} of '{service}'").items():
@@ -191,11 +191,11 @@ def dialogues(document: Document) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def in_order(turns: Iterable[tuple[object, Any]]) -> list[Any]:
-    """Turns by their numbers, which must be 0, 1, 2 …: a gap would shift every later turn against the gold."""
+def sort_turns(turns: Iterable[tuple[object, Any]]) -> list[Any]:
+    """The turns sorted by number. Numbers must be 0, 1, 2 …: after a gap, later turns would not match the gold."""
     numbered: dict[int, Any] = {}
     for key, turn in turns:
-        number = whole(key, "the turn's number")
+        number = whole_number(key, "the turn's number")
         if number in numbered:
             raise UserError("duplicate turn", turn=number, hint=KEEP_ONE)
         numbered[number] = turn
@@ -205,11 +205,11 @@ def in_order(turns: Iterable[tuple[object, Any]]) -> list[Any]:
     return [numbered[number] for number in range(len(numbered))]
 
 
-# -- for writing -------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def indented(value: object, indent: int = 2, order: Literal["sorted"] | None = None) -> bytes:
-    """The content of a JSON file with indentation."""
+def encode_indented(value: object, indent: int = 2, order: Literal["sorted"] | None = None) -> bytes:
+    """A value as the content of a JSON file, indented."""
     return msgspec.json.format(msgspec.json.encode(value, order=order), indent=indent) + b"\n"
 
 
@@ -236,9 +236,9 @@ def sides(item: Dialogue | Pair) -> tuple[Dialogue, dict[int, Turn]]:
     return item.gold, predicted
 
 
-def by_position(dialogue: Dialogue) -> None:
-    """Raises an error for a dialogue with gaps, in a format whose turns are numbered by position."""
+def refuse_gaps(dialogue: Dialogue) -> None:
+    """Raises an error for a dialogue with missing turns, in a format that numbers turns by position."""
     for position, (number, _) in enumerate(dialogue.user_turns()):
         if number != position:
-            what, hint = f"turn {position} is missing", "this format has no place for gaps"
+            what, hint = f"turn {position} is missing", "this format cannot have gaps"
             raise UserError(what, dialogue=dialogue.id, hint=hint)

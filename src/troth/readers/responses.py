@@ -17,7 +17,7 @@ from troth.core.errors import UserError, near
 from troth.core.options import one_of
 from troth.core.records import Speaker
 from troth.readers import cells, plain, source
-from troth.readers.decode import LAYOUT, lines, where
+from troth.readers.decode import LAYOUT, error_context, lines
 from troth.readers.source import Document
 from troth.storage.explorer import CandidateView
 
@@ -28,12 +28,12 @@ Turns = Mapping[str, Sequence[Speaker]]  # by dialogue: who speaks in each of go
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """What a system says in one turn, and where it was read."""
+    """The response of a system in one turn, and its position in the file."""
 
     text: str
     file: str
     line: int
-    candidates: tuple[CandidateView, ...] = ()  # the n-best list that it was chosen from, where the file has it
+    candidates: tuple[CandidateView, ...] = ()  # the n-best list that it was chosen from, if the file has it
 
 
 class _Row(NamedTuple):
@@ -52,10 +52,11 @@ def read(
     ids: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> dict[Key, Response]:
-    """A file's responses by dialogue and turn. One that gold has no system turn for is an error, and so is a second.
+    """The responses of a file, by dialogue and turn. A response without a system turn in gold is an error, and so is a
+    second response to a turn.
 
-    `ids`: for a file with one response per line, a file with `dialogue turn` on each line. Without it the responses are
-    taken for all of gold's system turns in order, and `tell` gets a line that says so.
+    `ids`: for a file with one response per line, a file with `dialogue turn` on each line. Without it, the responses
+    are matched to the system turns of gold in order, and `tell` is called with a message that says so.
     """
     if format is not None:
         one_of("the format of responses", format, FORMATS)
@@ -63,21 +64,23 @@ def read(
     for document in source.documents(path):
         kind = format or detect(document)
         if ids is not None and kind != "lines":
-            raise UserError("names its turns itself", file=document.name, hint="ids are for one response per line")
-        with where(file=document.name, hint=LAYOUT):
+            raise UserError(
+                "already names its turns", file=document.name, hint="ids are for files with one response per line"
+            )
+        with error_context(file=document.name, hint=LAYOUT):
             for row in FORMATS[kind](document, turns, ids):
-                with where(line=row.line, dialogue=row.dialogue, turn=row.turn):
+                with error_context(line=row.line, dialogue=row.dialogue, turn=row.turn):
                     _check(row, turns, responses.get((row.dialogue, row.turn)), document.name)
                 responses[row.dialogue, row.turn] = Response(row.response, document.name, row.line, row.candidates)
         if kind == "lines" and ids is None and tell is not None:
-            tell(f"{document.name}: names no turns: taken in the order of gold's system turns (--ids FILE names them)")
+            tell(f"{document.name}: names no turns: matched to gold's system turns in order (--ids FILE names them)")
     return responses
 
 
 def detect(document: Document) -> str:
     """The name of a document's format: jsonl, csv or lines."""
     if not document.data.strip():
-        raise source.empty(document)
+        raise source.empty_error(document)
     head = document.head.strip()
     if head[:1] == b"{":
         return "jsonl"
@@ -90,7 +93,7 @@ def detect(document: Document) -> str:
 def check_keys(responses: Mapping[Key, Response], turns: Turns) -> None:
     """Refuses responses in memory to turns that gold does not have."""
     for (dialogue, turn), response in responses.items():
-        with where(file=response.file, dialogue=dialogue, turn=turn):
+        with error_context(file=response.file, dialogue=dialogue, turn=turn):
             _check(_Row(0, dialogue, turn, response.text), turns, None, response.file)
 
 
@@ -99,32 +102,32 @@ def _check(row: _Row, turns: Turns, other: Response | None, file: str) -> None:
         hint = near(row.dialogue, turns) or "do gold and responses belong together?"
         raise UserError("gold has no such dialogue", hint=hint)
     speakers = turns[row.dialogue]
-    counted = "turns count from 0, the user's and the system's"
+    hint = "turns are counted from 0, both the user's and the system's"
     if row.turn >= len(speakers):
-        raise UserError(f"gold has {len(speakers)} turns", hint=counted)
+        raise UserError(f"gold has {len(speakers)} turns", hint=hint)
     if speakers[row.turn] != "SYSTEM":
-        raise UserError("the user speaks in this turn", hint=counted)
+        raise UserError("the user speaks in this turn", hint=hint)
     if other is not None:
-        place = f"line {other.line}" if other.file == file else f"line {other.line} of {other.file}"
-        raise UserError(f"has a response already on {place}", hint=plain.KEEP_ONE)
+        position = f"line {other.line}" if other.file == file else f"line {other.line} of {other.file}"
+        raise UserError(f"already has a response on {position}", hint=plain.KEEP_ONE)
 
 
 def _jsonl(document: Document, *_: object) -> Iterator[_Row]:
     for line, record in lines(document):
-        with where(line=line):
+        with error_context(line=line):
             dialogue = plain.text_of(record, "dialogue")
-            turn = plain.whole(plain.field(record, "turn"), "'turn'")
+            turn = plain.whole_number(plain.field(record, "turn"), "'turn'")
             if "response" not in record and "candidates" in record:
-                raise UserError("has candidates and no response", hint="choose one first: troth generate rerank")
+                raise UserError("has candidates, but no response", hint="choose one first: troth generate rerank")
             yield _Row(line, dialogue, turn, plain.text_of(record, "response"), _candidates(record))
 
 
 def _candidates(record: Mapping[str, Any]) -> tuple[CandidateView, ...]:
-    """The n-best list of a line that `troth generate` wrote; other files may have anything under these names."""
-    given = record.get("reasons", record.get("candidates"))
-    if not isinstance(given, list):
+    """The n-best list of a line that `troth generate` wrote; other files may use these names differently."""
+    candidates = record.get("reasons", record.get("candidates"))
+    if not isinstance(candidates, list):
         return ()
-    items = [{"text": item} if isinstance(item, str) else item for item in given]
+    items = [{"text": item} if isinstance(item, str) else item for item in candidates]
     try:
         return msgspec.convert(items, tuple[CandidateView, ...])
     except msgspec.ValidationError:
@@ -140,11 +143,11 @@ def _csv(document: Document, *_: object) -> Iterator[_Row]:
     for line, row in rows:
         if not row:
             continue
-        with where(line=line):
+        with error_context(line=line):
             if len(row) != len(header):
                 raise UserError(f"does not have {len(header)} cells", hint="is a comma not in quotes?")
             dialogue, turn, response = (row[header.index(name)] for name in COLUMNS)
-            yield _Row(line, dialogue, plain.whole(turn, "'turn'"), response)
+            yield _Row(line, dialogue, plain.whole_number(turn, "'turn'"), response)
 
 
 def _lines(document: Document, turns: Turns, ids: str | None) -> Iterator[_Row]:
@@ -155,9 +158,9 @@ def _lines(document: Document, turns: Turns, ids: str | None) -> Iterator[_Row]:
     else:
         keys = _ids(ids)
     if len(responses) != len(keys):
-        whose = f"ids in {ids}" if ids else "system turns in gold"
-        hint = "give each a line" if ids else "name the turns with --ids FILE"
-        raise UserError(f"{len(responses)} responses for {len(keys)} {whose}", hint=hint)
+        targets = f"ids in {ids}" if ids else "system turns in gold"
+        hint = "write one line for each" if ids else "name the turns with --ids FILE"
+        raise UserError(f"{len(responses)} responses for {len(keys)} {targets}", hint=hint)
     for line, (key, response) in enumerate(zip(keys, responses, strict=True), 1):
         yield _Row(line, *key, response)
 
@@ -173,15 +176,15 @@ def _ids(path: str) -> list[Key]:
     document = source.first(path)
     keys = []
     for line, content in enumerate(_split(source.utf8(document)), 1):
-        with where(line=line, file=document.name):
+        with error_context(line=line, file=document.name):
             parts = content.split()
             if len(parts) != 2:
                 raise UserError("is not a dialogue and a turn", hint="for example: 1_00002 3")
-            keys.append((parts[0], plain.whole(parts[1], "the turn")))
+            keys.append((parts[0], plain.whole_number(parts[1], "the turn")))
     return keys
 
 
 def _split(content: str) -> list[str]:
-    """Lines by line feed alone: a response may hold other characters that Python takes for line ends."""
+    """Lines separated by line feed only: a response may contain other characters that Python treats as line ends."""
     pieces = [line.removesuffix("\r") for line in content.split("\n")]
     return pieces[:-1] if pieces and not pieces[-1] else pieces

@@ -1,6 +1,6 @@
 """Schema-Guided Dialogue / DSTC8 folders, gold and predictions; MultiWOZ 2.2 has the same layout.
 
-A file is a list of dialogues, or an object from dialogue id to dialogue: the public evaluation script takes both.
+A file is a list of dialogues, or an object from dialogue id to dialogue: the public evaluation script accepts both.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Span, Speaker
-from troth.readers.decode import BROKEN, KEY_END, check_keys, decode
+from troth.readers.decode import KEY_END, check_keys, decode
 from troth.readers.format import Format
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.readers.source import Document
 
 FORMAT = Format(name="sgd", about="Schema-Guided Dialogue, DSTC8, SGD-X, MultiWOZ 2.2", writes=True, folder=True)
@@ -38,7 +39,7 @@ class _State(SlotTexts, frozen=True, gc=False):
 
 
 class _Frame(msgspec.Struct, frozen=True, gc=False, rename={"spans": "slots"}):
-    """A frame without acts, calls and results: half of a file, which the scoring of states does not need."""
+    """A frame without acts, calls and results, which are half of a file and not needed to score states."""
 
     service: str
     state: _State | None = None
@@ -59,7 +60,7 @@ class _Turn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"})
 
 
 class _Dialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
-    """A dialogue with only what the scoring of states needs: decoding takes half the time."""
+    """A dialogue with only the fields that scoring of states needs: decoding takes half the time."""
 
     id: str
     turns: tuple[_Turn, ...]
@@ -72,21 +73,21 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Dialogue]:
-    dialogues = decoded(document, Dialogue)
-    read_states(document)  # a slot that a state holds twice is an error
+    dialogues = decode_dialogues(document, Dialogue)
+    read_states(document)  # a duplicate slot in a state is an error
     return iter(dialogues)
 
 
 def read_states(document: Document) -> Iterator[Dialogue]:
     """The dialogues with states and spans only."""
-    return fill(document, decoded(document, _Dialogue))
+    return fill(document, decode_dialogues(document, _Dialogue))
 
 
-def decoded(document: Document, kind: type[Any]) -> list[Any]:
+def decode_dialogues(document: Document, kind: type[Any]) -> list[Any]:
     """The dialogues of either layout as `kind`."""
     if not document.starts(b"{"):
-        listed: Any = list[kind]  # type: ignore[valid-type]
-        return cast(list[Any], decode(document, listed))
+        kinds: Any = list[kind]  # type: ignore[valid-type]
+        return cast(list[Any], decode(document, kinds))
     dialogues = []
     for key, raw in decode(document, dict[str, msgspec.Raw]).items():
         dialogue = decode(document, kind, data=raw, dialogue=key)
@@ -104,7 +105,7 @@ def check_id(key: str, id: str) -> None:
 
 
 def fill(document: Document, dialogues: list[Any]) -> Iterator[Dialogue]:
-    """Decodes the slots of all states (`SlotTexts`), equal texts once; a slot that a state holds twice is an error.
+    """Decodes the slots of all states (`SlotTexts`), equal texts only once; a duplicate slot in a state is an error.
 
     Since consecutive states are often equal, this takes no longer than decoding them in place.
     """
@@ -118,9 +119,9 @@ def fill(document: Document, dialogues: list[Any]) -> Iterator[Dialogue]:
                     if len(known[text]) != text.count(KEY_END):
                         check_keys(Document(document.name, text))
                 msgspec.structs.force_setattr(state, "slot_values", known[text])
-    except (*BROKEN, UserError):
+    except (*DECODING_ERRORS, UserError):
         check_keys(document, dialogues=document.starts(b"{"))
-        decoded(document, Dialogue)  # says where in the document it does not fit
+        decode_dialogues(document, Dialogue)  # raises an error with the position in the document
         raise
     return cast(Iterator[Dialogue], iter(dialogues))
 
@@ -131,4 +132,4 @@ def write(dialogues: Iterable[Dialogue], out: Path) -> None:
     number = 0
     while (batch := list(islice(rest, PER_FILE))) or number == 0:
         number += 1
-        (out / f"dialogues_{number:03d}.json").write_bytes(indented(batch))
+        (out / f"dialogues_{number:03d}.json").write_bytes(encode_indented(batch))

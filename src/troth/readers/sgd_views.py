@@ -1,8 +1,8 @@
-"""Other views of an SGD document: only its words and values, in half the time; or whole, to be written back.
+"""Other views of an SGD document: only its texts and values, in half the time; or all of it, to be written back.
 
-Writing back keeps every key. A document that has the keys of the public release and no others decodes into classes that
-lose none, and is encoded from them, with sorted keys as in the release. Any other document is kept as plain JSON, and
-changes are put into it.
+Writing back keeps every key. A document with exactly the keys of the public release is decoded into classes that have
+all of them, and is encoded with sorted keys as in the release. Any other document is kept as plain JSON, and changes
+are made in it.
 """
 
 from __future__ import annotations
@@ -12,46 +12,47 @@ from typing import Any, ClassVar, Protocol, cast
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, Speaker, State, Turn
-from troth.readers.decode import BROKEN, converted, decode
-from troth.readers.plain import indented
-from troth.readers.sgd import SlotTexts, check_id, decoded, fill
+from troth.readers.decode import convert_value, decode
+from troth.readers.plain import encode_indented
+from troth.readers.sgd import SlotTexts, check_id, decode_dialogues, fill
 from troth.readers.source import Document
 
-# -- words and values --------------------------------------------------------------------------------------------------
+# -- texts and values --------------------------------------------------------------------------------------------------
 
 
-class _WordsAct(msgspec.Struct, frozen=True, gc=False):
+class _TextAct(msgspec.Struct, frozen=True, gc=False):
     slot: str = ""
     values: tuple[str, ...] = ()
 
 
-class _WordsFrame(msgspec.Struct, frozen=True, gc=False, rename={"acts": "actions"}):
+class _TextFrame(msgspec.Struct, frozen=True, gc=False, rename={"acts": "actions"}):
     service: str
     state: SlotTexts | None = None
-    acts: tuple[_WordsAct, ...] = ()
+    acts: tuple[_TextAct, ...] = ()
 
 
-class _WordsTurn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"}):
+class _TextTurn(msgspec.Struct, frozen=True, gc=False, rename={"text": "utterance"}):
     speaker: Speaker
     text: str = ""
-    frames: tuple[_WordsFrame, ...] = ()
+    frames: tuple[_TextFrame, ...] = ()
 
 
-class _WordsDialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
+class _TextDialogue(msgspec.Struct, frozen=True, gc=False, rename={"id": "dialogue_id"}):
     id: str
-    turns: tuple[_WordsTurn, ...]
+    turns: tuple[_TextTurn, ...]
     services: ClassVar[tuple[()]] = ()
 
 
-def words(document: Document) -> Iterator[Dialogue]:
-    """Dialogues with text, values of states and values of acts: `Dialogue`s to whoever needs nothing else."""
-    return fill(document, decoded(document, _WordsDialogue))
+def read_texts(document: Document) -> Iterator[Dialogue]:
+    """Dialogues with only text, values of states and values of acts."""
+    return fill(document, decode_dialogues(document, _TextDialogue))
 
 
 # -- whole documents ---------------------------------------------------------------------------------------------------
-# A field without a default must be there and is always written; one whose default its type does not allow may be
-# missing, but is never null. So what decodes encodes to the same keys.
+# A field without a default must be present and is always written; a field whose default is not of its type may be
+# missing, but is never null. So a decoded document is encoded with the same keys.
 
 
 class _Span(Span, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
@@ -92,7 +93,7 @@ class _Turn(
 ):  # fmt: skip
     text: str
     frames: tuple[_Frame, ...]
-    # Not the release's keys, and therefore none that may be dropped again.
+    # Not keys of the release: a document that has them is kept as plain JSON.
     number: None = None
     correct: None = None
     context: None = None
@@ -107,8 +108,8 @@ class _Dialogue(
     services: tuple[str, ...]
 
 
-def released(dialogue: Dialogue) -> Dialogue:
-    """A dialogue whose encoding has every key of the public release, empty lists included."""
+def to_release(dialogue: Dialogue) -> Dialogue:
+    """A dialogue that is encoded with every key of the public release, including empty lists."""
     plain = msgspec.to_builtins(dialogue)
     for turn in plain["turns"]:
         turn.setdefault("frames", [])
@@ -121,8 +122,8 @@ class WholeDocument(Protocol):
 
     dialogues: list[Dialogue]
 
-    def patch(self, at: int, after: Dialogue) -> None:
-        """Replaces a dialogue; its turns and frames are those that it had."""
+    def patch(self, index: int, after: Dialogue) -> None:
+        """Replaces a dialogue by one with the same number of turns and frames."""
         ...
 
     def encode(self) -> bytes:
@@ -130,11 +131,11 @@ class WholeDocument(Protocol):
         ...
 
 
-def whole(document: Document) -> WholeDocument:
+def open_document(document: Document) -> WholeDocument:
     """A document that can be changed and written back with all its keys."""
     try:
         return _Release(msgspec.json.decode(document.data, type=list[_Dialogue]))
-    except BROKEN:  # other keys, or broken: the plain document says where
+    except DECODING_ERRORS:  # other keys, or broken: reading it as plain JSON reports where
         return _Patched(document)
 
 
@@ -142,32 +143,32 @@ class _Release:
     def __init__(self, dialogues: Iterable[Dialogue]) -> None:
         self.dialogues = list(dialogues)
 
-    def patch(self, at: int, after: Dialogue) -> None:
-        self.dialogues[at] = after
+    def patch(self, index: int, after: Dialogue) -> None:
+        self.dialogues[index] = after
 
     def encode(self) -> bytes:
-        return indented(self.dialogues, order="sorted")
+        return encode_indented(self.dialogues, order="sorted")
 
 
 class _Patched:
-    """A document as it is on disk, beside its dialogues; unknown keys stay, in their order."""
+    """A document as plain JSON, and its dialogues; unknown keys are kept, in their order."""
 
     def __init__(self, document: Document) -> None:
         self.raw: Any = decode(document, object)
         self.items: Any = list(self.raw.values()) if isinstance(self.raw, dict) else self.raw
-        self.dialogues = converted(document, self.items, list[Dialogue])
+        self.dialogues = convert_value(document, self.items, list[Dialogue])
         for key, dialogue in zip(self.raw, self.dialogues, strict=True) if isinstance(self.raw, dict) else ():
             check_id(key, dialogue.id)
 
-    def patch(self, at: int, after: Dialogue) -> None:
-        _patch(self.items[at], self.dialogues[at], after)
+    def patch(self, index: int, after: Dialogue) -> None:
+        _patch(self.items[index], self.dialogues[index], after)
 
     def encode(self) -> bytes:
-        return indented(self.raw)
+        return encode_indented(self.raw)
 
 
 def _patch(raw: dict[str, Any], old: msgspec.Struct, new: msgspec.Struct) -> None:
-    """Puts the fields of a record that have changed into the JSON that it came from."""
+    """Writes the changed fields of a record into the JSON that it was read from."""
     for field in msgspec.structs.fields(new):
         was, now = getattr(old, field.name), getattr(new, field.name)
         if now is was:

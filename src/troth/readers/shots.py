@@ -1,7 +1,7 @@
-"""Some dialogues of a corpus, for few-shot training: listed by id, a share, or a number for each domain.
+"""Samples of a corpus for few-shot training: dialogues by id, a share of them, or a number per domain.
 
-T2G2 publishes lists of dialogue ids (5 to 80 dialogues for each of SGD's domains), CheckDST takes 50 dialogues with a
-single domain for each domain. A draw depends on the seed and on the ids alone, and a larger one holds the smaller.
+T2G2 publishes lists of dialogue ids (5 to 80 dialogues per domain of SGD), CheckDST uses 50 single-domain dialogues per
+domain. A sample depends only on the seed and the ids, and a larger sample contains the smaller one.
 """
 
 from __future__ import annotations
@@ -12,69 +12,69 @@ from typing import TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import listed
-from troth.core.normalize import dialogue_id
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
+from troth.text.normalize import dialogue_id
 
 Shots = str | float | Iterable[str] | None
 Item = TypeVar("Item", bound=Dialogue | Pair)
 
 
-def some(items: Sequence[Item], shots: Shots, seed: int = 0) -> list[Item]:
-    """Some of the dialogues, in their order; all of them for None.
+def sample(items: Sequence[Item], shots: Shots, seed: int = 0) -> list[Item]:
+    """A sample of the dialogues, in their order; all of them for None.
 
-    `shots` is a share of the dialogues (0.05, or "5%"), a number of dialogues with a single service for each domain
-    (50, as in CheckDST), a file of dialogue ids, one per line (as T2G2 has them), or a list of ids.
+    `shots` is a share of the dialogues (0.05, or "5%"), a number of single-service dialogues per domain (50, as in
+    CheckDST), a file of dialogue ids, one per line (as T2G2 publishes them), or a list of ids.
 
     >>> from troth import demo, readers
     >>> dialogues = list(readers.gold(demo.path("gold")))
-    >>> len(dialogues), len(some(dialogues, 0.5)), [one.id for one in some(dialogues, [dialogues[3].id])]
+    >>> len(dialogues), len(sample(dialogues, 0.5)), [item.id for item in sample(dialogues, [dialogues[3].id])]
     (22, 11, ['demo_03'])
     """
     if shots is None:
         return list(items)
     if isinstance(shots, str) and Path(shots).is_file():
-        return _listed(items, Path(shots).read_text(encoding="utf-8").split(), shots)
+        return _select_ids(items, Path(shots).read_text(encoding="utf-8").split(), shots)
     if isinstance(shots, str | float | int):
-        return _counted(items, shots, seed)
-    return _listed(items, listed(shots))
+        return _draw_share(items, shots, seed)
+    return _select_ids(items, listed(shots))
 
 
-def drawn(items: Sequence[Item], count: int, seed: int = 0) -> list[Item]:
-    """So many dialogues, in their order: the first by a number that depends on seed and id alone."""
+def draw(items: Sequence[Item], count: int, seed: int = 0) -> list[Item]:
+    """`count` random dialogues, in their order; the draw depends only on seed and ids."""
     order = sorted(items, key=lambda item: generator(seed, "shots", _gold(item).id).random())
     ids = {_gold(item).id for item in order[:count]}
     return [item for item in items if _gold(item).id in ids]
 
 
-def _listed(items: Sequence[Item], ids: Sequence[str], file: str | None = None) -> list[Item]:
+def _select_ids(items: Sequence[Item], ids: Sequence[str], file: str | None = None) -> list[Item]:
     wanted = {dialogue_id(name) for name in ids}
-    chosen = [item for item in items if dialogue_id(_gold(item).id) in wanted]
-    if not chosen:
+    selection = [item for item in items if dialogue_id(_gold(item).id) in wanted]
+    if not selection:
         raise UserError("none of these dialogues is in the data", file=file, hint="is it the right list?")
-    if len(chosen) < len(wanted):
-        note(f"{len(wanted) - len(chosen)} of {len(wanted)} listed dialogues are not in the data")
-    return chosen
+    if len(selection) < len(wanted):
+        note(f"{len(wanted) - len(selection)} of {len(wanted)} listed dialogues are not in the data")
+    return selection
 
 
-def _counted(items: Sequence[Item], shots: str | float, seed: int) -> list[Item]:
+def _draw_share(items: Sequence[Item], shots: str | float, seed: int) -> list[Item]:
     text = str(shots).strip()
     try:
         size = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         size = -1.0
     if 0 < size <= 1:
-        return drawn(items, max(1, round(size * len(items))), seed)
+        return draw(items, max(1, round(size * len(items))), seed)
     if size < 2 or size != int(size) or text.endswith("%"):
-        hint = "a share such as 0.05 or 5%, a number of dialogues for each domain, or a file of dialogue ids"
+        hint = "a share such as 0.05 or 5%, a number of dialogues per domain, or a file of dialogue ids"
         raise UserError(f"shots cannot be '{shots}'", hint=hint)
     domains: dict[str, list[Item]] = {}
     for item in items:
         if len(_gold(item).services) == 1:
             domains.setdefault(_gold(item).services[0].partition("_")[0], []).append(item)
-    chosen = {_gold(item).id for mine in domains.values() for item in drawn(mine, int(size), seed)}
-    return [item for item in items if _gold(item).id in chosen]
+    ids = {_gold(item).id for dialogues in domains.values() for item in draw(dialogues, int(size), seed)}
+    return [item for item in items if _gold(item).id in ids]
 
 
 def _gold(item: Dialogue | Pair) -> Dialogue:

@@ -1,64 +1,37 @@
-"""Reads bytes from a file, a folder, a glob, an address, an archive or standard input, one document at a time.
+"""Reads documents from a file, a folder, a glob, an address, an archive or standard input, one at a time.
 
 A folder streams, so that memory grows with its largest file and not with the corpus. A file of JSON Lines streams, too,
-for those who ask for parts of it. What is unpacked, or comes from a pipe or a device, has a limit (`_most`). A pipe can
-be read once and is needed twice, to recognise the format and to read it, so its content is kept.
+if its caller asks for parts. Archives, pipes and devices have a size limit (`unpack.max_document`). A pipe can be read
+only once, but is needed twice, to recognise the format and to read it, so its content is kept.
 """
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import io
-import lzma
 import os
-import struct
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS, explain, reading
 from troth.core.errors import UserError, near
-from troth.core.options import size
-from troth.readers.places import MARK, fixed, matches, opening, place
+from troth.readers import unpack
+from troth.readers.paths import MARK, glob_files, glob_root, opening, to_path
+from troth.readers.unpack import COMPRESSIONS, DAMAGE, IS_WHOLE, unpacked_name
 
 SCHEMA = "schema.json"
 NOT_DIALOGUES = (SCHEMA, "dialogues_and_metrics.json", "perturbation.json", "run.json")
 SPLITS = ("train", "dev", "test", "val", "valid", "validation")  # folders of a corpus that share a schema one level up
 RIGHT_FILE = "is it the right one?"
 
-LARGEST = 2 * 10**9  # bytes of one document, unless TROTH_INPUT_LIMIT says otherwise
-RATIO = 100  # how many times its size an archive may unpack to; dialogues in JSON reach about 30
-HARMLESS = 10**8  # bytes that anything may unpack to
-
-_CHUNK = 1 << 20  # bytes read at once
-_PART = 64 << 20  # bytes of a file of JSON Lines that are one document, where parts are asked for
-# How packed files begin and end, and what opens them.
-_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
-    ".gz": (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
-    ".bz2": (b"BZh", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
-    ".xz": (b"\xfd7zXZ\x00", lambda file: cast(IO[bytes], lzma.LZMAFile(file))),  # noqa: SIM115
-}
-_PARQUET = b"PAR1"
-_ROWS = 5_000  # of a Parquet file that are one document
-_DAMAGE = (
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    struct.error,
-    ValueError,
-    RuntimeError,
-)
-PACKED = ("", *_PACKED)  # endings after that of the format
+PART_SIZE = 64 << 20  # bytes of a file of JSON Lines that are one document, if the caller asks for parts
+HEAD_ROWS = 100  # rows of a Parquet file that count as its beginning
+PACKED = ("", *COMPRESSIONS)  # endings after that of the format
 _ENDINGS = (*(f".{kind}{packed}" for kind in ("json", "jsonl") for packed in PACKED), ".parquet")
 
 
@@ -67,7 +40,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     data: bytes
-    line: int = 1  # the number of its first line, where it is a part of a file
+    line: int = 1  # the number of its first line, if it is a part of a file
 
     @property
     def head(self) -> bytes:
@@ -80,25 +53,20 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
 
 def holds_dialogues(name: str) -> bool:
-    """Whether a file of this name may hold dialogues."""
+    """Whether a file of this name may contain dialogues."""
     return name.endswith((*_ENDINGS, ".zip")) and unpacked_name(name) not in NOT_DIALOGUES
 
 
-def unpacked_name(name: str) -> str:
-    """The name of a file without the ending of its compression."""
-    return name.removesuffix(next((ending for ending in _PACKED if name.endswith(ending)), ""))
-
-
 def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Path]:
-    """The files of a folder whose names are wanted, or that a glob matches, sorted; none for anything else."""
-    folder = place(path)
-    with _readable(folder):
-        globbed = matches(path)
-        if globbed is not None:
-            chosen = [file for file in globbed if unpacked_name(file.name) not in NOT_DIALOGUES]
-            if not chosen:
+    """The files of a folder whose names are wanted, or that a glob matches, sorted; an empty list for other paths."""
+    folder = to_path(path)
+    with _reading(folder):
+        matches = glob_files(path)
+        if matches is not None:
+            dialogues = [file for file in matches if unpacked_name(file.name) not in NOT_DIALOGUES]
+            if not dialogues:
                 raise UserError("no file matches", file=path, hint="quote the pattern, and check the path")
-            return chosen
+            return dialogues
         if path in ("", "-") or not folder.is_dir():
             return []
         return [file for file in sorted(folder.iterdir()) if wanted(file.name)]
@@ -107,97 +75,97 @@ def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Pa
 def documents(path: str, only: Sequence[str] | None = None, *, parts: bool = False) -> Iterator[Document]:
     """Every document under a path (or only some files of a folder): sorted, archives opened, schemas left out.
 
-    `parts`: a large file of JSON Lines comes as several documents. Lines of one dialogue that follow each other stay
-    together.
+    `parts`: a large file of JSON Lines gives several documents. Neighbouring lines of one dialogue stay together.
     """
     if path == "-":
         yield _stdin()
         return
-    chosen = files(path) if only is None else [place(file) for file in only]
-    for file in chosen or [_file(path)]:
-        yield from _parts(file) if parts and unpacked_name(file.name).endswith(".jsonl") else _open(file)
+    for file in _files(path, only):
+        yield from _read_parts(file) if parts and _is_json_lines(file) else _read(file)
 
 
 def is_large(path: str, only: Sequence[str] | None = None) -> bool:
     """Whether a file of JSON Lines under a path has, or may have, more than one part."""
     if path == "-":
         return False
-    chosen = (files(path) or [_file(path)]) if only is None else [place(file) for file in only]
-    lines = [file for file in chosen if unpacked_name(file.name).endswith(".jsonl") and file.is_file()]
-    return any(file.suffix in _PACKED or file.stat().st_size > _PART for file in lines)
+    lines = [file for file in _files(path, only) if _is_json_lines(file) and file.is_file()]
+    return any(file.suffix in COMPRESSIONS or file.stat().st_size > PART_SIZE for file in lines)
 
 
 def first(path: str) -> Document:
-    """The first document under a path, which the format is recognised by."""
+    """The first document under a path."""
     return next(documents(path))
 
 
-def head(path: str, only: Sequence[str] | None = None) -> Document:
-    """The first document under a path, or its beginning where it is large, for those who recognise its format."""
+def first_part(path: str, only: Sequence[str] | None = None) -> Document:
+    """The first document under a path, or its first part if it is large: enough to recognise its format."""
     return next(documents(path, only, parts=True))
 
 
-def content(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of one file as it is, up to the limit of a document: a device may have no end."""
-    with open(path, "rb") as file:
-        return _bytes(os.fspath(path), file, _most())
+def head(path: str, size: int) -> bytes:
+    """The first `size` bytes of the first document under a path, unpacked. The rest of the file is not read."""
+    if path == "-":
+        return _stdin().data[:size]
+    file = _files(path)[0]
+    with _reading(file):
+        if file.suffix == ".zip":
+            return _first_member(file, unpack.unzip(file, _is_wanted_member, size)).data
+        if file.suffix == ".parquet":
+            return next(unpack.read_parquet(file, HEAD_ROWS)).data[:size]
+        if not file.is_file():
+            return _read_pipe(file).data[:size]
+        with file.open("rb") as stream:
+            return unpack.read_head(file.name, stream, size)
 
 
-def beside(path: str, name: str) -> Document | None:
+def read_bytes(path: str | os.PathLike[str], hint: str = "check the path") -> bytes:
+    """The content of one file, not unpacked, up to the size limit of a document: a device may have no end."""
+    with reading(os.fspath(path), hint=hint), open(path, "rb") as file:
+        return unpack.read_bytes(os.fspath(path), file, unpack.max_document())
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The content of one file as text; an error names the line that is not UTF-8."""
+    return utf8(Document(os.fspath(path), read_bytes(path).removeprefix(codecs.BOM_UTF8)))
+
+
+def find_beside(path: str, name: str) -> Document | None:
     """The file called `name` in the same folder or archive, or None.
 
-    The schema of a corpus may also lie one folder above its splits, as in MultiWOZ 2.2. Where a glob matches files in
-    several folders, their schemas are taken together.
+    The schema of a corpus may also be one folder above its splits, as in MultiWOZ 2.2. If a glob matches files in
+    several folders, their schemas are merged.
     """
     if path in ("", "-"):
         return None
-    if name == SCHEMA and matches(path) is not None:
-        places = sorted({file.parent for file in files(path)})
-        found = [one for folder in places if (one := beside(str(folder), name)) is not None]
-        if found:
-            return _together(found)
-    at = place(fixed(path) if matches(path) is not None else path)
-    with _readable(at):
-        if not at.exists():  # reported before anything is said about a missing schema
-            raise missing(path)
-        if at.suffix == ".zip" and at.is_file():
-            return next(_unzip(at, lambda member: Path(member).name == name), None)
-        folder = at if at.is_dir() else at.parent
+    if name == SCHEMA and glob_files(path) is not None:
+        folders = sorted({file.parent for file in files(path)})
+        schemas = [schema for folder in folders if (schema := find_beside(str(folder), name)) is not None]
+        if schemas:
+            return _merge_schemas(schemas)
+    target = to_path(glob_root(path) if glob_files(path) is not None else path)
+    with _reading(target):
+        if not target.exists():  # reported before a missing schema
+            raise missing_error(path)
+        if target.suffix == ".zip" and target.is_file():
+            member = next(unpack.unzip(target, lambda member: Path(member).name == name), None)
+            return None if member is None else Document(*member)
+        folder = target if target.is_dir() else target.parent
         above = (folder.parent if folder.name else folder / "..",)
-        folders = (folder, *(above if name == SCHEMA and folder.absolute().name in SPLITS else ()))
-        target = next((near_by / name for near_by in folders if (near_by / name).is_file()), None)
-    return None if target is None else next(_open(target))
+        candidates = (folder, *(above if name == SCHEMA and folder.absolute().name in SPLITS else ()))
+        file = next((candidate / name for candidate in candidates if (candidate / name).is_file()), None)
+    return None if file is None else next(_read(file))
 
 
-def _together(schemas: Sequence[Document]) -> Document:
-    """Several schemas as one. A service that two of them define differently is an error."""
-    if len({one.data for one in schemas}) == 1:
-        return schemas[0]
-    services: dict[Any, Any] = {}
-    places: dict[Any, str] = {}
-    for one in schemas:
-        try:
-            own = {service["service_name"]: service for service in msgspec.json.decode(one.data)}
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-            return one  # whoever reads it says what is wrong with it
-        for service, defined in own.items():
-            place_of = places.setdefault(service, one.name)
-            if services.setdefault(service, defined) != defined:
-                what = f"service '{service}' is defined differently in {place_of}"
-                raise UserError(what, file=one.name, hint="name the schema that holds for all files")
-    return Document(schemas[0].name, msgspec.json.encode(list(services.values())))
-
-
-def missing(path: str) -> UserError:
-    """The error for a path that does not exist; it names what lies there under a similar name."""
-    at = place(path)
-    with _readable(at):
-        names = [other.name for other in at.parent.iterdir()] if at.parent.is_dir() else []
-    return UserError("no such file or folder", file=path, hint=near(at.name, names) or "check the path")
+def missing_error(path: str) -> UserError:
+    """The error for a path that does not exist; it suggests a similar name that exists."""
+    target = to_path(path)
+    with _reading(target):
+        names = [other.name for other in target.parent.iterdir()] if target.parent.is_dir() else []
+    return UserError("no such file or folder", file=path, hint=near(target.name, names) or "check the path")
 
 
 def utf8(document: Document) -> str:
-    """The content as text; where it is not UTF-8, the error names the line."""
+    """The content as text; an error names the line that is not UTF-8."""
     try:
         return document.data.decode()
     except UnicodeDecodeError as error:
@@ -205,236 +173,182 @@ def utf8(document: Document) -> str:
         raise UserError(f"line {line}: not valid UTF-8", file=document.name, hint="save it as UTF-8") from error
 
 
-def empty(document: Document) -> UserError:
+def empty_error(document: Document) -> UserError:
     """The error for a file without content."""
     return UserError("the file is empty", file=document.name, hint=RIGHT_FILE)
 
 
 def is_pipe(path: str) -> bool:
-    """Whether a path is standard input, a pipe or a device: something that can be read once, by one process."""
+    """Whether a path is standard input, a pipe or a device: something that only one process can read, and once."""
     if MARK in path:
         return False
     return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
 def is_parquet(path: str) -> bool:
-    """Whether a path names Parquet files. Polars reads them with threads, for which a forked process would wait."""
-    return path not in ("", "-") and any(file.suffix == ".parquet" for file in files(path) or [place(path)])
+    """Whether a path names Parquet files. Polars reads them with threads, which block a forked process."""
+    return path not in ("", "-") and any(file.suffix == ".parquet" for file in files(path) or [to_path(path)])
+
+
+def _files(path: str, only: Sequence[str] | None = None) -> list[Path]:
+    """The files under a path, at least one."""
+    if only is not None:
+        return [to_path(file) for file in only]
+    return files(path) or [_existing_file(path)]
+
+
+def _existing_file(path: str) -> Path:
+    if not path:  # Path("") is the current folder, which nobody means
+        raise UserError("a path is empty", hint="name a file or a folder, or - for standard input")
+    file = to_path(path)
+    with _reading(file):
+        if file.is_dir():
+            what = "no .json, .jsonl, .gz, .zip or .parquet file in this folder"
+            raise UserError(what, file=path, hint=RIGHT_FILE)
+        if not file.exists():
+            raise missing_error(path)
+    return file
+
+
+def _is_json_lines(file: Path) -> bool:
+    return unpacked_name(file.name).endswith(".jsonl")
+
+
+def _is_wanted_member(name: str) -> bool:
+    return name.endswith(_ENDINGS) and holds_dialogues(Path(name).name)
 
 
 @cache
 def _stdin() -> Document:
-    if sys.stdin is None:  # closed before we were started
+    if sys.stdin is None:  # closed before this process was started
         raise UserError("is closed", file="<stdin>", hint="send a file to it: troth dst - < FILE")
-    try:
-        return _document("<stdin>", sys.stdin.buffer)
-    except (OSError, *_DAMAGE) as error:
-        raise UserError(f"cannot be read: {error}", file="<stdin>", hint="send a file to it") from error
-
-
-def _file(path: str) -> Path:
-    if not path:  # Path("") is the current folder, which nobody means
-        raise UserError("a path is empty", hint="name a file or a folder, or - for standard input")
-    at = place(path)
-    with _readable(at):
-        if at.is_dir():
-            what = "no .json, .jsonl, .gz, .zip or .parquet file in this folder"
-            raise UserError(what, file=path, hint=RIGHT_FILE)
-        if not at.exists():
-            raise missing(path)
-    return at
+    with reading("<stdin>", hint="send a file to it", also=DAMAGE):
+        return Document("<stdin>", unpack.read_unpacked("<stdin>", sys.stdin.buffer))
 
 
 @contextmanager
-def _readable(at: Path) -> Iterator[None]:
-    """Turns errors of the operating system, of damaged archives and of storages into one line that names the file."""
+def _reading(path: Path) -> Iterator[None]:
+    """Turns errors of the operating system, of damaged archives and of storages into a UserError about the file."""
     try:
-        with opening(str(at), but=(OSError, *_DAMAGE)) if MARK in str(at) else nullcontext():
+        with opening(str(path), but=(OSError, *DAMAGE)) if MARK in str(path) else nullcontext():
             yield
-        str(at).encode()  # results name files, and are UTF-8
+        str(path).encode()  # results name files, and are UTF-8
     except UnicodeEncodeError as error:
-        raise UserError("the name of the file is not UTF-8", file=str(at), hint="rename it") from error
-    except OSError as error:
-        hint = "check the path" if error.errno is not None else "is the file whole?"
-        raise UserError(f"cannot be read: {error.strerror or error}", file=str(at), hint=hint) from error
-    except _DAMAGE as error:
-        raise UserError(f"cannot be read: {error}", file=str(at), hint="is the file whole?") from error
+        raise UserError("the name of the file is not UTF-8", file=str(path), hint="rename it") from error
+    except (OSError, *DAMAGE) as error:
+        hint = "check the path" if isinstance(error, OSError) and error.errno is not None else IS_WHOLE
+        raise UserError(f"cannot be read: {explain(error)}", file=str(path), hint=hint) from error
 
 
-def _open(file: Path) -> Iterator[Document]:
-    with _readable(file):
+def _read(file: Path) -> Iterator[Document]:
+    with _reading(file):
         if file.suffix == ".zip":
-            members = _unzip(file, lambda name: name.endswith(_ENDINGS) and holds_dialogues(Path(name).name))
-            document = next(members, None)
-            if document is None:
-                raise UserError("no .json or .jsonl file in this archive", file=str(file), hint=RIGHT_FILE)
-            yield document
-            yield from members
+            members = unpack.unzip(file, _is_wanted_member)
+            yield Document(*_first_member(file, members))
+            yield from (Document(*member) for member in members)
         elif file.suffix == ".parquet":
-            yield from _parquet(file)
+            yield from (Document(*rows) for rows in unpack.read_parquet(file))
         elif file.is_file():
-            with file.open("rb") as data:
-                yield _document(str(file), data)
+            with file.open("rb") as stream:
+                yield Document(str(file), unpack.read_unpacked(str(file), stream))
         else:
-            yield _piped(file)
+            yield _read_pipe(file)
 
 
-def _parts(file: Path) -> Iterator[Document]:
-    """A file of JSON Lines in parts. Nothing is cut at the end of the file, so that a small one is one document."""
-    with _readable(file):
-        if not file.is_file() or (file.stat().st_size <= _PART and file.suffix not in _PACKED):
-            yield from _open(file)
+def _first_member(file: Path, members: Iterator[unpack.Content]) -> unpack.Content:
+    member = next(members, None)
+    if member is None:
+        raise UserError("no .json or .jsonl file in this archive", file=str(file), hint=RIGHT_FILE)
+    return member
+
+
+def _read_parts(file: Path) -> Iterator[Document]:
+    """A file of JSON Lines in parts. The last part ends with the file, so that a small file is one document."""
+    with _reading(file):
+        if not file.is_file() or (file.stat().st_size <= PART_SIZE and file.suffix not in COMPRESSIONS):
+            yield from _read(file)
             return
         with file.open("rb") as raw:
-            content, most = _unpacked(file, raw)
-            held, number, seen = b"", 1, 0
-            chunk = content.read(_PART).removeprefix(codecs.BOM_UTF8)
+            stream = unpack.decompress(file.name, raw)
+            limit = float("inf") if stream is raw else unpack.max_unpacked(file.stat().st_size)
+            rest, number, total = b"", 1, 0
+            chunk = stream.read(PART_SIZE).removeprefix(codecs.BOM_UTF8)
             while chunk:
-                more = content.read(_PART)
-                seen += len(chunk)
-                held += chunk
-                if seen > most or len(held) > _most():
-                    raise _too_large(str(file), min(most, _most()))
-                cut = _last_dialogue(held) if more else len(held)
-                if held[:cut].strip() or (number == 1 and not more):
-                    yield Document(str(file), held[:cut], number)
-                number += held.count(b"\n", 0, cut)
-                held, chunk = held[cut:], more
-            if seen == 0:
+                following = stream.read(PART_SIZE)
+                total += len(chunk)
+                rest += chunk
+                if total > limit or len(rest) > unpack.max_document():
+                    raise unpack.too_large(str(file), min(limit, unpack.max_document()))
+                end = _last_dialogue(rest) if following else len(rest)
+                if rest[:end].strip() or (number == 1 and not following):
+                    yield Document(str(file), rest[:end], number)
+                number += rest.count(b"\n", 0, end)
+                rest, chunk = rest[end:], following
+            if total == 0:
                 yield Document(str(file), b"")
 
 
-def _unpacked(file: Path, raw: IO[bytes]) -> tuple[IO[bytes], float]:
-    """The content of a file, as it is read, and how many bytes it may have: where it is packed, in proportion to it."""
-    head = raw.read(8)
-    raw.seek(0)
-    for ending, (mark, opened) in _PACKED.items():
-        if file.suffix == ending or head.startswith(mark):
-            own = os.environ.get("TROTH_INPUT_LIMIT")
-            return opened(raw), size(own) if own else max(HARMLESS, RATIO * file.stat().st_size)
-    return raw, float("inf")
-
-
-class _Named(msgspec.Struct):
+class _DialogueKey(msgspec.Struct):
     dialogue: str | int | None = None
 
 
 def _last_dialogue(data: bytes) -> int:
-    """Where the lines of the last dialogue begin, which may go on; the end of the last line, where it names none."""
-    end = cut = data.rfind(b"\n") + 1
+    """The index of the first line of the last dialogue, which may continue in the next chunk.
+
+    If the last line names no dialogue, the index of its end.
+    """
+    end = start = data.rfind(b"\n") + 1
     last = None
-    while cut:
-        begin = data.rfind(b"\n", 0, cut - 1) + 1
-        line = data[begin:cut]
+    while start:
+        previous = data.rfind(b"\n", 0, start - 1) + 1
+        line = data[previous:start]
         if line.strip():
             try:
-                name = msgspec.json.decode(line, type=_Named).dialogue
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return end  # whoever reads it says what is wrong
+                name = msgspec.json.decode(line, type=_DialogueKey).dialogue
+            except DECODING_ERRORS:
+                return end  # the reader of the document reports it
             if name is None:
                 return end
             if last is not None and name != last:
-                return cut
+                return start
             last = name
-        cut = begin
+        start = previous
     return 0
 
 
-def _parquet(file: Path) -> Iterator[Document]:
-    """The rows of a Parquet file as JSON lines, some thousands at a time; what a row does not have is left out."""
-    import polars as pl
-
-    try:
-        with file.open("rb") as data:
-            if data.read(len(_PARQUET)) != _PARQUET:
-                raise UserError("is no Parquet file", file=str(file), hint="is the file whole?")
-            data.seek(0)
-            lazy = pl.scan_parquet(file if isinstance(file, Path) else io.BytesIO(_bytes(str(file), data, _most())))
-        count = lazy.select(pl.len()).collect().item()
-        # Rows that are turns of a dialogue stay together.
-        size = count if "dialogue" in lazy.collect_schema() else _ROWS
-        for start in range(0, count, size or 1) or (0,):
-            rows = lazy.slice(start, size).collect().to_dicts()
-            lines = b"\n".join(msgspec.json.encode(_without_nulls(row)) for row in rows)
-            yield Document(f"{file}" if count <= size else f"{file}, rows from {start}", lines)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as error:
-        first_line = (str(error).splitlines() or [""])[0]
-        raise UserError(f"cannot be read: {first_line}", file=str(file), hint="is the file whole?") from error
+_PIPES: dict[tuple[int, int], Document] = {}  # content of pipes, by device and inode
 
 
-def _without_nulls(value: Any) -> Any:
-    """Columns of records have every key in every row; a key without a value was not there."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
-
-
-_PIPES: dict[tuple[int, int], Document] = {}  # what pipes held, by device and number of the file
-
-
-def _piped(file: Path) -> Document:
-    """What a pipe or a device holds. If nobody writes to it any more, that is what was read of it before."""
+def _read_pipe(file: Path) -> Document:
+    """The content of a pipe or a device. If it has no writer any more, the content that was read before."""
     status = file.stat()
     pipe = status.st_dev, status.st_ino
     if pipe not in _PIPES:
-        with file.open("rb") as data:
-            _PIPES[pipe] = _document(str(file), data)
+        with file.open("rb") as stream:
+            _PIPES[pipe] = Document(str(file), unpack.read_unpacked(str(file), stream))
     else:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as raw:
-            begin = raw.read(_CHUNK)  # b"": no writer; None: a writer that has written nothing yet
-            if begin != b"":
+            beginning = raw.read(unpack.CHUNK)  # b"": no writer; None: a writer that has written nothing yet
+            if beginning != b"":
                 os.set_blocking(raw.fileno(), True)
-                _PIPES[pipe] = _document(str(file), raw, begin=begin or b"")
+                _PIPES[pipe] = Document(str(file), unpack.read_unpacked(str(file), raw, beginning=beginning or b""))
     return _PIPES[pipe]
 
 
-def _unzip(file: Path, wanted: Callable[[str], bool]) -> Iterator[Document]:
-    with file.open("rb") as packed, zipfile.ZipFile(packed) as archive:
-        most = _most(file.stat().st_size)
-        for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
-            member = archive.getinfo(name)
-            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                hint = "unpack the archive and name the folder"
-                raise UserError("encrypted, or an unknown kind of compression", file=f"{file}/{name}", hint=hint)
-            with archive.open(member) as data:
-                document = _document(f"{file}/{name}", data, most)
-            yield document
-            most -= len(document.data)
-
-
-def _document(name: str, file: IO[bytes], most: int | None = None, begin: bytes = b"") -> Document:
-    """What a file holds, unpacked, without the byte order mark that editors on Windows put first.
-
-    `most`: how many bytes it may unpack to; without it, that depends on the size of the file. `begin`: what was read of
-    the file already.
-    """
-    data = _bytes(name, file, _most() if most is None else most, begin)
-    for ending, (mark, opened) in _PACKED.items():
-        if data.startswith(mark) or name.endswith(ending):
-            data = _bytes(name, opened(io.BytesIO(data)), _most(len(data)) if most is None else most)
-            break
-    return Document(name, data.removeprefix(codecs.BOM_UTF8))
-
-
-def _bytes(name: str, file: IO[bytes], most: int, begin: bytes = b"") -> bytes:
-    data = io.BytesIO()
-    chunk = begin
-    while chunk := chunk or file.read(_CHUNK):
-        data.write(chunk)
-        if data.tell() > most:
-            raise _too_large(name, most)
-        chunk = b""
-    return data.getvalue()
-
-
-def _too_large(name: str, most: float) -> UserError:
-    hint = "TROTH_INPUT_LIMIT=20GB allows more, where that is what it should hold"
-    return UserError(f"holds more than {most / 1e6:,.0f} MB once it is read", file=name, hint=hint)
-
-
-def _most(packed: int | None = None) -> int:
-    """How many bytes a document may have: a fixed number, and for an archive of this size, in proportion to it."""
-    own = os.environ.get("TROTH_INPUT_LIMIT")
-    if own:
-        return size(own)
-    return LARGEST if packed is None else min(LARGEST, max(HARMLESS, RATIO * packed))
+def _merge_schemas(schemas: Sequence[Document]) -> Document:
+    """Several schemas as one. A service that two of them define differently is an error."""
+    if len({schema.data for schema in schemas}) == 1:
+        return schemas[0]
+    services: dict[Any, Any] = {}
+    files_by_service: dict[Any, str] = {}
+    for schema in schemas:
+        try:
+            definitions = {service["service_name"]: service for service in msgspec.json.decode(schema.data)}
+        except (*DECODING_ERRORS, KeyError, TypeError):
+            return schema  # the reader of the schema reports it
+        for service, definition in definitions.items():
+            file = files_by_service.setdefault(service, schema.name)
+            if services.setdefault(service, definition) != definition:
+                what = f"service '{service}' is defined differently in {file}"
+                raise UserError(what, file=schema.name, hint="name the schema that holds for all files")
+    return Document(schemas[0].name, msgspec.json.encode(list(services.values())))

@@ -1,12 +1,12 @@
-"""Tools of an assistant: function definitions in every layout in which they are passed around.
+"""Tools of an assistant: function definitions in all common layouts.
 
-Taken are OpenAI's (`{"type": "function", "function": {…}}`, and flat as the Responses API has them), Anthropic's
+The layouts are OpenAI's (`{"type": "function", "function": {…}}`, and flat as the Responses API has them), Anthropic's
 (`input_schema`), MCP's (`inputSchema`, also in its JSON-RPC envelope), Gemini's (`functionDeclarations`), Bedrock's
-(`toolSpec`), functions alone (BFCL), one per line or in a list; and the operations of an OpenAPI document. Tools that
-are no functions (web search, code execution) are passed over.
+(`toolSpec`), bare functions (BFCL), one per line or in a list; and the operations of an OpenAPI document. Tools that
+are not functions (web search, code execution) are ignored.
 
-`definitions` says where in a document each function stands, so that a copy can be written back; `read` gives `Tool`
-records. This is the only place that knows these layouts.
+`definitions` gives the path of each function in a document, so that a copy can be written back; `read` gives `Tool`
+records. Only this module knows these layouts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
 from troth.core.trajectories import Tool
 from troth.readers import plain, source
-from troth.readers.decode import BROKEN, lines, unique, where
+from troth.readers.decode import decode_unique, error_context, lines
 
 Path = tuple[str | int, ...]
 
@@ -32,19 +33,19 @@ PARAMETERS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 METHODS = ("get", "put", "post", "delete", "patch", "options", "head")
 READING = ("get", "head", "options")
-LAYOUTS = "a list of tools as OpenAI, Anthropic, MCP, Gemini or Bedrock take it, or an OpenAPI document"
+LAYOUTS = "a list of tools for OpenAI, Anthropic, MCP, Gemini or Bedrock, or an OpenAPI document"
 
 
 class Definition(NamedTuple):
-    """Where a function stands in a document: the keys that lead to it, the function, the keys to its parameters."""
+    """A function in a document: the keys that lead to it, the function, the keys to its parameters."""
 
     path: Path
     function: dict[str, Any]
-    parameters: tuple[str, ...]  # (): the document says nothing about its parameters
+    parameters: tuple[str, ...]  # (): the document does not describe its parameters
 
     @property
     def schema(self) -> Any:
-        """The JSON Schema of the arguments, {} where there is none."""
+        """The JSON Schema of the arguments; {} if there is none."""
         schema: Any = self.function
         for key in self.parameters:
             schema = schema[key]
@@ -54,13 +55,15 @@ class Definition(NamedTuple):
 def load(path: str) -> list[Tool]:
     """The tools of a file."""
     document = source.first(path)
-    with where(file=document.name):
-        return read(_decoded(document))
+    with error_context(file=document.name):
+        return read(_decode(document))
 
 
 def read(document: Any) -> list[Tool]:
     """The tools of a decoded document."""
-    tools = _operations(document) if is_openapi(document) else [_tool(one) for one in definitions(document)]
+    tools = (
+        _operations(document) if is_openapi(document) else [_tool(definition) for definition in definitions(document)]
+    )
     if not tools:
         raise UserError("no function is defined in it", hint=LAYOUTS)
     seen: set[str] = set()
@@ -72,7 +75,7 @@ def read(document: Any) -> list[Tool]:
 
 
 def definitions(document: Any) -> list[Definition]:
-    """Every function that a document defines, with its place; operations of OpenAPI documents are not among them."""
+    """Every function that a document defines, with its path; without operations of OpenAPI documents."""
     return list(_definitions(document, ()))
 
 
@@ -81,23 +84,23 @@ def is_openapi(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("paths"), dict)
 
 
-def replaced(document: Any, path: Path, value: Any) -> Any:
-    """A copy of a document with another value at a path; what does not lie on the path is shared."""
+def replace_at(document: Any, path: Path, value: Any) -> Any:
+    """A copy of a document with another value at a path; the rest is shared with the original."""
     if not path:
         return value
     step, rest = path[0], path[1:]
     copy = list(document) if isinstance(document, list) else dict(document)
-    copy[step] = replaced(document[step], rest, value)  # type: ignore[index]
+    copy[step] = replace_at(document[step], rest, value)  # type: ignore[index]
     return copy
 
 
-def _decoded(document: source.Document) -> Any:
+def _decode(document: source.Document) -> Any:
     if document.starts(b"{"):
         try:  # several lines, each an object: BFCL's documents of functions
             msgspec.json.decode(document.data, type=msgspec.Raw)
-        except BROKEN:
+        except DECODING_ERRORS:
             return [row for _, row in lines(document)]
-    return unique(document, object)
+    return decode_unique(document, object)
 
 
 def _definitions(node: Any, path: Path) -> Iterator[Definition]:
@@ -126,31 +129,31 @@ def _is_function(node: dict[str, Any]) -> bool:
 def _definition(function: dict[str, Any], path: Path) -> Definition:
     name = function.get("name")
     if not isinstance(name, str) or not name:
-        raise UserError(f"{_shown(path)}: a function without a name", hint='"name" must be text')
-    keys = next((keys for keys in PARAMETERS if _at(function, keys) is not None), ())
+        raise UserError(f"{_name_path(path)}: a function without a name", hint='"name" must be text')
+    keys = next((keys for keys in PARAMETERS if _get(function, keys) is not None), ())
     return Definition(path, function, keys)
 
 
-def _at(value: Any, keys: tuple[str, ...]) -> Any:
+def _get(value: Any, keys: tuple[str, ...]) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def _tool(one: Definition) -> Tool:
-    place = f"function '{one.function['name']}'"
-    parameters = plain.mapping(one.schema, f"{place}: 'parameters'")
-    description = one.function.get("description") or one.function.get("title") or ""
-    return Tool(one.function["name"], str(description), parameters, _writes(one.function.get("annotations")))
+def _tool(definition: Definition) -> Tool:
+    function = definition.function
+    parameters = plain.mapping(definition.schema, f"function '{function['name']}': 'parameters'")
+    description = function.get("description") or function.get("title") or ""
+    return Tool(function["name"], str(description), parameters, _writes(function.get("annotations")))
 
 
 def _writes(annotations: Any) -> bool | None:
-    """What MCP's annotations say of a tool: `readOnlyHint`."""
+    """Whether a tool writes, by the `readOnlyHint` of MCP's annotations."""
     hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
     return None if not isinstance(hint, bool) else not hint
 
 
-def _shown(path: Path) -> str:
+def _name_path(path: Path) -> str:
     return "tool " + ".".join(map(str, path)) if path else "the tool"
 
 
@@ -160,7 +163,8 @@ def _shown(path: Path) -> str:
 def _operations(document: dict[str, Any]) -> list[Tool]:
     """Each operation as a tool: its parameters and the fields of its body are the arguments.
 
-    Definitions go along under their own keys, so that references such as `#/components/schemas/Pet` still lead to them.
+    Shared definitions are copied under their own keys, so that references such as `#/components/schemas/Pet` stay
+    valid.
     """
     shared = {key: document[key] for key in ("components", "definitions") if isinstance(document.get(key), dict)}
     tools: list[Tool] = []
@@ -180,7 +184,7 @@ def _operations(document: dict[str, Any]) -> list[Tool]:
 def _arguments(document: Any, parameters: list[Any], body: Any) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     required: list[str] = []
-    for item in (_resolved(document, parameter) for parameter in parameters):
+    for item in (_resolve(document, parameter) for parameter in parameters):
         name = item.get("name")
         if not isinstance(name, str):
             continue
@@ -190,7 +194,7 @@ def _arguments(document: Any, parameters: list[Any], body: Any) -> dict[str, Any
         schema = item.get("schema") or {key: item[key] for key in ("type", "enum", "items", "format") if key in item}
         properties[name] = {**schema, **({"description": item["description"]} if "description" in item else {})}
         required += [name] if item.get("required") else []
-    fields = _resolved(document, _body(_resolved(document, body)))
+    fields = _resolve(document, _body(_resolve(document, body)))
     properties |= fields.get("properties", {})
     required += fields.get("required", [])
     return {"type": "object", "properties": properties, "required": required}
@@ -204,12 +208,12 @@ def _body(body: dict[str, Any]) -> Any:
     return kind.get("schema") if isinstance(kind, dict) else {}
 
 
-def _resolved(document: Any, node: Any, depth: int = 8) -> dict[str, Any]:
-    """An object, or what its reference leads to within the document."""
+def _resolve(document: Any, node: Any, depth: int = 8) -> dict[str, Any]:
+    """An object, or the object that its `$ref` names within the document."""
     reference = node.get("$ref") if isinstance(node, dict) else None
     if isinstance(reference, str) and reference.startswith("#/") and depth:
         target = document
         for key in reference[2:].split("/"):
             target = target.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-        return _resolved(document, target, depth - 1)
+        return _resolve(document, target, depth - 1)
     return node if isinstance(node, dict) else {}

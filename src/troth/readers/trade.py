@@ -13,7 +13,7 @@ from typing import Any
 from troth.core.errors import UserError
 from troth.core.records import Pair, Turn
 from troth.readers import plain
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 
@@ -34,23 +34,23 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Pair]:
     for name, raw in plain.dialogues(document):
-        with where(dialogue=name):
-            rows = plain.in_order(plain.mapping(raw, "the dialogue").items())
+        with error_context(dialogue=name):
+            rows = plain.sort_turns(plain.mapping(raw, "the dialogue").items())
             gold, pred = ([_turn(number, row, keys) for number, row in enumerate(rows)] for keys in (GOLD, PRED))
         yield Pair(plain.dialogue(name, gold), plain.dialogue(name, pred))
 
 
 def _turn(number: int, row: Any, keys: tuple[str, ...]) -> Turn:
-    with where(turn=number):
+    with error_context(turn=number):
         key = next((key for key in keys if key in plain.mapping(row, "the turn")), None)
         if key is None:
             raise UserError("has no " + " or ".join(f"'{name}'" for name in keys))
         state = row[key]
-        read = _listed(state, key) if isinstance(state, list) else plain.state(state, f"'{key}'")
-        return plain.user_turn(number, read)
+        values = _parse_list(state, key) if isinstance(state, list) else plain.state(state, f"'{key}'")
+        return plain.user_turn(number, values)
 
 
-def _listed(items: object, key: str) -> plain.PlainState:
+def _parse_list(items: object, key: str) -> plain.PlainState:
     state: plain.PlainState = {}
     for item in plain.sequence(items, f"'{key}'"):
         parts = plain.text(item, f"an entry of '{key}'").split("-", 2)

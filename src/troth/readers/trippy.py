@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair, Turn
 from troth.readers import plain
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 
@@ -30,7 +30,7 @@ SLOTS = (
     "train-book_people", "train-leaveAt", "train-destination", "train-day", "train-arriveBy", "train-departure",
 )  # fmt: skip
 
-# "not part of the official MultiWOZ test data": FGA's script leaves it out, and so do its published numbers.
+# "not part of the official MultiWOZ test data": FGA's script and its published numbers leave it out.
 LEFT_OUT = frozenset(("pmul1455",))
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"\d+"\s*:\s*\[\s*[01]\s*[,\]]')
@@ -44,23 +44,23 @@ def read(document: Document) -> Iterator[Pair]:
     for name, raw in plain.dialogues(document):
         if name in LEFT_OUT:
             continue
-        with where(dialogue=name):
-            pred = tuple(_turns(plain.in_order(plain.mapping(raw, "the dialogue").items())))
+        with error_context(dialogue=name):
+            pred = tuple(_turns(plain.sort_turns(plain.mapping(raw, "the dialogue").items())))
         gold = tuple(Turn(speaker="USER", number=turn.number) for turn in pred)
         yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=pred))
 
 
 def _turns(rows: list[object]) -> Iterator[Turn]:
     for number, marks in enumerate(rows):
-        with where(turn=number):
+        with error_context(turn=number):
             yield Turn(speaker="USER", number=number, correct=_correct(plain.sequence(marks, "the turn")))
 
 
 def _correct(marks: list[object]) -> dict[str, bool]:
-    if not marks:  # nothing is wrong in it, but nothing is right either
+    if not marks:  # neither right nor wrong
         raise UserError("the turn's list is empty")
     for mark in marks:
         if mark not in (0, 1):
-            raise UserError(f"{plain.shown(mark)} where 0 or 1 is expected")
+            raise UserError(f"{plain.describe(mark)} where 0 or 1 is expected")
     slots = SLOTS if len(marks) == len(SLOTS) else [f"slot_{number:02d}" for number in range(len(marks))]
     return {slot: mark == 1 for slot, mark in zip(slots, marks, strict=True)}

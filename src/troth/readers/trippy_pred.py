@@ -1,8 +1,8 @@
 """TripPy's `pred_res.*.json`: predicted and true values of every slot, turn by turn.
 
 A list of turns with `guid`, `slot_prediction_{domain-slot}` and `slot_groundtruth_{domain-slot}` among many other keys.
-Values are brought to the form in which TripPy's own script compares them: predictions come as word pieces ("17 : 15"),
-so both sides are tokenised. Its list of equally good spellings (`label_maps`) is not applied.
+Values are converted to the form in which TripPy's own script compares them: predictions are word pieces ("17 : 15"), so
+both sides are tokenised. Its list of equivalent spellings (`label_maps`) is not applied.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.normalize import dialogue_id
 from troth.core.records import Pair, Turn
 from troth.readers import plain
-from troth.readers.decode import unique, where
+from troth.readers.decode import decode_unique, error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.text.normalize import dialogue_id
 
 FORMAT = Format(name="trippy-pred", about="TripPy's `pred_res.*.json`: predicted and true values of every slot")
 
 _PRED, _GOLD = "slot_prediction_", "slot_groundtruth_"
-_INFORMED = "§§"  # marks a value that was taken from what the system said
+_INFORMED = "§§"  # marks a value that comes from a system turn
 
 
 def detect(document: Document) -> bool:
@@ -31,16 +31,16 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Pair]:
     turns: dict[str, list[tuple[object, Any]]] = {}
-    for position, raw in enumerate(unique(document, list[Any])):
+    for position, raw in enumerate(decode_unique(document, list[Any])):
         row = plain.mapping(raw, f"entry {position}")
-        name, number = _place(plain.field(row, "guid", f"entry {position}"), position)
+        name, number = _parse_guid(plain.field(row, "guid", f"entry {position}"), position)
         turns.setdefault(name, []).append((number, row))
     for name, rows in turns.items():
-        with where(dialogue=name):
-            yield _pair(name, plain.in_order(rows))
+        with error_context(dialogue=name):
+            yield _pair(name, plain.sort_turns(rows))
 
 
-def _place(guid: object, position: int) -> tuple[str, int]:
+def _parse_guid(guid: object, position: int) -> tuple[str, int]:
     """`["test", "MUL0484.json", "0"]` or `"test-MUL0484.json-0"`."""
     parts = guid
     if isinstance(guid, str):
@@ -49,8 +49,8 @@ def _place(guid: object, position: int) -> tuple[str, int]:
     if not isinstance(parts, list) or len(parts) != 3:
         raise UserError(f"'guid' of entry {position} is not [set, dialogue, turn]")
     name = dialogue_id(plain.text(parts[1], f"the dialogue in 'guid' of entry {position}"))
-    with where(dialogue=name):
-        return name, plain.whole(parts[2], f"the turn in 'guid' of entry {position}")
+    with error_context(dialogue=name):
+        return name, plain.whole_number(parts[2], f"the turn in 'guid' of entry {position}")
 
 
 def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
@@ -58,7 +58,7 @@ def _pair(name: str, rows: list[dict[str, Any]]) -> Pair:
     pred: list[Turn] = []
     before: plain.PlainState = {}
     for number, row in enumerate(rows):
-        with where(turn=number):
+        with error_context(turn=number):
             slots = {key.removeprefix(_PRED) for key in row if key.startswith(_PRED)}
             for slot in slots.symmetric_difference(key.removeprefix(_GOLD) for key in row if key.startswith(_GOLD)):
                 raise UserError(f"slot '{slot}' needs both '{_PRED}{slot}' and '{_GOLD}{slot}'")
@@ -76,8 +76,8 @@ def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.
         name = key.removeprefix(prefix)
         domain, slot = plain.domain_slot(name)
         informed = plain.value_text(raw, name)
-        value = tokenised(informed.removeprefix(_INFORMED))
-        if informed.startswith(_INFORMED) and value == "none":  # nothing to take over: the slot stays as it was
+        value = tokenize(informed.removeprefix(_INFORMED))
+        if informed.startswith(_INFORMED) and value == "none":  # no value to copy: the slot does not change
             for earlier in before.get(domain, {}).get(slot, ()):
                 plain.add(state, domain, slot, earlier)
         else:
@@ -85,8 +85,8 @@ def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.
     return state
 
 
-def tokenised(value: str) -> str:
-    """Words and runs of other characters apart, as in TripPy's script; `Ġ` is RoBERTa's mark for a space."""
+def tokenize(value: str) -> str:
+    """The value with spaces between words and other characters, as in TripPy's script; `Ġ` is RoBERTa's space."""
     if "Ġ" in value:
         value = value.replace(" ", "").replace("Ġ", " ").strip()
     return " ".join(piece.strip() for piece in re.split(r"(\W+)", value) if piece.strip())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 
 # Okabe and Ito's eight colours, which differ under every common colour blindness.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
@@ -75,9 +76,4 @@ def write(chart: Any, path: str) -> None:
 
 def altair() -> Any:
     """The library, or an error that says how to install it."""
-    try:
-        import altair
-        import vl_convert as _  # noqa: F401
-    except ImportError:
-        raise UserError("charts need altair and vl-convert", hint="pip install 'troth[charts]'") from None
-    return altair
+    return require("altair", "vl_convert", extra="charts")

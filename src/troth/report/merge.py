@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from troth.core.errors import UserError, near
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, resamples_option, resolve, run_folder, seed_option
 from troth.core.parts import NONE, Parts, Units
 from troth.core.result import Note, Result, UnscoredCount
 from troth.core.score import Score
@@ -39,19 +39,11 @@ if TYPE_CHECKING:
 SAME = 1e-9  # how far a score may be from the ratio of its rows' sums
 
 
-class MergeOptions(TypedDict, total=False):
-    """Keywords of `merge`; what they mean and their defaults: `MergeSettings`."""
-
-    resamples: int
-    seed: int
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class MergeSettings:
-    resamples: int = 1000  # of the bootstrap, over dialogues
-    seed: int = 0  # of the bootstrap
-    out: Path | None = None  # where to save the result
+    resamples: int = resamples_option()
+    seed: int = seed_option()
+    out: Path | None = run_folder()
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,8 @@ class _Shard:
         return value is not None and bool(den) and abs(value - num / den) <= SAME * max(1.0, abs(value))
 
 
-def merge(*runs: str | os.PathLike[str] | Result, **options: Unpack[MergeOptions]) -> Result:
+@keywords(MergeSettings)
+def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
     """Joins the results of shards: other dialogues, the same systems, scored by the same rules.
 
     `runs` are run folders or results. A dialogue that two shards have, and scores by different recipes or schemas, are

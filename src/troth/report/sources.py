@@ -29,6 +29,7 @@ from troth.storage import runs as stored
 from troth.storage.explorer import DialogueView, Header
 from troth.storage.runs import AGAIN, LARGEST, is_run, rows_by_metric
 from troth.storage.trajectory_views import TrajectoryView
+from troth.tracking.score import TASK as TRACKING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,7 +106,7 @@ class Source:
         import polars as pl
 
         kinds = COLUMNS | {name: "text" for name in OPTIONAL if name in rows.columns}
-        for name, kind in (kinds | ({"turn": "whole numbers"} if self.result.task == "dst" else {})).items():
+        for name, kind in (kinds | ({"turn": "whole numbers"} if self.result.task == TRACKING.name else {})).items():
             if name not in rows.columns:
                 raise self._damaged(f"rows.parquet has no column '{name}'")
             column, dtype = rows[name], rows[name].dtype

@@ -1,18 +1,14 @@
 """What the report counts in a run's dialogues besides its scores, in one pass.
 
-FGA over λ, JGA by service, which slots are wrong and how, which turns have no prediction, and the acts of responses.
+JGA by service, which slots are wrong and how, which turns have no prediction, and the acts of responses.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-import numpy as np
 
 from troth.core.parts import Parts
 from troth.storage.explorer import ActView, AnswerView, DialogueView, ResponseView, States, TurnView
@@ -53,7 +49,6 @@ class TrackTally:
 
     def __init__(self) -> None:
         self.answers: list[Answered] = []
-        self._joint, self._lag = array("d"), array("d")
         self._frames: dict[tuple[str, str], list[float]] = {}  # by dialogue and service: sums of num and den
         self._lacking: set[tuple[str, int]] = set()
         self._predicts = False  # a file of right and wrong has no values at all
@@ -67,9 +62,6 @@ class TrackTally:
         self._lacking |= {(dialogue.id, number) for number in lacking}
         self._predicts = self._predicts or len(lacking) < len(scored)
         for turn in scored:
-            for unit in turn.units:
-                self._joint.append(unit.joint)
-                self._lag.append(math.inf if unit.blamed is None else turn.number - unit.blamed)
             for service, joint in turn.frames.items():
                 if gold.get(turn.number, {}).get(service):
                     sums = self._frames.setdefault((dialogue.id, service), [0.0, 0.0])
@@ -92,14 +84,6 @@ class TrackTally:
     def slots(self) -> SlotErrors:
         """Mistakes made in turns that have a prediction: without one, every slot would be missing."""
         return self._slots if self._predicts else self._all_slots
-
-    def flexible(self, rates: Sequence[float]) -> list[float]:
-        """FGA at each λ from the verdicts: w = J + (1 − J)·(1 − exp(−λ·lag)). Empty without dialogues."""
-        if not self._joint:
-            return []
-        joint, lag = np.array(self._joint), np.array(self._lag)
-        # At λ = 0 nothing is recovered, however long ago the mistake was made.
-        return [float(np.mean(joint - (1.0 - joint) * np.expm1(-rate * lag) if rate else joint)) for rate in rates]
 
     def by_service(self) -> dict[str, Parts]:
         """Joint scores of the services that gold has values of, for runs whose units are whole turns."""

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth import stats
+from troth.core.extras import install_command
 from troth.core.score import Estimate
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
 
 ORDERS = 4
-MISSING = 'sacrebleu is not installed: pip install "troth[text]"'
+MISSING = f"sacrebleu is not installed: {install_command('text')}"
 
 Counts = NDArray[np.float64]  # a row per response: 4 matched, 4 tried, length of the response, length of gold
 

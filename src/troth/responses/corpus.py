@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import NamedTuple
 
@@ -12,12 +12,10 @@ import msgspec
 from troth import models, readers
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.records import Dialogue, Frame, Pair, Schema, Turn
+from troth.core.records import Dialogue, Frame, Gold, Pair, Schema, Turn
 from troth.models import Nli
 from troth.perturb.schemas.renaming import elements
 from troth.responses.sgsacc import SystemTurn, system_turns
-
-Gold = Path | Sequence[Dialogue]
 
 
 class ActCorpus(NamedTuple):

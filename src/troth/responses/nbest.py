@@ -14,8 +14,8 @@ from troth.core.records import Schema
 from troth.core.signature import signature
 from troth.models import Nli
 from troth.readers import source
-from troth.readers.decode import lines, where
-from troth.readers.plain import field, known_keys, sequence, shown, text, whole
+from troth.readers.decode import error_context, lines
+from troth.readers.plain import describe, field, refuse_unknown_keys, sequence, text, whole_number
 from troth.responses import corpus
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.responses.sgsacc import Augment
@@ -122,9 +122,9 @@ def read(path: str) -> dict[Key, _List]:
     for document in source.documents(path):
         try:
             for line, record in lines(document):
-                with where(line=line):
-                    key = (text(field(record, "dialogue"), "'dialogue'"), whole(field(record, "turn"), "'turn'"))
-                with where(line=line, dialogue=key[0], turn=key[1]):
+                with error_context(line=line):
+                    key = (text(field(record, "dialogue"), "'dialogue'"), whole_number(field(record, "turn"), "'turn'"))
+                with error_context(line=line, dialogue=key[0], turn=key[1]):
                     if key in lists:
                         raise UserError(f"has a list already on line {lists[key].line}", hint="remove one")
                     lists[key] = _list(document.name, line, record)
@@ -150,14 +150,14 @@ def _candidate(item: object) -> tuple[str, float | None]:
     if isinstance(item, str):
         return item, None
     if not isinstance(item, dict):
-        raise UserError(f'a candidate is {shown(item)}, not text or {{"text": …, "score": …}}')
+        raise UserError(f'a candidate is {describe(item)}, not text or {{"text": …, "score": …}}')
     said = text(field(item, "text", "a candidate"), "a candidate's 'text'")
-    known_keys(item, ("text", "score", "system"))
+    refuse_unknown_keys(item, ("text", "score", "system"))
     score = item.get("score")
     if score is None:
         return said, None
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise UserError(f"a score is {shown(score)}, not a number")
+        raise UserError(f"a score is {describe(score)}, not a number")
     try:
         return said, float(score)
     except OverflowError:
@@ -172,7 +172,7 @@ def _matched(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nb
     for key, one in lists.items():
         dialogue, turn = key
         try:
-            with where(line=one.line, dialogue=dialogue, turn=turn):
+            with error_context(line=one.line, dialogue=dialogue, turn=turn):
                 if dialogue not in names:
                     hint = near(dialogue, names) or "do gold and lists belong together?"
                     raise UserError("gold has no such dialogue", hint=hint)

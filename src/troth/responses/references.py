@@ -28,6 +28,7 @@ import msgspec
 
 from troth.core import groups
 from troth.core.records import Act, Schema, Service, SlotSchema
+from troth.text.identifiers import humanize
 
 Refs = Literal["b", "table3"]  # what booleans that are False become: the sentences of appendix B, or of table 3
 RULES = "b+4"  # in the signature: appendix B and four rules of our own
@@ -70,11 +71,6 @@ def fingerprint(schema: Schema) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-def words(name: str) -> str:
-    """The name of a slot or an intent as words: of `kids_friendly` and of `ReserveRestaurant`."""
-    return " ".join(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").split())
-
-
 def description(act: Act, service: Service) -> str:
     """The description of the act's slot: the middle part of an augmented premise. Empty where there is none.
 
@@ -91,7 +87,7 @@ def candidates(act: Act, service: Service, refs: Refs = "b") -> tuple[str, ...]:
     if not act.slot:
         return ()
     slot = slot_of(act, service) or SlotSchema(act.slot)
-    name, desc = words(slot.name), _trim(slot.description)
+    name, desc = humanize(slot.name), _trim(slot.description)
     heads = tuple(dict.fromkeys(filter(None, (desc, name))))  # the description first, then the name
     if act.act == "REQUEST":
         return tuple(f"Request {head}" for head in heads)
@@ -130,7 +126,7 @@ def _table_3(name: str, domain: str) -> tuple[str, ...]:
 def _offers(values: Sequence[str], service: Service) -> tuple[str, ...]:
     descriptions = [_intent(value, service) for value in values]
     described = [f"Offer to {_lower_first(text)}" for text in descriptions if text]
-    return tuple(dict.fromkeys([*described, f"Offer to {_listed([words(value).lower() for value in values])}"]))
+    return tuple(dict.fromkeys([*described, f"Offer to {_listed([humanize(value).lower() for value in values])}"]))
 
 
 def _intent(name: str, service: Service) -> str:

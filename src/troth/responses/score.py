@@ -6,17 +6,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from troth import models
 from troth.core import groups
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, is_path, labelled, listed, path_of
-from troth.core.options import one_of, recorded, resolve
-from troth.core.records import Schema
+from troth.core.options import (
+    cache_file,
+    keywords,
+    one_of,
+    option,
+    recorded,
+    resamples_option,
+    resolve,
+    run_folder,
+    seed_option,
+    workers_option,
+)
+from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
+from troth.core.tasks import Task
 from troth.engine import WithModel, alone, mapped
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
@@ -25,7 +36,7 @@ from troth.readers.responses import Key, Response
 from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsacc, tamper
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
-from troth.responses.corpus import ActCorpus, Gold
+from troth.responses.corpus import ActCorpus
 from troth.responses.judge import judged as judged_response
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.references import Refs
@@ -33,64 +44,65 @@ from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
 from troth.stats.estimates import Resampling, build_result
 from troth.storage.runs import check_out
 
+TASK = Task("nlg", "responses", "dialogues", "troth.report.page.responses")
 Missing = Literal["part", "zero", "skip"]
 
 NO_TEXT = "gold has no utterances"
 DIFFERENT = "the systems answer different turns: their numbers do not compare, and none is marked best"
 
 
-class ResponseOptions(TypedDict, total=False):
-    """Keywords of `nlg`; what they mean and their defaults: `ResponseSettings`."""
-
-    metrics: str | Iterable[str] | None
-    schema: Path | Schema | None
-    train_schema: Path | Schema | None
-    by: str | Iterable[str]
-    missing: Missing
-    nli: str | Nli
-    cache: Path | None
-    gold_text: bool
-    augment: Augment
-    refs: Refs
-    negatives: int
-    ids: Path | None
-    format: str | None
-    pred_format: str | None
-    resamples: int
-    seed: int
-    workers: int
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class ResponseSettings:
-    metrics: str | Iterable[str] | None = None  # ser, bleu, sgsacc, each with its family, or single names; None: all
-    schema: Path | Schema | None = None  # None: the schema.json beside gold
-    train_schema: Path | Schema | None = None  # tells seen services from unseen ones
-    by: str | Iterable[str] = ()  # groups: service, domain, act, slot, kind
-    # A system turn without a response: "zero", wrong; "skip", left out; "part", wrong if any of the systems answers in
-    # its dialogue, else left out.
-    missing: Missing = "part"
-    nli: str | Nli = "embedded"  # the entailment model, or its name
-    cache: Path | None = models.USUAL  # a file of the model's earlier answers; None: keep none
-    gold_text: bool = True  # False: use gold's acts alone, as in production
-    augment: Augment = "retry"  # "retry": what is not entailed is asked again in its context; "never"
-    refs: Refs = "b"  # sentences of booleans that are False: "b", as appendix B has them; "table3", as table 3 does
-    negatives: int = 1  # tampered twins per act, for validation
-    ids: Path | None = None  # `dialogue turn` per line, for files with one response per line
-    format: str | None = None  # of gold; None: detected
-    pred_format: str | None = None  # of the responses: jsonl, csv or lines
-    resamples: int = 1000
-    seed: int = 0  # of the resampling and of the negatives
-    workers: int = 1  # that ask the model, each with its own; 0: one per core. Results do not depend on it
-    out: Path | None = None  # save the run to this folder
+    metrics: str | Iterable[str] | None = option(
+        None, "Metrics, comma-separated; ser and sgsacc include their variants. Default: all.", "NAMES",
+        complete=("troth.responses.metrics:METRICS",),
+    )  # fmt: skip
+    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    train_schema: Path | Schema | None = option(
+        None, "Training schema; adds scores for seen and unseen services.", "FILE"
+    )
+    by: str | Iterable[str] = option(
+        (), "Add scores by service, domain, act, slot or kind, comma-separated.", "NAMES", complete=cells.GROUPS[1:]
+    )
+    missing: Missing = option(
+        "part",
+        "Turns without a response: wrong if any system answers in the dialogue (part), wrong (zero), left out (skip).",
+        choices=get_args(Missing),
+    )
+    ids: Path | None = option(None, "File with `dialogue turn` per line, for files with one response per line.", "FILE")
+    nli: str | Nli = option(
+        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
+    )
+    cache: Path | None = cache_file()
+    augment: Augment = option(
+        "retry", "Whether acts that a response alone does not entail are tried again in context.",
+        choices=("retry", "never"),
+    )  # fmt: skip
+    refs: Refs = option(
+        "b", "Sentences of booleans that are False: as in appendix B of the SGSAcc paper, or as in its table 3.",
+        choices=get_args(Refs),
+    )  # fmt: skip
+    negatives: int = option(1, "Number of tampered copies per act, for validation.", least=1, most=100)
+    gold_text: bool = option(
+        True, "Use gold's acts only, as in production: any of the reference sentences may match.", flag="--no-gold-text"
+    )
+    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    pred_format: str | None = option(
+        None, "Format of the responses: jsonl, csv or lines. Default: detected.", "NAME",
+        complete=("jsonl", "csv", "lines"),
+    )  # fmt: skip
+    resamples: int = resamples_option()
+    seed: int = seed_option("Random seed of the bootstrap and of the tampered values.")
+    workers: int = workers_option()
+    out: Path | None = run_folder()
 
 
+@keywords(ResponseSettings)
 def nlg(
     gold: Gold,
     *files: Path,
     responses: Mapping[str, Mapping[Key, str | Response]] | None = None,
-    **options: Unpack[ResponseOptions],
+    **options: Any,
 ) -> Result:
     """Scores responses against the acts and utterances of gold.
 
@@ -170,7 +182,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
     rows = explorer.act_rows(judged, validated="negatives" in run.needs)
     inputs = {"gold": digest(read.gold.dialogues), **schema_digest(read.gold.schema)}
     return build_result(
-        "nlg",
+        TASK.name,
         (scorer.system_cells(system, inputs) for system in systems),
         how,
         metrics=[*metrics, *measures.companions(metrics)],

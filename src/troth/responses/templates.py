@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from troth.core import names
+from troth.core.decode import reading
 from troth.core.errors import UserError, near
 from troth.core.records import Act, Frame, Turn
 from troth.readers import source
@@ -98,22 +99,17 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
 def read(folder: str) -> Templates:
     """Every `.tsv` file of a folder, under its service's name."""
     place = Path(folder)
-    try:
+    with reading(folder):
         if not place.is_dir():
             raise UserError("no such folder", file=folder, hint="name the folder with the services' .tsv files")
         templates = {file.stem: _file(file) for file in sorted(place.glob(f"*{ENDING}"))}
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=error.filename or folder) from error
     if not templates:
         raise UserError(f"no {ENDING} file in this folder", file=folder, hint="one per service, such as Hotels_2.tsv")
     return templates
 
 
 def _file(file: Path) -> dict[str, str]:
-    try:
-        lines = source.content(file).decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError("not valid UTF-8", file=str(file), hint="save it as UTF-8") from error
+    lines = source.read_text(file).split("\n")
     texts = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.names import Path, is_path, listed, path_of
-from troth.core.options import one_of, resolve
+from troth.core.options import keywords, one_of, option, resolve
 from troth.core.parts import Joined, Parts, join
 from troth.core.records import Dialogue
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.robustness.metrics import COREF_JGA, JGA, NOHF, of_pairs, under
-from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
+from troth.robustness.settings import RobustnessSettings, by_name
 from troth.stats.estimates import NOTHING, Cell
 from troth.storage.explorer import Archive, DialogueView
 from troth.tracking.cells import TrackedSystem, recipe
@@ -29,6 +30,7 @@ from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import MEMORY, check_sides, default_profile, fitting, schema_of
 from troth.tracking.scorer import Scorer
 
+TASK = Task("robust checkdst", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
 # A file that holds gold and prediction, "GOLD,PRED", a pair of paths, or a pair of dialogues in memory.
 TestSet = Path | tuple[Path, Path] | tuple[Sequence[Dialogue], Sequence[Dialogue]]
 NO_COREF = "no turn is annotated for coreference; the rule coref:patterns finds some by regular expressions"
@@ -48,19 +50,19 @@ class Flip(Finding, frozen=True, tag="flip"):
     slots: list[SlotValues]  # the wrong ones, where the unit is wrong
 
 
-class CheckdstOptions(RobustnessOptions, total=False):
-    """Keywords of `checkdst`; what they mean and their defaults: `CheckdstSettings`."""
-
-    nohf: str
-    coref: str
-    slots: str | Iterable[str] | None
-
-
 @dataclass(frozen=True)
 class CheckdstSettings(RobustnessSettings):
-    nohf: str = "default"  # "code": `dontcare` counts as invented, as in the authors' code
-    coref: str = "annotated"  # which turns need coreference; "patterns": by regular expressions
-    slots: str | Iterable[str] | None = None  # slots that hold named entities; None: those of MultiWOZ and SGD
+    nohf: str = option(
+        "default", "With code, dontcare counts as an invented name, as in the authors' code.",
+        choices=("default", "code"),
+    )  # fmt: skip
+    coref: str = option(
+        "annotated", "How to find turns with coreference: by annotation, or by regular expressions.",
+        choices=("annotated", "patterns"),
+    )  # fmt: skip
+    slots: str | Iterable[str] | None = option(
+        None, "Slots with named entities, comma-separated. Default: those of MultiWOZ and SGD.", "NAMES"
+    )
 
 
 class _ScoredSet(NamedTuple):
@@ -84,9 +86,8 @@ def _views(one: _ScoredSet) -> Iterator[DialogueView]:
     return views([ScoredDialogues(one.dialogues, one.system.frames, one.system.name)], set=one.name)
 
 
-def checkdst(
-    original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str], **options: Unpack[CheckdstOptions]
-) -> Result:
+@keywords(CheckdstSettings)
+def checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str], **options: Any) -> Result:
     """Scores a tracker on its test set and on perturbed twins of it: consistency, hallucination, coreference.
 
     `original` and each of `perturbed` are a file that holds gold and prediction together, `GOLD,PRED`, a pair of paths,
@@ -128,7 +129,7 @@ def score_checkdst(corpus: Mapping[str, TestSides], settings: CheckdstSettings) 
         counts[name] |= {"unpaired": pair.unpaired[name], "unpaired_original": pair.unpaired[""]}
     files = {name: ",".join(filter(None, (sides.gold.path, sides.pred.path))) for name, sides in corpus.items()}
     return settings.build(
-        "robust checkdst",
+        TASK.name,
         _cells(sets, pairs, rules),
         [dialogue for one in sets for dialogue in one.system.frames.dialogues],
         counts={"orig": counts.pop(""), **counts},

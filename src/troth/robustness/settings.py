@@ -8,28 +8,22 @@ from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.core.names import Path, named
-from troth.core.options import recorded
+from troth.core.options import option, recorded
 from troth.core.result import Result
 from troth.stats.estimates import Cell, SystemCells, build_result
 from troth.tracking.profiles import Profile
-from troth.tracking.score import StateOptions, StateSettings
+from troth.tracking.score import StateSettings
 
 T = TypeVar("T")
 
 
-class RobustnessOptions(StateOptions, total=False):
-    """Keywords of `checkdst` and `sgdx`; what they mean and their defaults: `RobustnessSettings`."""
-
-    name: str
-    profile: str | Profile | None
-    schema: Path | None
-
-
 @dataclass(frozen=True)
 class RobustnessSettings(StateSettings):
-    name: str = "system"  # what the system is called
-    profile: str | Profile | None = None  # scoring recipe; None: the task's own default
-    schema: Path | None = None  # None: the schema.json beside gold
+    name: str = option("system", "Name of the system in tables.", "NAME")
+    profile: str | Profile | None = option(
+        None, "Scoring recipe; `troth ls profiles` lists them.", "NAME", complete=("troth.tracking.profiles:PROFILES",)
+    )
+    schema: Path | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
 
     @property
     def rules(self) -> dict[str, str | None]:

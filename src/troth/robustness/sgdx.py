@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,16 @@ from troth.core.errors import UserError
 from troth.core.groups import SEEN, UNSEEN, Group, fingerprint, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, is_path, path_of
-from troth.core.options import one_of, resolve
+from troth.core.options import keywords, one_of, option, resolve
 from troth.core.parts import Parts, join
-from troth.core.records import Dialogue
+from troth.core.records import Dialogue, Gold
 from troth.core.result import Finding, Note, Result
+from troth.core.tasks import Task
 from troth.perturb.schemas.files import SchemaSource, load, published
 from troth.perturb.schemas.renaming import renamed
 from troth.robustness.metrics import of_variants
 from troth.robustness.sensitivity import all_wrong, values, variation
-from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
+from troth.robustness.settings import RobustnessSettings, by_name
 from troth.stats.estimates import Cell
 from troth.storage.explorer import Archive, Header
 from troth.tracking import metrics as measures
@@ -35,9 +36,10 @@ from troth.tracking.dialogues import DialogueRecorder, ScoredDialogues, views
 from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.frames import Frames
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import Gold, check_sides
+from troth.tracking.score import check_sides
 from troth.tracking.scorer import Scorer
 
+TASK = Task("robust sgdx", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
 ORIGINAL = "orig"  # the name of predictions under the original schema
 
 
@@ -51,25 +53,24 @@ class VaryingUnit(Finding, frozen=True, tag="varying unit"):
     variation: float
 
 
-class SgdxOptions(RobustnessOptions, total=False):
-    """Keywords of `sgdx`; what they mean and their defaults: `SgdxSettings`."""
-
-    schemas: Path | None
-    train_schema: Path | None
-    metrics: str | Iterable[str]
-    by: str | Iterable[str]
-    ss: str
-
-
 @dataclass(frozen=True)
 class SgdxSettings(RobustnessSettings):
     """`profile` is "sgd" where none is named; `schema` may be a file of tools (function definitions)."""
 
-    schemas: Path | None = None  # folder of the variants' schemas; None: predictions have the original names
-    train_schema: Path | None = None  # tells seen services from unseen ones
-    metrics: str | Iterable[str] = "jga"  # any tracking metrics with a value per unit
-    by: str | Iterable[str] = ()  # groups: service, domain
-    ss: str = "zero"  # how SS counts units that are wrong under every variant: "zero", or not at all ("skip")
+    schemas: Path | None = option(
+        None, "Folder with the variants' schemas, to map their names back.", "FOLDER", flag="--from"
+    )
+    schema: Path | None = option(None, "Schema (or file of tools) of gold, if it is not beside gold.", "FILE")
+    metrics: str | Iterable[str] = option(
+        "jga", "Metrics with a value per unit, comma-separated.", "NAMES", complete=("troth.tracking.metrics:METRICS",)
+    )
+    by: str | Iterable[str] = option(
+        "service", "Add scores by service or domain, comma-separated.", "NAMES", complete=("service", "domain")
+    )
+    train_schema: Path | None = option(None, "Training schema; adds scores for seen and unseen services.", "FILE")
+    ss: str = option(
+        "zero", "How to count units that are wrong under every variant: as 0, or not at all.", choices=("zero", "skip")
+    )
 
 
 class _Common(NamedTuple):
@@ -80,9 +81,8 @@ class _Common(NamedTuple):
     unpaired: dict[str, int]  # units of each that are left out
 
 
-def sgdx(
-    gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Unpack[SgdxOptions]
-) -> Result:
+@keywords(SgdxSettings)
+def sgdx(gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Any) -> Result:
     """Scores a tracker's predictions under variants of the schema: the mean over the variants, and how much units vary.
 
     `variants` is a mapping of names (v1, v2, …) to predictions, or a list of `NAME=PATH`; `orig` stands for predictions
@@ -137,7 +137,7 @@ def score_sgdx(corpus: SgdxCorpus, settings: SgdxSettings) -> Result:
     first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
     grouping = Grouping(by, corpus.seen, corpus.schema.schema)
     return settings.build(
-        "robust sgdx",
+        TASK.name,
         (cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)),
         next(iter(systems.values())).frames.dialogues,
         counts={label: {**one.counts, "unpaired": first.unpaired[label]} for label, one in systems.items()},

@@ -17,10 +17,10 @@ import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.requests import ClientDisconnect
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.core.version import __version__
-from troth.readers.decode import BROKEN
 from troth.serve.batching import MicroBatcher
 from troth.serve.observed import LEFT, Observed
 from troth.serve.openapi import described, operation
@@ -82,7 +82,7 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
         request.state.text = body.decode("utf-8", "replace") if settings.log_text else None
         try:
             item = task.prepare(decoder.decode(body))
-        except BROKEN as error:
+        except DECODING_ERRORS as error:
             raise HTTPException(422, str(UserError(f"the request does not fit: {error}"))) from error
         except UserError as error:
             raise HTTPException(422, str(error)) from error

@@ -10,6 +10,7 @@ from functools import cached_property
 from troth import models as backends
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
+from troth.core.options import option, python_only
 from troth.core.records import Schema
 from troth.grounding.metrics import Models
 from troth.models.batches import Cutting
@@ -20,18 +21,32 @@ KEY = "TROTH_SERVE_KEY"  # environment variable: clients must send it as a beare
 
 @dataclass(frozen=True)
 class ServeSettings:
-    metrics: str | Iterable[str] = ()  # of grounded responses, by name; none: as `troth ground`
-    models: Models = field(default_factory=Models)  # by name; `cache` only counts where `cached` is set
-    cached: bool = False  # whether models' answers are kept in the cache file, texts of responses among them
-    calibration: Path | None = None  # of `meta.fit`: says which responses are faithful
-    threshold: float | None = None  # without a calibration: the value of the first metric from which they are
-    schema: Path | Schema | None = None  # of the services, for acts; requests can bring their own
-    batch: int = 64  # requests that are scored together at most
-    body: int = 256_000  # bytes of a request
-    concurrency: int = 256  # requests at a time, waiting ones included
-    timeout: float = 30.0  # seconds for a request
-    key: str | None = None  # that clients must send; None: anyone may ask
-    log_text: bool = False  # whether logs hold what is asked
+    metrics: str | Iterable[str] = option(
+        (), "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.", "NAMES",
+        complete=("troth.grounding.metrics:METRICS",),
+    )  # fmt: skip
+    models: Models = field(
+        default_factory=Models,
+        metadata=python_only("All models that metrics ask; their cache is used only with `cached`."),
+    )
+    cached: bool = option(
+        False, "Keep model answers in the cache file, with the texts of the responses.", shape="python"
+    )
+    calibration: Path | None = option(
+        None, "Calibration file of `troth meta fit`; decides which responses are faithful.", "FILE"
+    )
+    threshold: float | None = option(
+        None, "Without a calibration: lowest value of the first metric at which a response is faithful.", "NUMBER"
+    )
+    schema: Path | Schema | None = option(
+        None, "Schema of the services, for acts; requests can also contain one.", "FILE"
+    )
+    batch: int = option(64, "Most requests that are scored together (1 = one at a time).", least=1)
+    body: int = option(256_000, "Longest request in bytes; longer ones get 413.", shape="python")
+    concurrency: int = option(256, "Most requests at a time, waiting ones included; further ones get 429.", least=1)
+    timeout: float = option(30.0, "Longest time for a request; then it gets 504.", "SECONDS", least=0.001)
+    key: str | None = option(None, "Key that clients must send; None: anyone may ask.", shape="python")
+    log_text: bool = option(False, "Put the texts of requests into the log.")
 
     def __post_init__(self) -> None:
         for name in ("batch", "body", "concurrency", "timeout"):

@@ -1,9 +1,9 @@
-"""Models' answers on disk: one SQLite file in WAL mode, for any number of processes at once.
+"""Cache of model answers on disk: one SQLite file in WAL mode, for any number of processes at once.
 
-A row is (key, model, last used, answer). The key is a digest of everything that changes the answer; the file holds no
-text of any dialogue. Answers are committed before anyone sees them, so a killed process loses nothing but its current
-batch. When the file grows beyond its limit, the least recently used answers are dropped first. Each answer carries a
-digest of its key and itself: what a disk has garbled is not taken for an answer.
+A row is (key, model, last used, answer). The key is a digest of everything that changes the answer; the file contains
+no text of any dialogue. Answers are committed before they are returned, so that a killed process loses only its
+current batch. A file above its size limit loses the least recently used answers first. Each answer is stored with a
+digest of its key and itself, so that damaged answers are not used.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from troth.storage.database import HINT, MEMORY, SIZE, DamagedError, transaction
 
 T = TypeVar("T")
 
-USUAL = ""  # stands for the cache at its usual place, see `places.scores`
+DEFAULT_CACHE = ""  # stands for the file at the default path, see `places.scores`
 LIMIT = 2_000_000_000  # bytes, unless TROTH_CACHE_LIMIT says otherwise
-ROOM = 0.8  # a file over its limit is trimmed to this share of it
-CHUNK = 5_000  # rows deleted at a time; other processes get their turn in between
-TURN = 0.005  # seconds of such a turn
-STALE = 24 * 3600  # seconds; a row's last use is known to this precision, so that reading hardly ever writes
-AT_ONCE = 500  # keys in a SELECT
-ATTEMPTS = 5  # at work on a file that others put aside meanwhile
+TARGET = 0.8  # share of its limit that a file is trimmed to
+CHUNK = 5_000  # rows deleted at a time; other processes can write in between
+PAUSE = 0.005  # seconds between two chunks
+STALE = 24 * 3600  # seconds; precision of a row's last use, so that reading rarely writes
+KEYS = 500  # keys in a SELECT
+ATTEMPTS = 5  # with a file that other processes replace meanwhile
 SEAL = 4  # bytes of an answer's digest
 
-FIND = "SELECT key, value, used FROM answers WHERE key IN (" + ",".join("?" * AT_ONCE) + ")"  # noqa: S608 (nothing but marks)
+FIND = "SELECT key, value, used FROM answers WHERE key IN (" + ",".join("?" * KEYS) + ")"  # noqa: S608 (only marks)
 OLDEST = (
     "DELETE FROM answers WHERE key IN (SELECT key FROM "  # noqa: S608
     f"(SELECT key, bytes, SUM(bytes) OVER (ORDER BY used, key) AS so_far FROM (SELECT used, key, {SIZE.format('')} AS "
@@ -50,7 +50,7 @@ BY_MODEL = (
 
 
 class ModelAnswers(NamedTuple):
-    """What the cache holds of one model."""
+    """Answers of one model in the cache."""
 
     model: str
     answers: int
@@ -59,7 +59,7 @@ class ModelAnswers(NamedTuple):
 
 
 class CacheSummary(NamedTuple):
-    """What the cache holds."""
+    """Content of the cache."""
 
     file: str
     bytes: int  # on disk
@@ -69,24 +69,24 @@ class CacheSummary(NamedTuple):
 
 
 def key(*parts: str) -> bytes:
-    """A digest of the parts; their lengths are in it, so ("ab", "c") and ("a", "bc") differ."""
+    """A digest of the parts and their lengths, so that ("ab", "c") and ("a", "bc") differ."""
     data = [part.encode("utf-8", "surrogatepass") for part in parts]
     lengths = b"".join(len(part).to_bytes(8, "little") for part in data)
     return blake2b(len(data).to_bytes(8, "little") + lengths + b"".join(data), digest_size=16).digest()
 
 
-_FILES = threading.RLock()  # held while a connection is opened or closed, after the store's own lock
+_OPENING = threading.RLock()  # held while a file is opened, after the store's own lock
 
 
 class Store:
-    """The file of answers. It is opened on first use, and again after a fork: no process may inherit a connection."""
+    """The cache in a file. It is opened on first use, and again after a fork: connections must not be inherited."""
 
     def __init__(self, path: str, *, limit: int = LIMIT) -> None:
         self.path, self.limit = path, limit
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._writable = True
-        self._file: tuple[int, int] | None = None  # which file the connection has, whatever the path names by now
+        self._file: tuple[int, int] | None = None  # device and inode of the open file
         self._models: dict[str, int] = {}
         _STORES.add(self)
 
@@ -95,13 +95,13 @@ class Store:
 
     @classmethod
     def at(cls, cache: AnyPath | None) -> Store:
-        """The store in a file, at the usual place (""), or in this process's memory alone (None)."""
+        """The cache in a file, at the default path (""), or only in the memory of this process (None)."""
         path = MEMORY if cache is None else path_of(cache) or str(places.scores())
-        own = os.environ.get("TROTH_CACHE_LIMIT")
-        return cls(path, limit=size(own) if own else LIMIT)
+        limit = os.environ.get("TROTH_CACHE_LIMIT")
+        return cls(path, limit=size(limit) if limit else LIMIT)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The answers that the store has for these keys."""
+        """The answers in the cache for these keys."""
         distinct = list(dict.fromkeys(keys))
         return self._with(lambda connection: self._get(connection, distinct)) if distinct else {}
 
@@ -113,7 +113,7 @@ class Store:
         return answers
 
     def put(self, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
-        """Stores answers; on return they are in the file, if it can be written. An earlier answer of a key stays."""
+        """Stores answers; they are committed on return, if the file is writable. An earlier answer to a key stays."""
         self._with(lambda connection: self._put(connection, model, rows))
 
     def _put(self, connection: sqlite3.Connection, model: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
@@ -130,18 +130,19 @@ class Store:
                 "INSERT OR IGNORE INTO answers (key, model, used, value) VALUES (?, ?, ?, ?)",
                 [(key, number, now, _seal(key, value) + value) for key, value in rows],
             )
-        if _held(connection) > self.limit:
-            _drop(connection, int(ROOM * self.limit))
+        if _size_of_answers(connection) > self.limit:
+            _drop(connection, int(TARGET * self.limit))
 
     def summary(self) -> CacheSummary:
-        """What the file holds, model by model. It is not made for that."""
+        """Content of the file, model by model. Does not create the file."""
         if self.path != MEMORY and not os.path.lexists(self.path):
             return CacheSummary(self.path, 0, 0, self.limit, ())
-        models = tuple(ModelAnswers(*row) for row in self._with(lambda one: one.execute(BY_MODEL).fetchall()))
-        return CacheSummary(self.path, self._bytes(), sum(one.answers for one in models), self.limit, models)
+        rows = self._with(lambda connection: connection.execute(BY_MODEL).fetchall())
+        models = tuple(ModelAnswers(*row) for row in rows)
+        return CacheSummary(self.path, self._bytes(), sum(model.answers for model in models), self.limit, models)
 
     def trim(self, to: int) -> int:
-        """Drops the least recently used answers until the file has at most `to` bytes; returns how many."""
+        """Drops the least recently used answers until the file has at most `to` bytes; returns the number dropped."""
         return self._with(lambda connection: self._trim(connection, to), writes=True)
 
     def _trim(self, connection: sqlite3.Connection, to: int) -> int:
@@ -150,73 +151,65 @@ class Store:
             _compact(connection)
             if (size := self._bytes()) <= to:
                 return total
-            # A compact file's size is in proportion to its rows; two percent more, so that one round is enough.
-            dropped = _drop(connection, int(_held(connection) * (1 - min(1.0, 1.02 * (1 - to / size)))))
+            # The size of a compact file is proportional to its rows; two percent more, so that one round is enough.
+            dropped = _drop(connection, int(_size_of_answers(connection) * (1 - min(1.0, 1.02 * (1 - to / size)))))
             if not dropped:
                 return total
             total += dropped
 
     def clear(self) -> int:
-        """Drops all answers; returns how many. Model numbers stay: other processes may be about to use them."""
+        """Drops all answers; returns their number. Model numbers stay: other processes may be about to use them."""
 
-        def work(connection: sqlite3.Connection) -> int:
+        def clear(connection: sqlite3.Connection) -> int:
             with transaction(connection):
                 (count,) = connection.execute("SELECT COUNT(*) FROM answers").fetchone()
-                database.create(connection)
+                database.create_tables(connection)
             _compact(connection)
             return int(count)
 
-        return self._with(work, writes=True)
+        return self._with(clear, writes=True)
 
     def close(self) -> None:
-        with self._lock, _FILES:
-            if self._connection is None:
-                return
-            self._connection.close()
-            self._connection = None
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if not any(one._connection is not None and one._file == self._file for one in list(_STORES)):
-            database.let_go(self._file)
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _with(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
-        """Does something with the connection. A damaged file is put aside, with a note, and a new one begun."""
+        """Calls `work` with the open connection. A damaged file is renamed, with a note, and a new one started."""
         with self._lock:
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    connection = self._opened()
+                    connection = self._open()
                     if writes and not self._writable:
                         raise UserError("the cache is read-only", file=self.path, hint=HINT)
-                    outcome = work(connection)
-                    if not self._moved() or attempt == ATTEMPTS:
-                        return outcome
+                    result = work(connection)
+                    if not self._is_replaced() or attempt == ATTEMPTS:
+                        return result
                 except (sqlite3.Error, DamagedError, TypeError, ValueError, OverflowError) as error:
-                    damaged = self._moved() or database.is_damage(error, self._connection)
+                    damaged = self._is_replaced() or database.is_damage(error, self._connection)
                     if attempt == ATTEMPTS or not damaged:
                         raise UserError(f"the cache cannot be used: {error}", file=self.path, hint=HINT) from error
                     self.close()
-                    self._put_aside()
+                    self._rename_damaged(str(error) if isinstance(error, DamagedError) else "is damaged")
             raise AssertionError("not reached")
 
-    def _moved(self) -> bool:
-        """Whether another process has put the file aside while this one was using it, or somebody has deleted it."""
+    def _is_replaced(self) -> bool:
+        """Whether the path no longer names the open file: another process renamed it, or somebody deleted it."""
         return self._inode() != self._file
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is not None and self._moved():
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._is_replaced():
             self.close()
         if self._connection is None:
             was_writable = self._writable
-            with database.alone(self.path), _FILES:
+            with database.folder_lock(self.path), _OPENING:
                 try:
-                    self._connection, self._writable = database.opened(self.path)
+                    self._connection, self._writable = database.open_database(self.path)
                 finally:
                     self._file = self._inode()
-                    if self._connection is None:
-                        self._let_go()
             self._models.clear()
             if was_writable and not self._writable:
                 note(f"{self.path}: the cache is read-only: new answers are not kept")
@@ -225,27 +218,27 @@ class Store:
     def _inode(self) -> tuple[int, int] | None:
         try:
             status = os.stat(self.path)
-        except OSError:  # not there, or in memory
+        except OSError:  # it does not exist, or is in memory
             return None
         return status.st_dev, status.st_ino
 
-    def _put_aside(self) -> None:
-        """Renames the damaged file. Of several processes that notice it, one does."""
+    def _rename_damaged(self, reason: str) -> None:
+        """Renames the file. If several processes notice the damage, one of them does it."""
         aside = f"{self.path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         try:
-            with database.alone(self.path):
-                if self._file is None or self._moved():
+            with database.folder_lock(self.path):
+                if self._file is None or self._is_replaced():
                     return  # another process was faster
-                for end in (*database.ENDS, ""):
+                for end in (*database.SIDE_FILES, ""):
                     if os.path.exists(self.path + end):
                         os.replace(self.path + end, aside + end)
         except FileNotFoundError:
             return
-        except OSError:  # it cannot be renamed: this process does without it
-            note(f"{self.path}: the cache is damaged and read-only: it is not used")
+        except OSError:  # it cannot be renamed: this process works without it
+            note(f"{self.path}: the cache {reason} and read-only: it is not used")
             self.path = MEMORY
             return
-        note(f"{self.path}: the cache is damaged; a new one is begun, the old one is kept as {aside}")
+        note(f"{self.path}: the cache {reason}; a new one is started, the old one is kept as {aside}")
 
     def _bytes(self) -> int:
         return sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
@@ -258,7 +251,7 @@ _FORKING: list[Store] = []
 
 
 def _before_fork() -> None:
-    """Closes all files: a connection that a child inherits loses its locks when the parent closes its own."""
+    """Closes all files: an inherited connection loses its locks when the parent closes its own."""
     _FORKING.extend(_STORES)
     for store in _FORKING:
         store._lock.acquire()
@@ -271,7 +264,7 @@ def _after_fork() -> None:
         _FORKING.pop()._lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
@@ -285,17 +278,17 @@ def _seal(key: bytes, value: bytes) -> bytes:
 def _select(
     connection: sqlite3.Connection, keys: Sequence[bytes]
 ) -> tuple[dict[bytes, bytes], list[tuple[int, bytes]]]:
-    """The answers, and (now, key) of those whose last use is long ago."""
+    """The answers, and (now, key) of those last used long ago."""
     answers: dict[bytes, bytes] = {}
     now = int(time.time())
     stale: list[tuple[int, bytes]] = []
-    for start in range(0, len(keys), AT_ONCE):
-        asked = keys[start : start + AT_ONCE]
-        asked = [*asked, *[asked[-1]] * (AT_ONCE - len(asked))]  # always the same statement, which SQLite keeps ready
-        for key, value, used in connection.execute(FIND, asked):
+    for start in range(0, len(keys), KEYS):
+        chunk = keys[start : start + KEYS]
+        chunk = [*chunk, *[chunk[-1]] * (KEYS - len(chunk))]  # always the same statement, which SQLite keeps prepared
+        for key, value, used in connection.execute(FIND, chunk):
             answers[key] = value[SEAL:]
             if value[:SEAL] != _seal(key, answers[key]):
-                raise DamagedError("an answer is not what was written")
+                raise DamagedError("is damaged")
             if now - used > STALE:
                 stale.append((now, key))
     return answers, stale
@@ -307,18 +300,18 @@ def _compact(connection: sqlite3.Connection) -> None:
 
 
 def _drop(connection: sqlite3.Connection, to: int) -> int:
-    """Deletes the least recently used answers until they take at most `to` bytes; returns how many."""
+    """Deletes the least recently used answers until they take at most `to` bytes; returns the number deleted."""
     total = 0
     while True:
         with transaction(connection):
-            over = _held(connection) - to  # again each time: another process may be doing the same
-            dropped = connection.execute(OLDEST, (CHUNK, over)).rowcount
+            excess = _size_of_answers(connection) - to  # each time: another process may be doing the same
+            dropped = connection.execute(OLDEST, (CHUNK, excess)).rowcount
         total += dropped
         if dropped < CHUNK:
             return total
-        time.sleep(TURN)
+        time.sleep(PAUSE)
 
 
-def _held(connection: sqlite3.Connection) -> int:
-    """Bytes that the answers take, about; triggers keep it up to date."""
+def _size_of_answers(connection: sqlite3.Connection) -> int:
+    """Approximate bytes of the answers; triggers keep the number up to date."""
     return int(connection.execute("SELECT bytes FROM held").fetchone()[0])

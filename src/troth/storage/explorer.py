@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.records import Speaker
 from troth.storage.trajectory_views import TrajectoryView
@@ -234,9 +235,5 @@ class _Records(Generic[T]):
                 yield decoder.decode(line)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"cannot be read: {error}", file=str(path), hint="make the run again") from error
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return reading(path, hint="make the run again", also=(EOFError, zlib.error))

@@ -1,7 +1,7 @@
-"""Files and folders written whole or not at all: what is being written lies beside its target under a hidden name.
+"""Files and folders written whole or not at all: they are written under a hidden name beside their target, then moved.
 
-Four cases: `new_file` and `new_folder` refuse to replace anything; `replaced_file` and `replaced_folder` replace what
-is ours and nothing else. A crash at any moment leaves the old content or the new one.
+`new_file` and `new_folder` replace nothing; `replaced_file` and `replaced_folder` replace only what belongs to troth. A
+crash at any moment leaves the old content or the new one.
 """
 
 from __future__ import annotations
@@ -16,99 +16,103 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from troth.core.errors import UserError
-from troth.storage.locks import locked
-from troth.storage.unfinished import is_part, unfinished
+from troth.storage.locks import lock
+from troth.storage.unfinished import is_temporary, temporary_sibling
 
 NO_ROOM = "is there room, and permission to write?"
-ANOTHER = "choose another name"
-HELD = 10.0  # seconds to wait for a process that replaces a folder
+OTHER_NAME = "choose another name"
+WAIT = 10.0  # seconds to wait for a process that replaces a folder
 
 
 def check_new(out: str, kind: str = "file") -> Path:
-    """Checked before any work is done: nothing exists under this name, and there is a folder to put it in."""
-    place = Path(out)
-    with writing(out, ANOTHER):
-        if place.exists() or place.is_symlink():
+    """Checks, before any work is done, that nothing has this name and that its parent folder exists."""
+    target = Path(out)
+    with writing(out, OTHER_NAME):
+        if target.exists() or target.is_symlink():
             raise _exists(out, kind)
-        _check_parent(place, out)
-    return place
+        _check_parent(target, out)
+    return target
 
 
 def check_replaceable(out: str, foreign: Callable[[Path], str | None]) -> Path:
-    """Checked before any work is done: what exists under this name is ours, and can be replaced.
+    """Checks, before any work is done, that what has this name belongs to troth and can be replaced.
 
-    `foreign` says what is there that is not ours. Returns the place with links resolved, so that a link stays one.
+    `foreign` describes content that does not belong to troth. Returns the path with links resolved, so that a link
+    stays one.
     """
-    with writing(out, ANOTHER):
-        place = Path(os.path.realpath(out, strict=False))
-        if any(part.is_symlink() for part in (place, *place.parents)):  # links that can be resolved are by now
-            raise UserError("cannot be written: a link that leads to itself", file=out, hint=ANOTHER)
-        recover(place)
-        what = foreign(place) if place.exists() else None
-        if what is not None:
-            raise UserError(f"exists and {what}", file=out, hint=ANOTHER)
-        _check_not_current(place, out)
-        above = next(folder for folder in place.parents if folder.exists())
-        if not above.is_dir():
-            raise UserError(f"cannot be written: {above} is a file", file=out, hint=ANOTHER)
-        if not os.access(above, os.W_OK):
-            raise UserError(f"cannot be written: no permission to write to {above}", file=out, hint=ANOTHER)
-    return place
+    with writing(out, OTHER_NAME):
+        target = Path(os.path.realpath(out, strict=False))
+        if any(part.is_symlink() for part in (target, *target.parents)):  # links that can be resolved are resolved
+            raise UserError("cannot be written: a link that leads to itself", file=out, hint=OTHER_NAME)
+        recover(target)
+        reason = foreign(target) if target.exists() else None
+        if reason is not None:
+            raise UserError(f"exists and {reason}", file=out, hint=OTHER_NAME)
+        _check_not_current(target, out)
+        parent = next(folder for folder in target.parents if folder.exists())
+        if not parent.is_dir():
+            raise UserError(f"cannot be written: {parent} is a file", file=out, hint=OTHER_NAME)
+        if not os.access(parent, os.W_OK):
+            raise UserError(f"cannot be written: no permission to write to {parent}", file=out, hint=OTHER_NAME)
+    return target
 
 
 @contextmanager
 def new_file(out: str) -> Iterator[BinaryIO]:
-    """A file to fill, which appears under the name `out` when it is whole, and not at all if anything fails."""
-    place = check_new(out)
-    with _part_file(place, out) as (file, part):
+    """A file to fill, which appears under the name `out` when it is complete, and not at all if anything fails."""
+    target = check_new(out)
+    with _temporary_file(target, out) as (file, part):
         yield file
         with writing(out):
             file.close()
-            _appear(part, place, out)
+            try:
+                publish(part, target)
+            except FileExistsError:
+                raise _exists(out) from None
 
 
 @contextmanager
 def replaced_file(out: str, foreign: Callable[[Path], str | None]) -> Iterator[BinaryIO]:
-    """As `new_file`, but a file of ours under that name is replaced."""
-    place = Path(out)
-    with writing(out, ANOTHER):
-        what = foreign(place) if place.exists() else None
-        if what is not None:
-            raise UserError(what, file=out, hint=ANOTHER)
-        _check_parent(place, out)
-    with _part_file(place, out) as (file, part):
+    """As `new_file`, but replaces a file of troth under that name."""
+    target = Path(out)
+    with writing(out, OTHER_NAME):
+        reason = foreign(target) if target.exists() else None
+        if reason is not None:
+            raise UserError(reason, file=out, hint=OTHER_NAME)
+        _check_parent(target, out)
+    with _temporary_file(target, out) as (file, part):
         yield file
         with writing(out):
             file.close()
-            os.replace(part, place)
+            os.replace(part, target)
 
 
 @contextmanager
 def new_folder(out: str) -> Iterator[Path]:
-    """A folder to fill, which appears under the name `out` when it is whole, and not at all if anything fails."""
-    place = Path(out)
-    if place.exists() or place.is_symlink():
+    """A folder to fill, which appears under the name `out` when it is complete, and not at all if anything fails."""
+    target = Path(out)
+    if target.exists() or target.is_symlink():
         raise _exists(out, "folder")
-    with _part_folder(place, out) as part:
+    with _temporary_folder(target, out) as part:
         yield part
-        part.rename(place)
+        part.rename(target)
 
 
 @contextmanager
 def replaced_folder(out: str, foreign: Callable[[Path], str | None]) -> Iterator[Path]:
-    """As `new_folder`, but a folder of ours under that name is replaced in one step."""
-    place = check_replaceable(out, foreign)
-    with _part_folder(place, out) as part:
+    """As `new_folder`, but replaces a folder of troth under that name in one step."""
+    target = check_replaceable(out, foreign)
+    with _temporary_folder(target, out) as part:
         yield part
-        if place.exists():
-            exchange(part, place)
+        if target.exists():
+            exchange(part, target)
         else:
-            part.rename(place)
+            part.rename(target)
 
 
 @contextmanager
 def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
-    """Turns errors of the operating system into one line that names the file."""
+    """Turns errors of the operating system into a UserError that names the file."""
     try:
         yield
     except OSError as error:
@@ -117,28 +121,28 @@ def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
         raise UserError(f"cannot be written: {error}", file=out, hint=hint) from error
 
 
-def claimed(folder: Path, record: str, text: bytes, what: str) -> bytes:
-    """The record of a folder that is worked in over several calls: the one that is there, or `text` in a new folder.
+def claim_folder(folder: Path, record: str, text: bytes, kind: str) -> bytes:
+    """Content of the file `record`, which marks a folder that several runs work in; written in a new folder.
 
-    `what` is the kind of folder that it must be, where there is one.
+    `kind` is what an existing folder must be.
     """
-    before = claim_of(folder, record, what)
+    before = read_claim(folder, record, kind)
     if before is not None:
         return before
-    with writing(str(folder), ANOTHER):
+    with writing(str(folder), OTHER_NAME):
         folder.mkdir(parents=True, exist_ok=True)
     with replaced_file(str(folder / record), lambda _: None) as out:
         out.write(text)
     return text
 
 
-def claim_of(folder: Path, record: str, what: str) -> bytes | None:
-    """The record of such a folder; None where the folder is new, or empty."""
-    with writing(str(folder), ANOTHER):
+def read_claim(folder: Path, record: str, kind: str) -> bytes | None:
+    """Content of the file `record` of such a folder; None if the folder is new or empty."""
+    with writing(str(folder), OTHER_NAME):
         if (folder / record).is_file():
             return (folder / record).read_bytes()
-        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_part, os.listdir(folder)))):
-            raise UserError(f"exists and is not {what}", file=str(folder), hint="name a new folder")
+        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_temporary, os.listdir(folder)))):
+            raise UserError(f"exists and is not {kind}", file=str(folder), hint="name a new folder")
     return None
 
 
@@ -148,20 +152,35 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
+def publish(part: Path, target: Path) -> None:
+    """Moves a file to a new name; raises FileExistsError if the name is taken.
+
+    Unlike a rename, a link does not overwrite a file that was created meanwhile.
+    """
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no links on this file system
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        part.rename(target)
+
+
 def exchange(fresh: Path, target: Path) -> None:
-    """Puts a folder in the place of another: in one step where the system can (Linux), else in two, see `recover`."""
+    """Replaces a folder by another: in one step where the system can (Linux), else in two, see `recover`."""
     import ctypes  # on use: it takes long to import
 
     here, exchange_flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
         libc = ctypes.CDLL(None)
-        swapped = libc.renameat2(here, os.fsencode(fresh), here, os.fsencode(target), exchange_flag) == 0
+        done = libc.renameat2(here, os.fsencode(fresh), here, os.fsencode(target), exchange_flag) == 0
     except (AttributeError, OSError):
-        swapped = False
-    if not swapped:
-        old = _aside(target)
-        shutil.rmtree(old, ignore_errors=True)  # of a process that was killed before the last line
-        with _held(target):
+        done = False
+    if not done:
+        old = _old_name(target)
+        shutil.rmtree(old, ignore_errors=True)  # left by a process that was killed before the last line
+        with lock(target, WAIT):
             target.rename(old)
             try:
                 fresh.rename(target)
@@ -172,39 +191,25 @@ def exchange(fresh: Path, target: Path) -> None:
 
 
 def recover(target: Path) -> None:
-    """Puts back the old folder of a process that was killed between the two steps of `exchange`."""
-    old = _aside(target)
+    """Restores the old folder of a process that was killed between the two steps of `exchange`."""
+    old = _old_name(target)
     if not os.path.lexists(target) and old.is_dir():
-        with suppress(OSError), _held(old):  # the process lives, and will be done in a moment
+        with suppress(OSError), lock(old, WAIT):  # a process that is alive will be done in a moment
             if not os.path.lexists(target):
                 old.rename(target)
 
 
-def _aside(target: Path) -> Path:
-    """Where the old folder is between the two steps: beside it, under a name that follows from its own."""
+def _old_name(target: Path) -> Path:
+    """Where the old folder is between the two steps: beside the new one, under a name derived from it."""
     return target.with_name(f".troth-{hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()}.old")
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    try:
-        number = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows does not open folders
-        yield
-        return
-    try:
-        with locked(number, HELD):
-            yield
-    finally:
-        os.close(number)
-
-
-@contextmanager
-def _part_file(place: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
-    """Only errors of this very file are reported as such: other errors of the block stay what they are."""
+def _temporary_file(target: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
+    """Only errors of this file become UserErrors; other errors in the block stay as they are."""
     with ExitStack() as stack:
         with writing(out):
-            part = stack.enter_context(unfinished(place, folder=False))
+            part = stack.enter_context(temporary_sibling(target, folder=False))
             raw = _Raw(part, "wb")
         raw.out = out
         try:
@@ -214,10 +219,10 @@ def _part_file(place: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 @contextmanager
-def _part_folder(place: Path, out: str) -> Iterator[Path]:
+def _temporary_folder(target: Path, out: str) -> Iterator[Path]:
     with writing(out):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished(place, folder=True) as part:  # removes what was not moved, or what was there before
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_sibling(target, folder=True) as part:
             yield part
 
 
@@ -231,32 +236,20 @@ class _Raw(io.FileIO):
             return super().write(data)
 
 
-def _appear(part: Path, place: Path, out: str) -> None:
-    """Unlike a rename, a link does not overwrite what has come under the name meanwhile."""
-    try:
-        os.link(part, place)
-    except FileExistsError:
-        raise _exists(out) from None
-    except OSError:  # no links on this file system
-        if place.exists() or place.is_symlink():
-            raise _exists(out) from None
-        part.rename(place)
+def _check_parent(target: Path, out: str) -> None:
+    if not target.parent.is_dir():
+        raise UserError("its folder does not exist", file=out, hint=f"make '{target.parent}' first")
 
 
-def _check_parent(place: Path, out: str) -> None:
-    if not place.parent.is_dir():
-        raise UserError("its folder does not exist", file=out, hint=f"make '{place.parent}' first")
-
-
-def _check_not_current(place: Path, out: str) -> None:
+def _check_not_current(target: Path, out: str) -> None:
     """A folder is replaced as a whole; a shell in it would be left in a folder that is gone."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # it is gone already
+    except FileNotFoundError:
         return
-    if here.is_relative_to(place):
-        what = "is the current folder" if here == place else "holds the current folder"
-        raise UserError(f"{what}, which cannot be replaced", file=out or ".", hint="name a new folder")
+    if here.is_relative_to(target):
+        reason = "is the current folder" if here == target else "holds the current folder"
+        raise UserError(f"{reason}, which cannot be replaced", file=out or ".", hint="name a new folder")
 
 
 def _exists(out: str, kind: str = "file") -> UserError:

@@ -1,4 +1,4 @@
-"""Where troth keeps answers and models: the cache folder."""
+"""Paths in the cache folder, which holds model answers and models."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def folder() -> Path:
     from platformdirs import user_cache_path
 
     try:
-        place = user_cache_path("troth", appauthor=False)
-        if not place.is_absolute():  # earlier versions of platformdirs leave "~" as it is
+        path = user_cache_path("troth", appauthor=False)
+        if not path.is_absolute():  # earlier versions of platformdirs leave "~" as it is
             raise RuntimeError
     except RuntimeError as error:
-        raise UserError("there is no home directory to keep a cache in", hint="TROTH_CACHE names a folder") from error
-    return place
+        raise UserError("there is no home directory for the cache", hint="set TROTH_CACHE to a folder") from error
+    return path
 
 
 def scores() -> Path:
-    """The file of models' answers."""
+    """The file of model answers."""
     return folder() / "scores.sqlite"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.encoding import decode_json, encode_json
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -173,19 +174,19 @@ def is_run(path: str) -> bool:
 def load(path: str) -> Run:
     """What `run.json` of a run folder holds."""
     file = Path(path)
-    try:
+    hint = "was it written by troth dst --out?"
+    with reading(path, "not a run", hint=hint, also=(ValueError,)):  # ValueError: a null character in the name
         recover(file)
         file = file / "run.json" if file.is_dir() else file
         if not file.is_file():
             raise UserError("not a run: no run.json in it", file=path, hint="make one with troth dst … --out RUN")
+    with reading(file, "not a run", hint=hint):
         data = file.read_bytes()
         layout = msgspec.json.decode(data, type=_Layout).layout
         if layout != LAYOUT:
-            age, hint = ("a newer", "update troth to read it") if layout > LAYOUT else ("an older", AGAIN)
-            raise UserError(f"written by {age} troth", file=str(file), hint=hint)
+            age, what = ("a newer", "update troth to read it") if layout > LAYOUT else ("an older", AGAIN)
+            raise UserError(f"written by {age} troth", file=str(file), hint=what)
         run = decode_json(data, Run)
-    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-        raise UserError(f"not a run: {error}", file=str(file), hint="was it written by troth dst --out?") from error
     if run.seal != _seal(run):
         raise UserError("damaged: its content does not match its digest", file=str(file), hint=AGAIN)
     for score in run.scores:
@@ -230,11 +231,9 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
 def _verify(path: str, name: str) -> Path:
     """A file of the run folder, if it is the one that was written with `run.json`."""
     file = Path(path) / name
-    try:
+    with reading(file, hint=AGAIN):
         expected = msgspec.json.decode((file.parent / "run.json").read_bytes(), type=_Layout).sha256.get(name)
         same = expected == sha256(file)
-    except (OSError, ValueError, msgspec.DecodeError) as error:
-        raise UserError(f"cannot be read: {error}", file=str(file), hint=AGAIN) from error
     if not same:
         raise UserError("is not the file that the run wrote: its SHA-256 differs", file=str(file), hint=AGAIN)
     return file
@@ -245,9 +244,6 @@ def _reading(file: Path) -> Iterator[Path]:
     """Turns what polars says of a damaged file into one line; on some it panics."""
     import polars as pl
 
-    try:
-        with without_backtrace():
-            yield file
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise UserError(f"cannot be read: {first}", file=str(file), hint=AGAIN) from error
+    damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+    with reading(file, hint=AGAIN, also=damage), without_backtrace():
+        yield file

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.storage import files
 
@@ -66,26 +67,22 @@ def restore(module: Any, optimizer: Any, folder: Path) -> FitState:
 
     state = _read_state(folder)
     load_weights(module, folder / WEIGHTS)
-    try:
+    with _reading(folder, SafetensorError, RuntimeError):
         moments: dict[int, dict[str, Any]] = {}
         for key, value in load_file(folder / OPTIMIZER).items():
             number, _, name = key.partition(".")
             moments.setdefault(int(number), {})[name] = value
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
-        raise _unreadable(folder, error) from error
     return state
 
 
 def _read_state(folder: Path) -> FitState:
     """The state of a checkpoint, if all files of it are as they were written."""
-    try:
+    with _reading(folder):
         state = msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=FitState)
         if state.seal and state.seal != _seal(state, folder):
             raise ValueError("it is not what was written: its SHA-256 differs")
-    except (OSError, ValueError, msgspec.DecodeError) as error:
-        raise _unreadable(folder, error) from error
     if not state.seal:  # of an earlier version, which wrote checkpoints after evaluations only
         state.evaluated = state.step
     return state
@@ -96,9 +93,9 @@ def _seal(state: FitState, folder: Path) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
-def _unreadable(folder: Path, error: Exception) -> UserError:
-    what = f"the checkpoint cannot be read: {(str(error).splitlines() or [''])[0]}"
-    return UserError(what, file=str(folder), hint="delete this folder to train from the beginning")
+def _reading(folder: Path, *also: type[Exception]) -> AbstractContextManager[None]:
+    hint = "delete this folder to train from the beginning"
+    return reading(folder, "the checkpoint cannot be read", hint=hint, also=(ValueError, *also))
 
 
 def weights(module: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from troth.perturb.schemas.files import SchemaSource, Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, renamed
 from troth.readers import source
-from troth.readers.shots import Shots, drawn, some
+from troth.readers.shots import Shots, draw, sample
 
 ServiceStates = Mapping[str, State]  # by service
 ORACLE = "oracle"
@@ -104,7 +104,7 @@ class TrackerCorpus:
             services = _services(whole.schema())
         return cls(path, dialogues, services or _inferred(dialogues), complete=name != "sgd")
 
-    def some(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
+    def sample(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
         """Some of the dialogues, for few-shot training.
 
         `shots` is a share of the dialogues (0.05, or "5%"), a number of dialogues with a single service for each domain
@@ -112,13 +112,13 @@ class TrackerCorpus:
         """
         if shots is None:
             return self
-        return replace(self, dialogues=some(self.dialogues, shots, seed))
+        return replace(self, dialogues=sample(self.dialogues, shots, seed))
 
     def first(self, count: int | None, seed: int = 0) -> TrackerCorpus:
         """So many dialogues, drawn; all of them for None."""
         if count is None or count >= len(self.dialogues):
             return self
-        return replace(self, dialogues=drawn(self.dialogues, count, seed))
+        return replace(self, dialogues=draw(self.dialogues, count, seed))
 
     def augmented(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
         """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from troth.core.errors import UserError
+from troth.core.extras import missing, require
 from troth.core.registry import Registry
 
 Report = Callable[[int, Mapping[str, float]], None]
@@ -51,14 +50,7 @@ def check_installed(names: Sequence[str]) -> None:
     for name in names:
         LOGGERS.load(name)
         if name in LOGGERS.own:
-            try:
-                import_module(name)
-            except ImportError as error:
-                raise _lacking(name) from error
-
-
-def _lacking(name: str) -> UserError:
-    return UserError(f"{name} is not installed", hint=f"pip install {name}")
+            require(name)
 
 
 def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -> Report:
@@ -69,7 +61,7 @@ def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -
         try:
             reports.append(make(folder, settings))
         except ImportError as error:
-            raise _lacking(name) from error
+            raise missing(name) from error
 
     def report(step: int, metrics: Mapping[str, float]) -> None:
         for one in reports:

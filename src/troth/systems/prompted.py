@@ -15,13 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import msgspec
-
-from troth.core.errors import UserError
 from troth.core.records import Service, State
 from troth.models import backends, hub
 from troth.models.batches import encodable, padded
-from troth.models.client import Refused, Silent
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
@@ -62,20 +58,13 @@ class PromptedModel(StatelessTracker):
             {"role": "system", "content": ASK if self.form == "tools" else prefix(turn.services, "prompt")},
             {"role": "user", "content": dialogue_text(turn)},
         ]
-        body: dict[str, Any] = {"model": self.lm.model, "messages": messages, "temperature": 0.0}
-        body["max_tokens"] = self.answer
+        options: dict[str, Any] = {"temperature": 0.0, "max_tokens": self.answer}
         if self.form == "tools":
-            body |= {"tools": tools(turn.services), "tool_choice": "required"}
+            options |= {"tools": tools(turn.services), "tool_choice": "required"}
         else:
             layout = {"name": "states", "schema": answer_schema(turn.services)}
-            body["response_format"] = {"type": "json_schema", "json_schema": layout}
-        try:
-            data = msgspec.json.decode(self.lm.client.post("/chat/completions", msgspec.json.encode(body)))
-            message = data["choices"][0]["message"]
-        except (Refused, Silent) as error:
-            raise UserError(f"{self.lm.name} gives no answer: {error}", hint="does the server take chats?") from error
-        except (msgspec.DecodeError, KeyError, IndexError, TypeError) as error:
-            raise UserError(f"{self.lm.name} does not answer as OpenAI's API does", hint="is it one?") from error
+            options["response_format"] = {"type": "json_schema", "json_schema": layout}
+        message = self.lm.chat(messages, **options)
         return _called(message) or str(message.get("content") or "")
 
 
@@ -297,6 +286,6 @@ class Prompted(Recipe, frozen=True, kw_only=True):
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
             return PromptedModel(EndpointLm.named(model), self.form, self.answer)
-        if model == "embedded" or backends.of(model).files is not None:
+        if model == "embedded" or backends.backend_for(model).files is not None:
             return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
         return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import resolve
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.systems.training import LOG, FitSettings
 
@@ -25,13 +26,13 @@ KIND = "a training run of troth"
 
 def check_claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """Checked before any work is done: the folder is new, or one of a run with the same settings."""
-    _same(folder, files.claim_of(folder, RECORD, KIND), indented(record))
+    _same(folder, files.read_claim(folder, RECORD, KIND), encode_indented(record))
 
 
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
     """The folder is new, or one of a run with the same settings, which is gone on with."""
-    text = indented(record)
-    _same(folder, files.claimed(folder, RECORD, text, KIND), text)
+    text = encode_indented(record)
+    _same(folder, files.claim_folder(folder, RECORD, text, KIND), text)
 
 
 def _same(folder: Folder, before: bytes | None, text: bytes) -> None:
@@ -49,14 +50,12 @@ def curve(folder: Path) -> list[dict[str, float]]:
     log = Folder(path_of(folder)) / LOG
     if not log.is_file():
         raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
-    try:
+    with reading(log, hint="train again, in a new folder"):
         lines = msgspec.json.decode(b"[%s]" % b",".join(log.read_bytes().splitlines()), type=list[dict[str, float]])
-    except (OSError, ValueError, msgspec.DecodeError) as error:
-        raise UserError(f"cannot be read: {error}", file=str(log), hint="train again, in a new folder") from error
     return [line for line in lines if "rate" not in line and "step" in line]
 
 
 def write_curve(folder: Folder, **more: Any) -> None:
     """Writes `curve.json`: the measures at each evaluation, and what else is to be known of them."""
     with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
-        out.write(indented({"points": curve(folder), **more}))
+        out.write(encode_indented({"points": curve(folder), **more}))

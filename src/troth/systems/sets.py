@@ -20,9 +20,9 @@ from troth.perturb.schemas.files import variant_names
 from troth.perturb.schemas.run import vary
 from troth.perturb.users import FAMILIES, Inventory, apply, inventory
 from troth.perturb.users.run import perturb
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage import files
-from troth.storage.unfinished import unfinished
+from troth.storage.unfinished import temporary_sibling
 from troth.systems.data import TrackerCorpus, variants_from
 
 SetKind = Literal["original", "twin", "variant"]
@@ -78,7 +78,7 @@ def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | N
         folder.mkdir(parents=True, exist_ok=True)
     original = folder / ORIGINAL
     if not original.exists():
-        schema = indented(list(corpus.schema.values()))
+        schema = encode_indented(list(corpus.schema.values()))
         readers.write(corpus.dialogues, str(original), "sgd", schema=schema)
     for name, family in plan.families.items():
         if not (folder / name).exists():
@@ -97,7 +97,7 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
         generator = msgspec.structs.replace(generator, variants=",".join(names))
     elif "count" in generator.__struct_fields__:
         generator = msgspec.structs.replace(generator, count=max(int(name[1:]) for name in names))
-    with files.writing(str(folder)), unfinished(folder / names[0], folder=True) as scratch:
+    with files.writing(str(folder)), temporary_sibling(folder / names[0], folder=True) as scratch:
         there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
         for name in names:
             if name not in there:

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from troth.core.randomness import generator
 from troth.core.records import Service, SlotSchema, State
-from troth.perturb.schemas.naming import words
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import TrackerModel
 from troth.systems.states import NOTHING, allowed, dialogue_text, value_of
 from troth.systems.text import TextExample, TextModel, TextNetwork, TextRecipe
+from troth.text.identifiers import split_identifier
 
 
 class SlotModel(TextModel):
@@ -56,7 +56,7 @@ class SlotModel(TextModel):
 def question(service: Service, slot: SlotSchema) -> str:
     """What is asked of one slot: service, slot, description and possible values."""
     values = f" values: {', '.join(slot.possible_values)}" if slot.is_categorical else ""
-    named = f"{' '.join(words(service.name))} slot: {' '.join(words(slot.name))}"
+    named = f"{' '.join(split_identifier(service.name))} slot: {' '.join(split_identifier(slot.name))}"
     return f" service: {named} description: {slot.description}{values} value: "
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import named
 from troth.core.registry import Registry
@@ -103,10 +104,8 @@ def _json_lines(path: str, layout: Any) -> Iterator[Any]:
 
 
 def _decoded(data: bytes | str, layout: Any, where: str) -> Any:
-    try:
+    with reading(where, "not in the layout of this task", hint="is it the right file?"):
         return msgspec.json.decode(data, type=layout)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"not in the layout of this task: {error}", file=where, hint="is it the right file?") from error
 
 
 class _Winograd(msgspec.Struct):

@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.records import Dialogue, Schema
 from troth.engine import WithModel, alone, mapped
 from troth.readers import source
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.systems import sets
 from troth.systems.data import TrackerCorpus
@@ -36,27 +36,22 @@ SHARE = 32  # dialogues that are written at once
 RECORD = "track.json"
 
 
-class TrackOptions(TypedDict, total=False):
-    """Keywords of `track`; what they mean and their defaults: `TrackSettings`."""
-
-    sets: str | Sequence[str]
-    schemas: Path | None
-    schema: Path | None
-    format: str | None
-    limit: int | None
-    seed: int
-    workers: int
-
-
 @dataclass(frozen=True)
 class TrackSettings:
-    sets: str | Sequence[str] = sets.ORIGINAL  # orig, NED, SDI, PI, v1..v5, families of perturbations, NAME=PATH
-    schemas: Path | None = None  # where variants come from: a folder as in SGD-X, "backtranslate", "corrupt", a file
-    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
-    format: str | None = None  # of the dialogues; None: detected
-    limit: int | None = None  # track so many dialogues, drawn by the seed; None: all
-    seed: int = 0  # of the perturbations, and of what is drawn
-    workers: int = 1  # each with a tracker of its own; 0: one per core. Results do not depend on it
+    sets: str | Sequence[str] = option(
+        sets.ORIGINAL, "Test sets: orig, NED, SDI, PI, v1..v5, families of perturbations, NAME=PATH.", "NAMES"
+    )
+    schemas: Path | None = option(
+        None, "Source of the wordings v1, v2, …: a folder as SGD-X, backtranslate, corrupt, or a file of paraphrases.",
+        "FROM",
+    )  # fmt: skip
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    limit: int | None = option(None, "Number of dialogues to track, drawn by the seed.", least=0, zero="all")
+    seed: int = seed_option("Random seed of the perturbations and of the drawn dialogues.")
+    workers: int = workers_option()
 
 
 class TrackedSet(msgspec.Struct, frozen=True):
@@ -71,7 +66,8 @@ class TrackedSet(msgspec.Struct, frozen=True):
     seconds: float  # that were spent on predictions now
 
 
-def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackOptions]) -> list[TrackedSet]:
+@keywords(TrackSettings)
+def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[TrackedSet]:
     """Predicts the states of dialogues, of perturbed twins of them, and under other wordings of their schema.
 
     `model` is a folder that `train_tracker` wrote, the name of a tracker that comes along, or RECIPE:MODEL for recipes
@@ -104,8 +100,8 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
 
 def _claim(place: Folder, record: dict[str, Any]) -> None:
     """The folder is new, or one of the same tracker on the same data, which is gone on with."""
-    text = indented(record)
-    if files.claimed(place, RECORD, text, "a folder of predictions of troth") != text:
+    text = encode_indented(record)
+    if files.claim_folder(place, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"
         raise UserError(what, file=str(place), hint="name a new folder")
 
@@ -131,9 +127,11 @@ def _tracked(
             for file, states in zip(shares, mapped(WithModel(predict, open_model), cut, workers), strict=True):
                 _write(states, file)
                 step(min(shares[file] + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
-        document = source.beside(gold, source.SCHEMA)
+        document = source.find_beside(gold, source.SCHEMA)
         with files.writing(str(target)):
-            (part / source.SCHEMA).write_bytes(document.data if document else indented(list(corpus.schema.values())))
+            (part / source.SCHEMA).write_bytes(
+                document.data if document else encode_indented(list(corpus.schema.values()))
+            )
             part.rename(target)
     seconds = round(time.monotonic() - began, 3)
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
@@ -145,7 +143,7 @@ def _predicted(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tr
 
 def _write(dialogues: Sequence[Dialogue], file: Folder) -> None:
     with files.new_file(str(file)) as out:
-        out.write(indented(dialogues))
+        out.write(encode_indented(dialogues))
 
 
 def commands(done: Sequence[TrackedSet]) -> list[str]:

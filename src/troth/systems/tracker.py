@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Dialogue, Frame, Schema, State
 from troth.core.version import __version__
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.systems.data import turns_of
 from troth.systems.recipe import RECIPES, TRACKERS, TrackerModel, recipe_of
 
@@ -65,16 +66,14 @@ def open_tracker(model: Path) -> Tracker:
     if colon and recipe in RECIPES and not Folder(text).exists():
         return _untrained(recipe, base)
     folder = TRACKERS.load(text)() if text in TRACKERS else _folder(text)
-    try:
+    with reading(folder / CARD, "not a tracker", hint="train one: troth train"):
         card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"not a tracker: {error}", file=str(folder / CARD), hint="train one: troth train") from error
     return Tracker(text, card, recipe_of(card.recipe, card.options).open(str(folder), trained=True))
 
 
 def describe(folder: Folder, card: TrackerCard) -> None:
     """Writes `tracker.json`."""
-    (folder / CARD).write_bytes(indented(card))
+    (folder / CARD).write_bytes(encode_indented(card))
 
 
 def _folder(text: str) -> Folder:

@@ -12,16 +12,16 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
-from troth.core.options import recorded, resolve
-from troth.models.hub import check_libraries
+from troth.core.options import keywords, option, recorded, resolve
 from troth.readers.shots import Shots
 from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
@@ -36,45 +36,40 @@ FIRST = "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
-class TrainOptions(TypedDict, total=False):
-    """Keywords of `train_tracker`; what they mean and their defaults: `TrainSettings`."""
-
-    recipe: str
-    model: Path
-    options: Mapping[str, Any]
-    dev: Path | None
-    dev_limit: int | None
-    sets: str | Sequence[str]
-    shots: Shots | None
-    augment: str | None
-    schemas: Path | None
-    schema: Path | None
-    format: str | None
-    first: str | Sequence[str]
-    first_fit: Mapping[str, Any]
-    fit: Mapping[str, Any]
-    seeds: Sequence[int]
-    log_to: str | Sequence[str]
-
-
 @dataclass(frozen=True)
 class TrainSettings:
-    recipe: str = "span"
-    model: Path = "embedded"  # the pretrained model: a folder, hf:ORG/MODEL, or the recipe's own
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the recipe
-    dev: Path | None = None  # dialogues to choose the best checkpoint by
-    dev_limit: int | None = 100  # so many of them, drawn; None: all
-    sets: str | Sequence[str] = ()  # perturbed twins of them to measure on as well: NED, SDI, PI
-    shots: Shots | None = None  # train on some of the dialogues; see TrackerCorpus.some
-    augment: str | None = None  # train on variants of the schema as well: backtranslate, corrupt, oracle
-    schemas: Path | None = None  # for oracle: the folder of the variants' schemas
-    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
-    format: str | None = None  # of the dialogues; None: detected
-    first: str | Sequence[str] = ()  # what the first phase learns from, for recipes with one
-    first_fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings for the first phase
-    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings
-    seeds: Sequence[int] = (0,)  # a run for each
-    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+    recipe: str = option(
+        "span", "Kind of tracker; `troth ls recipes` lists them.", "NAME", complete=("troth.systems.recipe:RECIPES",)
+    )
+    model: Path = option("embedded", "Pretrained model: a folder, hf:ORG/MODEL, or the recipe's own.", "NAME")
+    options: Mapping[str, Any] = option(
+        {}, "Set an option of the recipe; may be given several times.", "OPTION=VALUE", flag="--set", repeat=True
+    )
+    dev: Path | None = option(None, "Dialogues by which the best checkpoint is chosen.", "FILE")
+    dev_limit: int | None = option(100, "Number of dev dialogues to track, drawn by the seed.", least=0, zero="all")
+    sets: str | Sequence[str] = option(
+        (), "Perturbed versions of the dev data to measure on as well, for example NED,SDI,PI.", "NAMES"
+    )
+    shots: Shots | None = option(
+        None, "Train on some dialogues: a share (5%), a number per domain, or a file of ids.", "SHOTS"
+    )
+    augment: str | None = option(
+        None, "Also train on other wordings of the schema: backtranslate, corrupt or oracle.", "HOW"
+    )
+    schemas: Path | None = option(None, "Folder with the schemas of the wordings, for oracle, as in SGD-X.", "FOLDER")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    first: str | Sequence[str] = option(
+        (), "Data of the first phase: NAME=FILE of tasks, or dialogues; see docs/trackers.md.", "SOURCES"
+    )
+    first_fit: Mapping[str, Any] = option(
+        {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
+    )
+    fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")
+    seeds: Sequence[int] = option((0,), "Random seeds, comma-separated: one run per seed.", "NUMBERS")
+    log_to: str | Sequence[str] = option((), "Also report to tensorboard, mlflow or wandb, comma-separated.", "NAMES")
 
 
 class TrainedTracker(msgspec.Struct, frozen=True):
@@ -86,7 +81,8 @@ class TrainedTracker(msgspec.Struct, frozen=True):
     best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
 
 
-def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> list[TrainedTracker]:
+@keywords(TrainSettings)
+def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]:
     """Trains a tracker on annotated dialogues and writes it to the folder `out`; several seeds to folders in it.
 
     A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
@@ -99,7 +95,7 @@ def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> lis
     recipe = recipe_of(settings.recipe, settings.options)
     if not recipe.trains:
         raise UserError(f"recipe '{settings.recipe}' is not trained", hint="troth track runs it as it is")
-    check_libraries("train")
+    require("torch", "transformers", extra="train")
     if settings.first and not recipe.first:
         raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
     if recipe.first and not settings.first:
@@ -124,7 +120,7 @@ def _train(
     seed, _ = run
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
     how = fit_settings(settings.fit, seed)
-    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).some(settings.shots, seed)
+    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
     corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
     recipe = recipe.fitted(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))

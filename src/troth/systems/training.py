@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.options import one_of
+from troth.core.options import one_of, option
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
@@ -45,18 +45,18 @@ class FitSettings:
     """How a model is trained. Every field moves the result, apart from `save_every`."""
 
     seed: int = 0
-    epochs: float = 1.0
-    steps: int = 0  # 0: as many as the epochs take
-    batch: int = 32  # examples per step
-    rate: float = 1e-4
+    epochs: float = option(1.0, "Passes over the data.", "NUMBER")
+    steps: int = option(0, "Number of steps, in place of epochs.", "N", least=1, command=None)
+    batch: int = option(32, "Examples per step.", "N", least=1)
+    rate: float = option(1e-4, "Learning rate (its peak, where the schedule changes it).", "NUMBER")
     warmup: float = 0.06  # share of the steps in which the rate rises
-    schedule: Schedule = "linear"  # what it does then: falls to 0, or stays
+    schedule: Schedule = "linear"  # after the warm-up: linear decay to 0, or constant
     decay: float = 0.01
     clip: float = 1.0  # of the gradient's norm
-    bfloat16: bool = False  # matrix products in bfloat16: much faster on processors that have it, slower on others
-    evaluate_every: int = 0  # steps; 0: at the end alone
-    patience: int = 0  # evaluations without a better value of the first key before training stops; 0: never
-    save_every: int = 500  # steps between checkpoints
+    bfloat16: bool = option(False, "Compute in bfloat16: much faster on processors that support it, slower on others.")
+    evaluate_every: int = option(0, "Steps between evaluations (0 = only at the end).", "N")
+    patience: int = option(0, "Stop after N evaluations without improvement (0 = never).", "N")
+    save_every: int = option(500, "Steps between checkpoints to resume from.", "N")
 
     def __post_init__(self) -> None:
         one_of("schedule", self.schedule, get_args(Schedule))
@@ -72,7 +72,7 @@ def _check_number(name: str, value: Any, kind: type, *, positive: bool = False) 
     fits = isinstance(value, int if kind is int else int | float) and math.isfinite(value)
     if not fits or value < 0 or (positive and value == 0):
         what = "a whole number" if kind is int else "a finite number"
-        raise UserError(f"{name} cannot be '{value}'", hint=f"{what}, {'above 0' if positive else '0 or more'}")
+        raise UserError(f"cannot be '{value}'", option=name, hint=f"{what}, {'above 0' if positive else '0 or more'}")
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.core import normalize
 from troth.core.parts import Parts
 from troth.core.records import Dialogue, Turn
+from troth.text import normalize
 from troth.tracking.frames import Frames
 from troth.tracking.metrics import metric
 

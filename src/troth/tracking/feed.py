@@ -19,7 +19,7 @@ from troth.core.progress import note
 from troth.core.records import Dialogue, Pair
 from troth.engine import forks, mapped, parts
 from troth.readers import source
-from troth.readers.places import place
+from troth.readers.paths import to_path
 from troth.tracking.join import Join, JoinedPair, together
 from troth.tracking.scorer import Scorer
 
@@ -183,7 +183,7 @@ def _shares(gold: DialogueSource, systems: Sequence[Predictions], workers: int) 
 
 
 def _size(folder: Sequence[Path], path: str) -> int:
-    files = folder or [place(path)]
+    files = folder or [to_path(path)]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from troth.core.digest import Digest
-from troth.core.records import Dialogue
+from troth.core.records import Dialogue, State
 
 
 class GoldDigest:
@@ -26,4 +26,9 @@ class GoldDigest:
         self.digest.merge(other.digest)
 
 
-_text = msgspec.json.Encoder(order="deterministic").encode
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def _text(state: State) -> bytes:
+    """The content of a state, whichever record a reader has it in."""
+    return _encode((state.active_intent, state.requested_slots, state.slot_values))

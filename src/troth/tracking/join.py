@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from troth.core import normalize
 from troth.core.errors import PredictionError, UserError, near
 from troth.core.records import Dialogue, Pair
+from troth.text import normalize
 
 Items = Iterable[Dialogue | Pair]
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 from troth import readers
 from troth.core.digest import schema_digest
 from troth.core.errors import UserError
 from troth.core.groups import parse_groups
 from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
-from troth.core.options import one_of, resolve
-from troth.core.records import Dialogue, Schema
+from troth.core.options import (
+    keywords,
+    one_of,
+    option,
+    resamples_option,
+    resolve,
+    run_folder,
+    seed_option,
+    workers_option,
+)
+from troth.core.records import Dialogue, Gold, Schema
 from troth.core.result import Note, Result
+from troth.core.tasks import Task
 from troth.readers.source import first
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.explorer import Archive, Header
@@ -24,39 +34,32 @@ from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
 from troth.tracking.dialogues import DialogueRecorder, ScoredDialogues, views
 from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.gold import GoldDigest
-from troth.tracking.profiles import PROFILES, Profile
+from troth.tracking.profiles import CHOICES, PROFILES, Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 from troth.tracking.states import GoldStates
 
+TASK = Task("dst", "state tracking", "dialogues", "troth.report.page.tracking")
 ProfileLike = str | Profile
-Gold = Path | Sequence[Dialogue]
 MEMORY = "jsonl"  # the format whose profile suits dialogues in memory: bare states
 # What SGD's gold has and most predictions do not: keys in the file, and what they hold.
 GOLD_MARKS = {b'"actions"': "acts", b'"service_results"': "results of services"}
 
 
-class StateOptions(TypedDict, total=False):
-    """Keywords of every task that scores predicted states; what they mean and their defaults: `StateSettings`."""
-
-    unit: str | None
-    missing: str | None
-    resamples: int
-    seed: int
-    workers: int
-    explorer: bool
-    out: Path | None
-
-
 @dataclass(frozen=True)
 class StateSettings:
-    unit: str | None = None  # rule to change on top of the profile: "frame" or "turn"
-    missing: str | None = None  # the same: "zero" or "skip"
-    resamples: int = 1000
-    seed: int = 0
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
-    explorer: bool = True  # keep the dialogues, for the explorer of the page
-    out: Path | None = None  # save the run to this folder
+    unit: str | None = option(
+        None, "Unit that is right or wrong as a whole: frame or turn.", "NAME", complete=CHOICES["unit"]
+    )
+    missing: str | None = option(
+        None, "Missing predictions score 0 (zero), or are left out as in the public script (skip).", "RULE",
+        complete=CHOICES["missing"],
+    )  # fmt: skip
+    resamples: int = resamples_option()
+    seed: int = seed_option()
+    workers: int = workers_option(command=0)
+    explorer: bool = option(True, "Keep the dialogues, for the explorer of the page.", shape="python")
+    out: Path | None = run_folder()
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -67,50 +70,52 @@ class StateSettings:
         return Resampling(self.resamples, self.seed)
 
 
-class TrackingOptions(StateOptions, total=False):
-    """Keywords of `dst`; what they mean and their defaults: `TrackingSettings`."""
-
-    profile: ProfileLike | Sequence[ProfileLike] | None
-    match: str | None
-    norm: str | None
-    fga: str | None
-    metrics: str | Iterable[str] | None
-    rates: Iterable[float]
-    by: str | Iterable[str]
-    schema: Path | Schema | None
-    train_schema: Path | None
-    format: str | None
-    pred_format: str | None
-    unknown: str
-    common: bool
-
-
 @dataclass(frozen=True)
 class TrackingSettings(StateSettings):
-    profile: ProfileLike | Sequence[ProfileLike] | None = None  # a name, a Profile, several, or "all"; None: by format
-    match: str | None = None  # further rules to change on top of the profile
-    norm: str | None = None
-    fga: str | None = None
-    metrics: str | Iterable[str] | None = None  # None: all
-    rates: Iterable[float] = measures.DEFAULT_RATES  # λ of FGA, where `metrics` does not name it
-    by: str | Iterable[str] = ()  # groups: service, domain, slot, turn
-    schema: Path | Schema | None = None  # None: the schema.json beside gold, if there is one
-    train_schema: Path | None = None  # tells seen services from unseen ones
-    format: str | None = None  # of gold; None: detected
-    pred_format: str | None = None
-    unknown: str = "error"  # predicted slots outside the schema: "error", or "ignore" and count
-    common: bool = False  # score only the dialogues that gold and all systems have
+    profile: ProfileLike | Sequence[ProfileLike] | None = option(
+        None, "Scoring recipe; `troth ls profiles` lists them. Default: by the format.", "NAME",
+        complete=("troth.tracking.profiles:PROFILES",),
+    )  # fmt: skip
+    match: str | None = option(
+        None, "How values are compared: fuzzy-indel, fuzzy-difflib or exact.", "NAME", complete=CHOICES["match"]
+    )
+    norm: str | None = option(
+        None, "Normaliser of slot names and values: none, multiwoz, mwzeval or checkdst.", "NAME",
+        complete=CHOICES["norm"],
+    )  # fmt: skip
+    fga: str | None = option(
+        None, "FGA as in the authors' code (code), or as in the paper (paper).", "RULE", complete=CHOICES["fga"]
+    )
+    metrics: str | Iterable[str] | None = option(
+        None, "Metrics, comma-separated. Default: all.", "NAMES", complete=("troth.tracking.metrics:METRICS",)
+    )
+    rates: Iterable[float] = option(measures.DEFAULT_RATES, "Rates λ of FGA, comma-separated.", "LIST", flag="--lambda")
+    by: str | Iterable[str] = option(
+        (), "Add scores by service, domain, slot or turn, comma-separated.", "NAMES", complete=GROUPS[1:]
+    )
+    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    train_schema: Path | None = option(None, "Training schema; adds scores for seen and unseen services.", "FILE")
+    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    pred_format: str | None = option(
+        None, "Format of the predictions. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    unknown: str = option(
+        "error", "Predicted slots that are not in the schema: stop, or leave them out and count them.",
+        choices=("error", "ignore"),
+    )  # fmt: skip
+    common: bool = option(False, "Score only the dialogues that gold and all predictions have.")
 
     @property
     def rules(self) -> dict[str, str | None]:
         return {name: getattr(self, name) for name in ("unit", "match", "norm", "missing", "fga")}
 
 
+@keywords(TrackingSettings)
 def dst(
     gold: Gold,
     *preds: Path,
     pred: Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]] | None = None,
-    **options: Unpack[TrackingOptions],
+    **options: Any,
 ) -> Result:
     """Scores trackers' predictions against gold states.
 
@@ -209,7 +214,7 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         systems = _common(systems)
     inputs = _inputs(consumed[0], corpus.schema)
     return build_result(
-        "dst",
+        TASK.name,
         (
             SystemCells(one.name, cells(one, metrics, grouping), one.frames.dialogues, one.counts, inputs)
             for one in systems

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.core import normalize
 from troth.core.errors import PredictionError, UserError
 from troth.core.parts import Floats
 from troth.core.records import Dialogue, Frame, Schema, Turn
+from troth.text import normalize
 from troth.tracking.annotations import ALL_KINDS, KINDS, Annotations
 from troth.tracking.frames import COLUMN, NAN, SLOT_COLUMN, FrameRow, Frames, SlotRow
 from troth.tracking.near_misses import difference

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from troth.core import normalize
 from troth.core.errors import PredictionError, UserError, near
-from troth.core.mwzeval import mwzeval_value
 from troth.core.records import Frame, Schema, Turn
+from troth.text import normalize
+from troth.text.mwzeval import mwzeval_value
 from troth.tracking.frames import NAN
 from troth.tracking.matching import MATCHERS
 from troth.tracking.profiles import Profile

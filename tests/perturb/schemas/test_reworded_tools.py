@@ -227,7 +227,7 @@ def test_names_of_a_variant_are_read_again(tmp_path: Path) -> None:
     assert calls.original(names, new.name, new.arguments).arguments == ARGUMENTS
     assert calls.original(names, "unknown", {"a": 1}) == ("unknown", {"a": 1})
     (tmp_path / "bad.json").write_text("[]")
-    with pytest.raises(UserError, match="is not what a variant's names look like"):
+    with pytest.raises(UserError, match="not the names of a variant"):
         calls.load(tmp_path / "bad.json")
 
 

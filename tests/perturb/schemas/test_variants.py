@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from troth import readers
 from troth.core.errors import UserError
 from troth.core.records import Intent, Schema, Service, SlotSchema
-from troth.perturb.schemas import naming
 from troth.perturb.schemas.divergence import divergence
 from troth.perturb.schemas.lemmas import jaccard, lemma, stop_words
 from troth.perturb.schemas.renaming import Renaming
@@ -53,34 +50,6 @@ SAID = {
         {"TransferMoney": Wordings(("send some cash", "MoveMoney"), ("Pay someone", "Send some money"))},
     )
 }
-
-
-@pytest.mark.parametrize(
-    ("text", "like", "expected"),
-    [
-        ("recipient account name", "amount", "recipient_account_name"),
-        ("recipient account name", "GetRide", "RecipientAccountName"),
-        ("recipient account name", "getRide", "recipientAccountName"),
-        ("recipient account name", "get-ride", "recipient-account-name"),
-        ("num_of_seats", "seats", "num_of_seats"),
-        ("FindHomeByArea", "FindHome", "FindHomeByArea"),
-        ("Look-up café's menu!", "menu", "look_up_cafes_menu"),
-        ("town", "address.city", "address.town"),
-        ("make event", "mcp__calendar__create", "mcp__calendar__make_event"),
-        ("2 seats", "seats", "seats"),
-        ("日本", "amount", ""),
-        ("word " * 40, "a", "_".join(["word"] * 13)),
-    ],
-)
-def test_names_in_style(text: str, like: str, expected: str) -> None:
-    assert naming.styled(text, like) == expected
-
-
-@given(st.text(max_size=30), st.sampled_from(["snake_case", "Pascal", "camelCase", "ke-bab", "a.b", "x__y"]))
-def test_names_are_identifiers_or_nothing(text: str, like: str) -> None:
-    made = naming.styled(text, like)
-    assert made == "" or naming.IDENTIFIER.fullmatch(made.removeprefix(naming.prefix(like)))
-    assert len(made) <= naming.LONGEST + len(naming.prefix(like))
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
 from troth import readers
-from troth.core.normalize import is_named_entity
 from troth.core.records import Act, Dialogue, Frame, ServiceCall, Span, State, Turn
 from troth.perturb.users import Inventory, Twin, apply, inventory
 from troth.perturb.users.entities import LOST, OVERLAP, UNSAID, Entities
+from troth.text.normalize import is_named_entity
 
 
 def named(dialogue: Dialogue, known: Inventory) -> set[str]:

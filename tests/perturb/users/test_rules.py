@@ -97,7 +97,7 @@ def test_indirect_questions(direct: str, indirect: str | None) -> None:
 
 
 def test_members_of_a_group_agree_in_negation_and_number() -> None:
-    table = lexicon.table("phrases")
+    table = lexicon.load_table("phrases")
     groups = [*table["openers"], table["ask"], table["wonder"]]
     groups += [row[key] for row in table["same"] for key in ("say", "also") if key in row]
     groups += [way.get("say", []) for frame in table["frame"] for way in (frame, *frame.get("more", ()))]

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.facts import Fact, facts
 from troth.core.names import listed
-from troth.core.proper_names import name_words, names
 from troth.core.randomness import generator
 from troth.core.registry import Registry
+from troth.text.facts import Fact, find_facts
+from troth.text.proper_names import find_names, name_words
 
 KINDS: Registry[CorruptionKind] = Registry(
     "corruption of answers",
@@ -100,13 +100,13 @@ class SupportedAnswer:
     @cached_property
     def facts(self) -> list[Fact]:
         """Numbers, dates, times and names of the answer that stand in its statements."""
-        every = [*facts(self.text), *names(self.text, name_words(self.document))]
+        every = [*find_facts(self.text), *find_names(self.text, name_words(self.document))]
         inside = [fact for fact in every if any(one.start <= fact.start < one.end for one in self.sentences)]
         return sorted(inside, key=lambda fact: fact.start)
 
     @cached_property
     def document_facts(self) -> list[Fact]:
-        every = [*facts(self.document), *names(self.document, name_words(self.text))]
+        every = [*find_facts(self.document), *find_names(self.document, name_words(self.text))]
         return sorted(every, key=lambda fact: fact.start)
 
     def sentence_of(self, place: int) -> AnswerSentence:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from troth.perturb.lexicon import table
+from troth.perturb.lexicon import load_table, word_set
 
 
-@cache
-def words(name: str) -> frozenset[str]:
-    """A set of words."""
-    return frozenset(table("answers")[name].split())
+def answer_words(name: str) -> frozenset[str]:
+    """A set of words, by its name in `answers.toml`."""
+    return word_set(name, "answers")
 
 
 @cache
 def phrases(name: str) -> tuple[str, ...]:
     """A list of phrases that commas separate."""
-    return tuple(" ".join(phrase.split()) for phrase in table("answers")[name].split(",") if phrase.strip())
+    return tuple(" ".join(phrase.split()) for phrase in load_table("answers")[name].split(",") if phrase.strip())
 
 
 @cache
@@ -37,7 +36,7 @@ def antonyms() -> dict[str, tuple[str, ...]]:
         first, _, second = pair.partition("/")
         found.setdefault(first, []).append(second)
         found.setdefault(second, []).append(first)
-    for family in table("answers")["relations"]:
+    for family in load_table("answers")["relations"]:
         first, *others = family.split()
         found.setdefault(first, []).extend(others)
     return {word: tuple(dict.fromkeys(others)) for word, others in found.items()}

@@ -9,7 +9,7 @@ from functools import cache
 from troth.core.randomness import generator
 from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import antonyms, in_case_of, phrases, substitutes, verb_forms
-from troth.perturb.lexicon import table
+from troth.perturb.lexicon import load_table
 
 _AUXILIARY = re.compile(
     r"\b(?P<aux>is|are|was|were|can|could|will|would|should|must|may|might|has been|have been|had been|has|have|had)\b"
@@ -202,7 +202,7 @@ def additions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
         ):
             continue
         draw = generator(0, "addition", sentence.text)
-        for clause in table("answers")["additions"]:
+        for clause in load_table("answers")["additions"]:
             filled = clause.format(year=draw.randrange(1931, 2012), number=draw.choice((12, 14, 30, 45, 60, 85)))
             new = set(_WORDS.findall(filled.lower())) - {"which", "other", "about", "until", "since"}
             if answer.words.isdisjoint(new):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from troth.core.facts import Fact
 from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
-from troth.perturb.answers.lexicon import verb_forms, words
+from troth.perturb.answers.lexicon import answer_words, verb_forms
 from troth.perturb.answers.swaps import before, is_range, name_type
+from troth.text.facts import Fact
 
 _NOUNS = (
     r"(?:the |a |an |its |their |his |her |most |many |some )?[\w'’-]+(?: (?!(?:than|that|and|or|by)\b)[\w'’-]+){0,2}"
@@ -51,15 +51,15 @@ def _names(answer: SupportedAnswer, sentence: AnswerSentence) -> Iterator[list[R
 def _has_roles(answer: SupportedAnswer, first: Fact, second: Fact) -> bool:
     """Whether a verb or a preposition between two names makes their order matter."""
     between = re.findall(r"[\w'’-]+", answer.text[first.end : second.start].lower())
-    if not between or not set(between).isdisjoint(words("symmetric")) or len(between) > 12:
+    if not between or not set(between).isdisjoint(answer_words("symmetric")) or len(between) > 12:
         return False
     if not set(first.value.split()).isdisjoint(second.value.split()):
         return False
-    verb = between[0] in verb_forms() and len(between) <= 3 and words("places").isdisjoint(between)
+    verb = between[0] in verb_forms() and len(between) <= 3 and answer_words("places").isdisjoint(between)
     passive = between[0] in ("is", "was", "were", "are") and between[-1] == "by" and len(between) <= 4
     quoted = any(mark in answer.text[first.start - 1 : second.end + 1] for mark in '"“”()') if first.start else False
     articles = len({before(answer.text, one) == "the" for one in (first, second)}) > 1
-    inner = before(answer.text, first) in words("places") | {"of"}
+    inner = before(answer.text, first) in answer_words("places") | {"of"}
     if quoted or articles or inner or verb or passive:
         return not quoted and not articles and not inner
     if name_type(answer, first.value) != name_type(answer, second.value):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
-from troth.core.facts import SMALL, UNITS, Fact, agree, date_shape
-from troth.core.proper_names import COMMON
 from troth.perturb.answers import CorruptionKind, Replacement, SupportedAnswer
-from troth.perturb.answers.lexicon import in_case_of, words
+from troth.perturb.answers.lexicon import answer_words, in_case_of, substitutes
+from troth.text.facts import SMALL, Fact, agree, date_shape, units
+from troth.text.lexicon import word_set
 
 FARTHEST_YEARS = 120  # between two years of which either can stand for the other
 FARTHEST_RATIO = 20.0  # of two numbers
@@ -20,23 +21,6 @@ PEOPLE = frozenset(("who", "said", "says", "born", "died", "told", "wrote", "mar
 # What may stand between two facts that a document lists together: either is true where the other is.
 _LISTED = re.compile(r"[\s,;/&()\"'’–-]*(?:\b(?:and|or|to|the|a|an|in|of|as well as|until|through|by|with)\b[\s,]*)*")
 _SPELT = {value: word for word, value in SMALL.items()}
-_UNIT_WORDS = {  # unit to others, in the form that takes its place
-    "kilometers": ("miles", "meters"), "kilometres": ("miles", "metres"), "km": ("miles", "m"),
-    "miles": ("kilometers", "feet"), "meters": ("kilometers", "feet"), "metres": ("kilometres", "feet"),
-    "feet": ("meters", "miles"), "inches": ("feet",), "centimeters": ("inches", "meters"), "cm": ("mm", "inches"),
-    "kg": ("g", "tons"), "kilograms": ("grams", "tons"), "grams": ("kilograms",), "tons": ("kilograms",),
-    "tonnes": ("kilograms",), "pounds": ("ounces", "tons"), "seconds": ("minutes", "hours"),
-    "minutes": ("hours", "seconds"), "minute": ("hour", "second"), "hours": ("minutes", "days"),
-    "hour": ("minute", "day"), "days": ("weeks", "months"), "day": ("week", "month"), "weeks": ("months", "days"),
-    "week": ("month", "day"), "months": ("years", "weeks"), "month": ("year", "week"), "years": ("months", "decades"),
-    "year": ("month", "decade"), "decades": ("years", "centuries"), "centuries": ("decades",),
-    "liters": ("gallons", "milliliters"), "litres": ("gallons", "millilitres"), "gallons": ("liters",),
-    "dollars": ("euros", "cents"), "euros": ("dollars",), "acres": ("square miles", "hectares"),
-    "thousand": ("million",), "million": ("billion", "thousand"), "billion": ("million", "trillion"),
-    "celsius": ("fahrenheit",), "hundreds": ("thousands",), "thousands": ("millions",), "millions": ("billions",),
-    "percent": ("percentage points",), "mph": ("km/h",), "gb": ("mb", "tb"),
-}  # fmt: skip
-_UNIT = re.compile(rf"\b(?:{'|'.join(sorted(_UNIT_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
 _SIGNS = {"$": "€", "€": "$", "£": "$"}
 
 
@@ -91,8 +75,8 @@ def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
         return False
     if not said.unit and not other.unit:
         return said.value != "1" and not _is_label(answer.text, said) and not _is_label(answer.document, other)
-    measured = said.unit in UNITS and other.unit in UNITS
-    return measured and UNITS[said.unit].measures == UNITS[other.unit].measures
+    measured = said.unit in units() and other.unit in units()
+    return measured and units()[said.unit].measures == units()[other.unit].measures
 
 
 def is_range(text: str, fact: Fact) -> bool:
@@ -105,7 +89,7 @@ def _is_label(text: str, fact: Fact) -> bool:
     """Whether a number only names a thing: Series 4, part 2, the Billboard 200."""
     found = re.search(r"([\w.'’-]+)\s*$", text[max(0, fact.start - 30) : fact.start])
     word = found[1] if found else ""
-    return word.lower() in LABELS or (word[:1].isupper() and word.lower() not in COMMON)
+    return word.lower() in LABELS or (word[:1].isupper() and word.lower() not in word_set("sentence_openers"))
 
 
 def _year(fact: Fact) -> int:
@@ -145,9 +129,9 @@ def _is_in_sentence(text: str, name: Fact) -> bool:
 def name_type(answer: SupportedAnswer, name: str) -> str:
     """The likely type of a name, from its own words and from the words around it in answer and document."""
     parts = name.split()
-    if len(parts) == 1 and parts[0] in words("demonyms"):
+    if len(parts) == 1 and parts[0] in answer_words("demonyms"):
         return "demonym"
-    if not words("organisations").isdisjoint(parts):
+    if not answer_words("organisations").isdisjoint(parts):
         return "organisation"
     earlier: list[str] = []
     after: list[str] = []
@@ -158,9 +142,11 @@ def name_type(answer: SupportedAnswer, name: str) -> str:
                 earlier.append(before(text, fact))
                 after.append(_after(text, fact))
                 written = text[fact.start : fact.end]
-    if not words("titles").isdisjoint((*earlier, *parts[:1])) or any(len(part.strip(".")) == 1 for part in parts):
+    if not answer_words("titles").isdisjoint((*earlier, *parts[:1])) or any(
+        len(part.strip(".")) == 1 for part in parts
+    ):
         return "person"
-    if 2 * sum(word in words("places") for word in earlier) > len(earlier):
+    if 2 * sum(word in answer_words("places") for word in earlier) > len(earlier):
         return "place"
     if "by" in earlier or not PEOPLE.isdisjoint(after):
         return "person"
@@ -200,17 +186,22 @@ def _are_listed(answer: SupportedAnswer, one: Fact, other: Fact) -> bool:
 # -- units, and numbers that the document does not have ----------------------------------------------------------------
 
 
+@cache
+def _unit_pattern() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(sorted(substitutes('units'), key=len, reverse=True))})\b", re.IGNORECASE)
+
+
 def changed_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
     """Units and currencies of the answer's numbers, each changed to others of its kind."""
     for fact in answer.facts:
         if fact.kind not in ("number", "money"):
             continue
         text = answer.text[fact.start : fact.end]
-        for match in _UNIT.finditer(text):
+        for match in _unit_pattern().finditer(text):
             unit = match[0].lower()
             if fact.kind == "money" and unit == "pounds":
                 continue
-            for new in _UNIT_WORDS[unit]:
+            for new in substitutes("units")[unit]:
                 if f"{new} old" in answer.text or _is_in(answer, text[: match.start()] + new):
                     continue
                 yield [Replacement(fact.start + match.start(), fact.start + match.end(), in_case_of(new, match[0]))]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.core.errors import UserError
+from troth.core.decode import reading
 from troth.core.names import Path, path_of
 from troth.readers import source
 
@@ -31,13 +31,9 @@ class NamedCall(NamedTuple):
 
 def load(file: Path) -> dict[str, FunctionNames]:
     """The names of a variant, by new function name, from its names.json."""
-    try:
-        return msgspec.json.decode(source.content(path_of(file)), type=dict[str, FunctionNames])
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", file=path_of(file), hint="check the path") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        hint = "make the variants again with troth perturb schema"
-        raise UserError(f"is not what a variant's names look like: {error}", file=path_of(file), hint=hint) from error
+    data = source.read_bytes(path_of(file))
+    with reading(path_of(file), "not the names of a variant", hint="make the variants again with troth perturb schema"):
+        return msgspec.json.decode(data, type=dict[str, FunctionNames])
 
 
 def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:

@@ -16,10 +16,11 @@ import msgspec
 from rapidfuzz.distance import Indel
 
 from troth.core.errors import UserError
+from troth.core.extras import install_command
 from troth.core.records import Schema, Service
 from troth.perturb.schemas.renaming import Renaming, elements
 
-NO_BLEU = 'sacrebleu is not installed: pip install "troth[text]"'
+NO_BLEU = f"sacrebleu is not installed: {install_command('text')}"
 NO_TRAIN = "no training schema is given, so no name is known to be seen"
 
 

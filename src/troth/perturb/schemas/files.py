@@ -15,7 +15,7 @@ from troth.core.records import Schema
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers import source as sources
-from troth.readers.decode import decode, where
+from troth.readers.decode import decode, error_context
 
 MOST = 100  # variants in a range
 
@@ -44,11 +44,11 @@ def load(path: str, schema: str | None = None) -> SchemaSource:
     if path != "-" and place.is_file() and place.suffix == ".json" and schema is None:
         value = decode(sources.first(path), object)
         if tools.detect(value):
-            with where(file=path):
+            with error_context(file=path):
                 return SchemaSource(path, "tools", tools.read(value).schema, value)
         if isinstance(value, list) and value and isinstance(value[0], dict) and "service_name" in value[0]:
             return SchemaSource(path, "schema", readers.schema(path), value)
-    document = sources.first(schema) if schema else sources.beside(path, sources.SCHEMA)
+    document = sources.first(schema) if schema else sources.find_beside(path, sources.SCHEMA)
     if document is None:
         raise UserError("no schema.json beside the dialogues", file=path, hint="name the schema file")
     services = readers.schema(schema) if schema else readers.schema_beside(path)
@@ -80,7 +80,7 @@ def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[V
     """Variants whose schemas lie in a folder as SGD-X has them: FOLDER/v1/dev/schema.json or FOLDER/v1/schema.json."""
     roots = [root for root in (Path(folder), Path(folder) / "data", Path(folder) / "sgd_x" / "data") if root.is_dir()]
     if not roots:
-        raise sources.missing(folder)
+        raise sources.missing_error(folder)
     variants = []
     for name in names:
         root = next((root for root in roots if (root / name).is_dir()), None)
@@ -89,7 +89,7 @@ def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[V
             hint = near(name, there) or "there are: " + ", ".join(there)
             raise UserError(f"no variant is called '{name}'", file=folder, hint=hint)
         file = matching(source.schema, candidates(str(root / name)), str(root / name))
-        with where(file=file):
+        with error_context(file=file):
             renaming = Renaming.between(source.schema, load(file).schema)
         kind = "tools.json" if source.kind == "tools" else sources.SCHEMA
         variants.append(Variant(name, {kind: Path(file).read_bytes()}, renaming))
@@ -102,7 +102,7 @@ def candidates(path: str) -> list[str]:
     if place.is_file():
         return [path]
     if not place.is_dir():
-        raise sources.missing(path)
+        raise sources.missing_error(path)
     patterns = [pattern + name for name in (sources.SCHEMA, "tools.json") for pattern in ("", "*/")]
     return [str(file) for pattern in patterns for file in sorted(place.glob(pattern))]
 

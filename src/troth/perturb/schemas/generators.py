@@ -36,8 +36,8 @@ from troth.perturb.schemas.variants import (
 )
 from troth.perturb.translate import translator
 from troth.readers import source as sources
-from troth.readers.decode import decode, where
-from troth.readers.plain import indented
+from troth.readers.decode import decode, error_context
+from troth.readers.plain import encode_indented
 
 GENERATORS: Registry[type[Generator]] = Registry(
     "schema generator",
@@ -103,7 +103,7 @@ class Compose(Generator, frozen=True, tag="compose"):
         if not self.paraphrases:
             raise UserError("nothing to compose variants from", hint="name a file of paraphrases")
         wordings = decode(sources.first(self.paraphrases), Paraphrases)
-        with where(file=self.paraphrases):
+        with error_context(file=self.paraphrases):
             return _composed(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
 
 
@@ -119,7 +119,7 @@ class Backtranslate(Generator, frozen=True, tag="backtranslate"):
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         engine = ThereAndBack([translator(name) for name in self.engines], self.count)
-        with where(file=source.path):
+        with error_context(file=source.path):
             return _composed(source, translated(source.schema, engine), len(engine.routes), self.stop)
 
 
@@ -146,7 +146,7 @@ class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
             source.schema, models.lm(self.lm), nli=None if judge is None else models.nli(judge),
             count=count, temperature=self.temperature, seed=self.seed,
         )  # fmt: skip
-        with where(file=source.path):
+        with error_context(file=source.path):
             variants = _composed(source, paraphrases, count, self.stop, seed=self.seed)
         return [msgspec.structs.replace(one, refused=dict(sorted(refused.items()))) for one in variants]
 
@@ -164,7 +164,7 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
         wordings = corrupted(source.schema, count=count, seed=self.seed, rate=self.rate)
-        with where(file=source.path):
+        with error_context(file=source.path):
             return _composed(source, wordings, count, self.stop, seed=self.seed)
 
 
@@ -175,9 +175,12 @@ def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
     """
     if source.kind == "tools":
         definitions = tools.ToolDefinitions(source.document, source.schema)
-        files = {"tools.json": indented(definitions.written(schema)), NAMES: indented(definitions.names(schema))}
+        files = {
+            "tools.json": encode_indented(definitions.written(schema)),
+            NAMES: encode_indented(definitions.names(schema)),
+        }
     else:
-        files = {sources.SCHEMA: indented(worded(source.document, schema))}
+        files = {sources.SCHEMA: encode_indented(worded(source.document, schema))}
     return Variant(name, files, Renaming.between(source.schema, schema))
 
 

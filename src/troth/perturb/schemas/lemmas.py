@@ -24,12 +24,12 @@ VOWEL = re.compile(r"[aeiouy]")
 
 def stop_words(whose: str) -> Set[str]:
     """Words that are left out: "paper" for all function words, "published" for determiners alone."""
-    return lexicon.words(STOP_WORDS[whose])
+    return lexicon.word_set(STOP_WORDS[whose])
 
 
 def lemma(word: str) -> str:
     """A word without its inflection: number, tense, participle."""
-    word = lexicon.table("words")["irregular"].get(word, word)
+    word = lexicon.load_table("words")["irregular"].get(word, word)
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from troth.core.progress import bar
 from troth.core.records import Schema, Service
 from troth.models import Lm, Nli
-from troth.perturb.schemas import naming
 from troth.perturb.schemas.variants import Paraphrases, texts, wordings
 from troth.perturb.users import guard
+from troth.text.identifiers import make_identifier
 
 TRIES = 3  # rounds for each variant that is asked for
 MAX_TOKENS = 96
@@ -136,7 +136,7 @@ def _judge(answers: dict[_Item, str], accepted: dict[_Item, list[str]], refused:
 def _name_refused(item: _Item, answer: str) -> str | None:
     if not 1 <= len(answer.split()) <= LONGEST_NAME or not re.fullmatch(r"[A-Za-z][\w' -]*", answer):
         return NO_NAME
-    return UNCHANGED if naming.styled(answer, "a_b") == naming.styled(item.text, "a_b") else None
+    return UNCHANGED if make_identifier(answer, "a_b") == make_identifier(item.text, "a_b") else None
 
 
 def _description_refused(old: str, new: str) -> str | None:

@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from troth.core.records import Schema, Service
-from troth.perturb.schemas import naming
+from troth.text.identifiers import split_identifier
 
 Names = dict[str, str]  # old to new, without those that stay
 TEXTS = ("title", "description")
@@ -71,7 +71,7 @@ def replaced(text: str, names: Names) -> str:
 
 def _plain(name: str) -> bool:
     """Whether a name may as well be a word, a number or a mark of the text."""
-    return len(naming.words(name)) < 2 and (name.isalnum() or not any(map(str.isalpha, name)))
+    return len(split_identifier(name)) < 2 and (name.isalnum() or not any(map(str.isalpha, name)))
 
 
 def retitled(title: str, old: str, new: str) -> str:
@@ -80,7 +80,7 @@ def retitled(title: str, old: str, new: str) -> str:
         return title
     if title.startswith(old):  # "get_weatherArguments", as generators of schemas write
         return new + title[len(old) :]
-    words = " ".join(naming.words(new))
+    words = " ".join(split_identifier(new))
     if title == title.lower():
         return words
     capital = [word[:1].upper() + word[1:] for word in words.split()]

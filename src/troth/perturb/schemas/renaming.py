@@ -19,7 +19,7 @@ import msgspec
 from troth.core.errors import UserError, near
 from troth.core.names import counted
 from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Turn
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 
 INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
 INTENT, COUNT = "intent", "count"  # acts that have these in place of a slot
@@ -144,13 +144,13 @@ def rewritten(document: Any, renaming: Renaming) -> Any:
 
 
 def _dialogue(dialogue: dict[str, Any], renaming: Renaming) -> dict[str, Any]:
-    with where(dialogue=dialogue.get("dialogue_id")):
+    with error_context(dialogue=dialogue.get("dialogue_id")):
         changed = {}
         if "services" in dialogue:
             changed["services"] = [renaming.names(service).service for service in dialogue["services"]]
         turns = []
         for number, turn in enumerate(dialogue["turns"]):
-            with where(turn=number):
+            with error_context(turn=number):
                 frames = [_frame(frame, renaming.names(frame["service"])) for frame in turn.get("frames", ())]
                 turns.append({**turn, "frames": frames} if "frames" in turn else dict(turn))
     return {**dialogue, **changed, "turns": turns}

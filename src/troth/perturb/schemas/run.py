@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine import forks, mapped
@@ -28,28 +28,21 @@ from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rewritten
 from troth.readers import sgd
 from troth.readers import source as sources
-from troth.readers.decode import LAYOUT, decode, where
-from troth.readers.plain import indented
+from troth.readers.decode import LAYOUT, decode, error_context
+from troth.readers.plain import encode_indented
 from troth.storage.files import new_folder
 
 With = str | Generator | Mapping[str, Mapping[str, Any]]
 
 
-class VaryOptions(TypedDict, total=False):
-    """Keywords of `vary`; what they mean and their defaults: `VarySettings`."""
-
-    with_: With
-    seed: int
-    schema: Path | None
-    workers: int
-
-
 @dataclass(frozen=True)
 class VarySettings:
-    with_: With = ""  # where variants come from: a name, a Generator value, or a name with its options
-    seed: int = 0  # of what is drawn, unless the options say otherwise
-    schema: Path | None = None  # of the dialogues, if it is not beside them
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    with_: With = option(
+        "", "Source of the variants: a name, a Generator value, or a name with its options.", shape="python"
+    )
+    seed: int = seed_option("Random seed of the variants.")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a translator
 
 
 class DialogueCounts(msgspec.Struct, frozen=True):
@@ -78,7 +71,8 @@ class Variation(msgspec.Struct, frozen=True):
     refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
-def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variation]:
+@keywords(VarySettings)
+def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
     """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
 
     `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
@@ -106,7 +100,7 @@ def vary(data: Path, out: Path, **options: Unpack[VaryOptions]) -> list[Variatio
         counts = _rewrite(source.path, part, variants, settings.workers) if dialogues else DialogueCounts()
         records = [_variation(variant, source.path, generator.how(), counts) for variant in variants]
         for record in records:
-            (part / record.variant / RECORD).write_bytes(indented(record))
+            (part / record.variant / RECORD).write_bytes(encode_indented(record))
     return records
 
 
@@ -154,7 +148,7 @@ def _work(
         dialogues: Any = decode(document, object)
         name = new_name(path, document)
         for folder, renaming in targets:
-            (folder / name).write_bytes(indented(_rewritten(document, dialogues, renaming)))
+            (folder / name).write_bytes(encode_indented(_rewritten(document, dialogues, renaming)))
         listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
         turns = [turn for dialogue in listed for turn in dialogue["turns"]]
         frames = sum(len(turn.get("frames", ())) for turn in turns)
@@ -164,7 +158,7 @@ def _work(
 
 def _rewritten(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
-        with where(file=document.name):
+        with error_context(file=document.name):
             return rewritten(dialogues, renaming)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         for _ in sgd.read(document):  # tells what is wrong, and where

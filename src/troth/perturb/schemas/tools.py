@@ -16,10 +16,11 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.records import Schema, Service
-from troth.perturb.schemas import mentions, naming
+from troth.perturb.schemas import mentions
 from troth.perturb.schemas.arguments import ArgumentReader, ArgumentWriter, described
 from troth.perturb.schemas.calls import FunctionNames
-from troth.readers.tools import PARAMETERS, Definition, definitions, replaced
+from troth.readers.tools import PARAMETERS, Definition, definitions, replace_at
+from troth.text.identifiers import make_unique
 
 NO_FUNCTION = '{"type": "function", "function": {"name": …}}'
 
@@ -36,7 +37,7 @@ class ToolDefinitions(msgspec.Struct, frozen=True):
         functions = mentions.functions(self.schema, variant)
         services = zip(self.schema.values(), variant.values(), strict=True)
         for one, (old, new) in zip(definitions(document), services, strict=True):
-            document = replaced(document, one.path, _written(one, old, new, functions))
+            document = replace_at(document, one.path, _written(one, old, new, functions))
         return document
 
     def names(self, variant: Schema) -> dict[str, FunctionNames]:
@@ -91,7 +92,7 @@ def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
         intent = service.intents[0]
         if intent.name in taken and strict:
             raise UserError(f"two functions would be called '{intent.name}'", hint="give other paraphrases")
-        name = naming.unique(intent.name, taken if strict else taken | schema.keys() - {old.name})
+        name = make_unique(intent.name, taken if strict else taken | schema.keys() - {old.name})
         taken.add(name)
         services[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
     return mentions.followed(schema, services)
@@ -120,5 +121,5 @@ def _written(one: Definition, old: Service, new: Service, functions: mentions.Na
         title = reader.root.get("title")
         if isinstance(title, str) and title.startswith(old.name):  # "get_weatherArguments"
             schema["title"] = mentions.retitled(title, old.name, new.intents[0].name)
-        written = replaced(written, one.parameters, schema)
+        written = replace_at(written, one.parameters, schema)
     return written

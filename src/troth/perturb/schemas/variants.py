@@ -20,10 +20,10 @@ from rapidfuzz.distance import Levenshtein
 from troth.core.errors import UserError, near
 from troth.core.randomness import generator
 from troth.core.records import Intent, Schema, Service, SlotSchema
-from troth.perturb.schemas import naming
 from troth.perturb.schemas.lemmas import jaccard, stop_words
 from troth.perturb.schemas.renaming import elements
 from troth.perturb.translate import Translator
+from troth.text.identifiers import make_identifier, make_unique, split_identifier
 
 PUBLISHED = 5  # variants that SGD-X has
 
@@ -82,7 +82,7 @@ def translated(schema: Schema, engine: ThereAndBack) -> Paraphrases:
 def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
     """Each word replaced with the chance `rate` by another of the schema, then neighbours swapped with that chance."""
     every = [item for service in schema.values() for item in elements(service)]
-    names = sorted({word for item in every for word in naming.words(item.name)})
+    names = sorted({word for item in every for word in split_identifier(item.name)})
     plain = [*(item.description for item in every), *(service.description for service in schema.values())]
     described = sorted({word for text in plain for word in text.split()})
 
@@ -107,7 +107,7 @@ def texts(service: Service) -> Iterator[tuple[str, str]]:
     yield "description", service.description
     for kind, items in (("slots", service.slots), ("intents", service.intents)):
         for item in items:
-            yield f"{kind}/{item.name}/name", " ".join(naming.words(item.name))
+            yield f"{kind}/{item.name}/name", " ".join(split_identifier(item.name))
             yield f"{kind}/{item.name}/description", item.description
 
 
@@ -163,7 +163,7 @@ class _Order:
         self, kind: str, item: SlotSchema | Intent, every: Mapping[str, Wordings]
     ) -> tuple[list[str], list[str]]:
         place, wordings = f"{kind} '{item.name}'", every.get(item.name, Wordings())
-        styled = [naming.styled(name, item.name) for name in wordings.names]
+        styled = [make_identifier(name, item.name) for name in wordings.names]
         names = self._chosen(f"{place}: names", [name for name in styled if name], item.name)
         names.sort(key=lambda name: Levenshtein.distance(item.name, name))
         return names, self._described(f"{place}: descriptions", item.description, wordings.descriptions)
@@ -216,7 +216,7 @@ class _Order:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
                 raise UserError(what, hint="give other paraphrases, or draw with another seed")
             reserved = set() if self.strict else set(original)
-            names[before] = naming.unique(name, reserved | set(names.values()))
+            names[before] = make_unique(name, reserved | set(names.values()))
         return names
 
 

@@ -142,8 +142,8 @@ class _Speaker:
 
     def _filler(self, text: _Text, at: int) -> bool:
         if text.opens(at):
-            return text.insert(text.places[at][0], f"{self._pick(lexicon.listed('fillers_at_start'))}{text.comma} ")
-        filler = self._pick(lexicon.listed("fillers"))
+            return text.insert(text.places[at][0], f"{self._pick(lexicon.word_list('fillers_at_start'))}{text.comma} ")
+        filler = self._pick(lexicon.word_list("fillers"))
         if text.comma and text.words[at - 1][-1].isalnum():  # "to, uh, leave"
             return text.insert(text.places[at - 1][1], f"{text.comma} {filler}{text.comma}")
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
@@ -155,11 +155,11 @@ class _Speaker:
             run += 1
         if run >= 2 and not text.opens(at):
             back = 2 + int(self.rng.random() * (run - 1))
-            again = self._pick(lexicon.listed("again"))
+            again = self._pick(lexicon.word_list("again"))
             words = " ".join(text.lower_opening(i) for i in range(at - back, at))
             said = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
             return text.insert(text.places[at - 1][1], said)
-        beginning = self._pick(lexicon.listed("abandoned"))
+        beginning = self._pick(lexicon.word_list("abandoned"))
         return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
 
     # -- repairs ---------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class _Speaker:
         wrong = self._wrong(key)
         if wrong is None:
             return False
-        term = self._pick(lexicon.listed("taken_back"))
+        term = self._pick(lexicon.word_list("taken_back"))
         done = text.insert(start, f"{wrong}{text.comma} {term.replace(',', text.comma)} ")
         self.figures["repairs"] += done
         return done
@@ -214,7 +214,7 @@ class _Text:
         self.places = [match.span() for match in _TOKEN.finditer(text)]
         self.words = [text[start:end] for start, end in self.places]
         self.inserted: dict[int, str] = {}
-        self.small = lexicon.words("small")
+        self.small = lexicon.word_set("small")
         self.capitals = text != text.lower()
         commas = text[-1] in ".?!" or self.capitals
         # Tokenised MultiWOZ, where punctuation stands apart.

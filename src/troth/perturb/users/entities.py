@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from troth.core.normalize import is_named_entity
 from troth.core.records import Act, Dialogue, Frame, Span, Turn
 from troth.perturb import lexicon
 from troth.perturb.options import flag
@@ -27,6 +26,7 @@ from troth.perturb.users import values as found
 from troth.perturb.users.edit import Edit, edited, spans
 from troth.perturb.users.names import LETTERS, ListedNames, MixedNames, ScrambledNames
 from troth.perturb.users.values import NO_VALUE, Claims, Key, Shields, lowered, places
+from troth.text.normalize import is_named_entity
 
 LOST = "a value could no longer be found in the text"
 OVERLAP = "spans lie outside the text or across each other"
@@ -183,7 +183,7 @@ def _named_here(turn: Turn, named: _Named, before: set[str]) -> set[str]:
 
 def _is_name(text: str, start: int, low: str) -> bool:
     """Whether words that could be a name are one: unusual words, or ordinary ones with a capital in a sentence."""
-    if not lexicon.words("common").issuperset(LETTERS.findall(low)):
+    if not lexicon.word_set("common").issuperset(LETTERS.findall(low)):
         return True
     return text[start].isupper() and not found.begins_sentence(text, start, "\"'(")
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from troth.core.records import Span, Turn
-from troth.perturb.lexicon import words
+from troth.perturb.lexicon import word_set
 from troth.perturb.users.values import Claims, opening
 
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]  # service to the slots' values before the turn
@@ -81,7 +81,7 @@ def tokens(text: str) -> list[str]:
 def protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
     """Stretches of the text that no engine may touch, in order: spans, values, numbers, names, words of time."""
     text = turn.text
-    numbers, times = words("numbers"), words("times")
+    numbers, times = word_set("numbers"), word_set("times")
     stretches = [Stretch(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
     for value in _values(turn, before or {}):
         if any(c.isalnum() for c in value):
@@ -127,10 +127,10 @@ def accepted(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn | str:
 def changed(old: str, new: str) -> str | None:
     """What a reader would take differently, as far as counting words can tell; None where nothing is found."""
     before, after = tokens(old), tokens(new)
-    yes, agreement = words("yes"), words("yes") | words("agreement")
+    yes, agreement = word_set("yes"), word_set("yes") | word_set("agreement")
     if _numbers(old) != _numbers(new):
         return NUMBER
-    times = words("times") | _ORDER
+    times = word_set("times") | _ORDER
     if Counter(word for word in before if word in times) != Counter(word for word in after if word in times):
         return TIME
     if _negations(before) != _negations(after):
@@ -189,7 +189,7 @@ def _ones(text: str) -> Iterator[re.Match[str]]:
 def _is_name(text: str, match: re.Match[str]) -> bool:
     """Whether a word with a capital does not owe it to the beginning of a sentence."""
     word = match.group()
-    if not word[0].isupper() or word.lower().replace("’", "'") in words("no_names"):
+    if not word[0].isupper() or word.lower().replace("’", "'") in word_set("no_names"):
         return False
     start = match.start()
     before = opening(text, start, "\"'“‘(*")
@@ -239,7 +239,7 @@ def _located(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | st
 
 def _numbers(text: str) -> Counter[str]:
     numbers = Counter(re.sub(r"\s", "", match.group().lower()) for match in _DIGITS.finditer(text))
-    numbers.update(word for word in tokens(text) if word in words("numbers"))
+    numbers.update(word for word in tokens(text) if word in word_set("numbers"))
     numbers["one"] += sum(1 for _ in _ones(text))
     return +numbers
 
@@ -247,7 +247,7 @@ def _numbers(text: str) -> Counter[str]:
 def _negations(listed: Sequence[str]) -> int:
     """How many, not which: "nothing else" and "not anything else" are one each."""
     parts = [part for word in listed for part in word.split("-")]  # "step-free" is not "not-free"
-    return sum(part in words("negations") or part.endswith("n't") for part in parts)
+    return sum(part in word_set("negations") or part.endswith("n't") for part in parts)
 
 
 def _before(text: str, at: int) -> str:
@@ -257,8 +257,8 @@ def _before(text: str, at: int) -> str:
 def _role_changed(old: str, new: str) -> bool:
     """Whether another preposition leads up to a value than did before. None at all is no change: "visit Paris"."""
     before, after = (match[1].lower() if (match := _LAST.search(text)) else "" for text in (old, new))
-    roles = words("roles")
-    other = after != before and (after in roles or after in words("prepositions"))
+    roles = word_set("roles")
+    other = after != before and (after in roles or after in word_set("prepositions"))
     return before in roles and other and {before, after} != {"till", "until"}
 
 

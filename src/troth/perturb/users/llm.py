@@ -15,13 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from troth.core.errors import UserError
-from troth.models.client import Client, Refused, Silent
+from troth.models.client import CHAT, Client, MalformedAnswerError, ServerError, parse_completion
 from troth.perturb.users.engines import Failed, Rewrite
 from troth.perturb.users.paraphrase import Paraphrase
 from troth.readers import source
 
-PATH = "/chat/completions"
-MOST = 1_000_000  # bytes of an answer
+MAX_BYTES = 1_000_000  # of an answer
+MALFORMED = "engine: malformed answer"
 
 PROMPT = (
     "You rewrite messages that a user sends to an assistant. Say the same in other words: other sentence structure and "
@@ -45,7 +45,7 @@ class LlmParaphraser:
 
     def __init__(self, url: str, options: Paraphrase) -> None:
         self.client = Client(url, key_variable=options.key_variable, timeout=options.timeout)
-        self.url = self.client.url + PATH
+        self.url = self.client.url + CHAT
         self.options = options
         self.answers = _Answers(options.cache)
 
@@ -79,25 +79,16 @@ class LlmParaphraser:
 
     def _asked(self, body: bytes) -> str | Failed:
         try:
-            return _content(self.client.post(PATH, body, most=MOST))
-        except Refused as refused:
-            if refused.status == 404:
-                hint = f"is the key in {self.client.key_variable} right, and the model's name?"
-                raise UserError(f"{self.url} answers 404", hint=hint) from refused
-            return Failed(f"engine: {refused}")
-        except Silent as silent:
-            return Failed(f"engine: {silent}")
-
-
-def _content(data: bytes) -> str | Failed:
-    try:
-        text = " ".join(json.loads(data)["choices"][0]["message"]["content"].split())
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        text = ""
-    if not text:
-        return Failed("engine: malformed answer")
-    quoted = len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”"))
-    return text[1:-1] if quoted and text.count('"') in (0, 2) else text
+            answer = self.client.chat(body, parse=parse_completion, max_bytes=MAX_BYTES)
+        except MalformedAnswerError:
+            return Failed(MALFORMED)
+        except ServerError as error:
+            return Failed(f"engine: {error}")
+        text = " ".join((answer.text or "").split())
+        if not text:
+            return Failed(MALFORMED)
+        quoted = len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”"))
+        return text[1:-1] if quoted and text.count('"') in (0, 2) else text
 
 
 class _Answers:
@@ -108,11 +99,7 @@ class _Answers:
         self.known: dict[str, str] = {}
         if path is None or not Path(path).exists():
             return
-        try:
-            lines = source.content(path).splitlines()
-        except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", file=path) from error
-        for line in lines:
+        for line in source.read_bytes(path).splitlines():
             try:
                 entry = json.loads(line)
                 self.known[str(entry["key"])] = str(entry["text"])

@@ -37,7 +37,7 @@ class Phrasing(NamedTuple):
 
 def group(name: str) -> Any:
     """An entry of `phrases.toml` as it is."""
-    return lexicon.table("phrases")[name]
+    return lexicon.load_table("phrases")[name]
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from troth.perturb.lexicon import words
+from troth.perturb.lexicon import word_set
 from troth.perturb.users import frames, questions
 from troth.perturb.users.engines import Failed, Rewrite
 from troth.perturb.users.guard import Stretch, doubled
@@ -114,7 +114,7 @@ def _sentence(body: str, end: str, values: Sequence[str], rng: random.Random) ->
     begins = re.match(MASK, text)
     if upper and begins and _begin(text, values)[:1].islower():
         return body, end  # a value in small letters would open the sentence
-    if upper and not begins and number in words("numbers") | words("times") | {"one", "next", "this", "the"}:
+    if upper and not begins and number in word_set("numbers") | word_set("times") | {"one", "next", "this", "the"}:
         return body, end  # "One ticket" would stand with its capital in the middle
     return lead + (text[:1].upper() + text[1:] if upper else text), mark
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path as Folder
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import msgspec
 
 from troth import models, readers
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import resolve
+from troth.core.options import cache_file, keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
@@ -30,9 +30,9 @@ from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
 from troth.perturb.users.edit import with_contexts
 from troth.readers import sgd_views, source
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage.files import new_folder
 
 CUT = "pairs_cut"  # among the figures: pairs that were longer than the entailment model reads
@@ -41,29 +41,27 @@ LONG = 100  # a list of options longer than that is recorded by number and hash
 Families = str | Family | Mapping[str, Mapping[str, Any]] | Iterable[str | Family]
 
 
-class PerturbOptions(TypedDict, total=False):
-    """Keywords of `perturb`; what they mean and their defaults: `PerturbSettings`."""
-
-    with_: Families
-    seed: int
-    schema: Path | None
-    format: str | None
-    to: str | None
-    nli: str | models.Nli | None
-    cache: str | None
-    workers: int
-
-
 @dataclass(frozen=True)
 class PerturbSettings:
-    with_: Families = ()  # families in order: names, Family values, or a mapping of names to options
-    seed: int = 0
-    schema: Path | None = None  # of the services; None: the schema.json beside the dialogues, if there is one
-    format: str | None = None  # of the dialogues; None: detected
-    to: str | None = None  # the format to write; None: as the dialogues
-    nli: str | models.Nli | None = None  # an entailment model that judges paraphrases
-    cache: str | None = models.USUAL  # a file of the model's answers; None: none
-    workers: int = 1  # processes; 0: one per core. Results do not depend on it
+    with_: Families = option(
+        (),
+        "Families in the order to apply them: names, Family values, or a mapping of names to options.",
+        shape="python",
+    )
+    seed: int = seed_option("Random seed of the perturbations.")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    to: str | None = option(
+        None, "Format to write. Default: that of the data.", "NAME", complete=("troth.readers:writable_formats",)
+    )
+    nli: str | models.Nli | None = option(
+        None, "Entailment model; drops paraphrases that do not entail the original, or the reverse.", "NAME",
+        complete=("troth.models:BACKENDS",),
+    )  # fmt: skip
+    cache: str | None = cache_file()
+    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a paraphraser or translator
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -90,7 +88,8 @@ class Perturbation(msgspec.Struct, frozen=True):
     families: tuple[Effect, ...]
 
 
-def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturbation:
+@keywords(PerturbSettings)
+def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     """Writes the dialogues of `data`, said in other words, to the new folder `out`; returns what was done.
 
     `with_` says how: names of families (`troth ls perturbations`), applied in this order, or `Family` values with
@@ -113,7 +112,7 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
         raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {able}")
     path, format = path_of(data), settings.format or readers.detect(path_of(data))
-    with where(file=path):
+    with error_context(file=path):
         target = readers.writable(settings.to or format)
     schema = None if settings.schema is None else path_of(settings.schema)
     services = readers.schema_beside(path) if schema is None else readers.schema(schema)
@@ -137,13 +136,13 @@ def perturb(data: Path, out: Path, **options: Unpack[PerturbOptions]) -> Perturb
         check_unique(total.files, path)
         if not total.counts:
             raise UserError("no dialogue in it", file=path, hint="is it the right file?")
-        document = source.beside(path, source.SCHEMA) if schema is None else source.first(schema)
+        document = source.find_beside(path, source.SCHEMA) if schema is None else source.first(schema)
         if document is not None:
             (part / source.SCHEMA).write_bytes(document.data)
         effects = [total.effect(name, family, model if family.takes_nli else None) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
         done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects))
-        (part / RECORD).write_bytes(indented(done, indent=1))
+        (part / RECORD).write_bytes(encode_indented(done, indent=1))
     return done
 
 
@@ -154,8 +153,8 @@ def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
 
 def _words(path: str, only: list[str] | None) -> Iterator[Dialogue]:
     for document in source.documents(path, only):
-        with where(file=document.name, hint=readers.LAYOUT):
-            yield from sgd_views.words(document)
+        with error_context(file=document.name, hint=readers.LAYOUT):
+            yield from sgd_views.read_texts(document)
 
 
 def _dialogues(path: str, format: str, only: list[str] | None) -> Iterator[Dialogue]:
@@ -182,8 +181,8 @@ class _Task:
             share.unwritten += [self._apply(dialogue, share) for dialogue in _dialogues(self.path, self.format, only)]
             return share
         for document in source.documents(self.path, only):
-            with where(file=document.name, hint=readers.LAYOUT):
-                whole = sgd_views.whole(document)
+            with error_context(file=document.name, hint=readers.LAYOUT):
+                whole = sgd_views.open_document(document)
             for at, dialogue in enumerate(whole.dialogues):
                 after = self._apply(dialogue, share)
                 if after is not dialogue:
@@ -232,10 +231,10 @@ class _Share:
     def effect(self, name: str, family: Family, model: models.Nli | None) -> Effect:
         """What a family did. A list of many options is recorded by number and hash."""
         options: dict[str, Any] = msgspec.to_builtins(family)
-        for option, value in options.items():
+        for key, value in options.items():
             if isinstance(value, list | tuple) and len(value) > LONG:
                 digest = hashlib.sha256(msgspec.json.encode(value)).hexdigest()
-                options[option] = {"count": len(value), "sha256": digest}
+                options[key] = {"count": len(value), "sha256": digest}
         figures: dict[str, float] = dict(self.figures[name])
         words = figures.get("words")
         per_word = {key: figure / words for key, figure in figures.items() if key != "words"} if words else {}

@@ -15,21 +15,21 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.readers import source
-from troth.readers.decode import LAYOUT, where
+from troth.readers.decode import LAYOUT, error_context
 from troth.readers.format import Reader, recognise
 from troth.readers.grounded import mapped
-from troth.readers.places import place
+from troth.readers.paths import to_path
 from troth.readers.source import Document
 
 _KINDS = ("json", "jsonl", "csv", "tsv")
 ENDINGS = (*(f".{kind}{packed}" for kind in _KINDS for packed in source.PACKED), ".parquet")
-# What lies beside the dialogues of MultiDoc2Dial and Topical-Chat, and is read together with them.
+# Files beside the dialogues of MultiDoc2Dial and Topical-Chat, which are read together with them.
 NOT_RESPONSES = ("multidoc2dial_doc", "reading_", "wiki.json", "run.json")
 
 FORMATS: Registry[Reader] = Registry(
     "format of grounded responses",
     "troth.grounded_readers",
-    # In the order in which they are tried: those with the most telling marks first.
+    # In the order in which they are tried: the most distinctive formats first.
     {
         "begin": "troth.readers.grounded.begin",
         "chat": "troth.readers.grounded.chat",
@@ -65,24 +65,24 @@ def batches(
     columns: Mapping[str, str] | None = None,
     skipped: list[str] | None = None,
 ) -> Iterator[GroundedDocument]:
-    """The responses of one document after the other. A text that several responses are grounded in is stored once.
+    """The responses of each document. A text that several responses are grounded in is stored once.
 
-    `context`: of chat transcripts, the kinds of messages that answers may rest on; other formats have documents.
-    `columns`: the names that a file has for ours, see `mapped`. `skipped`: gets the errors of rows that are left out;
-    None: the first one stops everything.
+    `context`: for chat transcripts, the kinds of messages that answers may be grounded in; other formats have
+    documents. `columns`: the file's names of our fields, see `mapped`. `skipped`: a list for the errors of rows that
+    are skipped; None: the first error is raised.
     """
     reader = None if format is None else FORMATS.load(format)
     texts: dict[str, str] = {}
     for document in _documents(path):
         if not document.data.strip():
-            raise source.empty(document)
+            raise source.empty_error(document)
         if reader is None and not columns:
             reader = FORMATS.load(detect(document))
-        with where(file=document.name, hint=LAYOUT):
+        with error_context(file=document.name, hint=LAYOUT):
             records = (
                 _read(reader, document, context, skipped) if not columns else mapped.read(document, columns, skipped)
             )
-            items = list(_sharing(records, texts))
+            items = list(_share_texts(records, texts))
         yield GroundedDocument(document, items)
 
 
@@ -92,11 +92,11 @@ def _read(
     if skipped is not None:
         if not hasattr(reader, "read_sound"):
             what = f"rows of the format {reader.FORMAT.name} cannot be skipped"
-            raise UserError(what, hint="only those of JSON Lines, and of files that are read with a map of names")
+            raise UserError(what, hint="only rows of JSON Lines, and of files that are read with a map of names")
         sound: Iterator[Grounded] = reader.read_sound(document, skipped)
         return sound
-    chooses = context is not None and hasattr(reader, "CONTEXT")
-    records: Iterator[Grounded] = reader.read(document, context) if chooses else reader.read(document)
+    has_context = context is not None and hasattr(reader, "CONTEXT")
+    records: Iterator[Grounded] = reader.read(document, context) if has_context else reader.read(document)
     return records
 
 
@@ -107,14 +107,14 @@ def detect(document: Document) -> str:
 
 def _documents(path: str) -> Iterator[Document]:
     files = source.files(path, lambda name: name.endswith(ENDINGS) and not name.startswith(NOT_RESPONSES))
-    if not files and path not in ("", "-") and place(path).is_dir():
+    if not files and path not in ("", "-") and to_path(path).is_dir():
         raise UserError("no .jsonl, .json, .csv or .tsv file in this folder", file=path, hint=source.RIGHT_FILE)
     for file in map(str, files) if files else [path]:
         yield from source.documents(file)
 
 
-def _sharing(items: Iterable[Grounded], texts: dict[str, str]) -> Iterator[Grounded]:
-    """The same records; equal documents are one text in memory."""
+def _share_texts(items: Iterable[Grounded], texts: dict[str, str]) -> Iterator[Grounded]:
+    """The same records; equal documents share one text in memory."""
     for item in items:
         text = texts.setdefault(item.document, item.document)
         yield item if text is item.document else msgspec.structs.replace(item, document=text)

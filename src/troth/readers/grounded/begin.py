@@ -1,8 +1,8 @@
-"""BEGIN's TSV files: one response per line with the label that people gave it; tabs, CRLF, no quoting.
+"""BEGIN's TSV files: one response per line with a human label; tabs, CRLF, no quoting.
 
 Positive is "Fully attributable" ("entailment" in the first release), as in section 5.1 of PMI-Faith's paper; "Generic"
-and "Not fully attributable" are negative. `source` is the file's `data_source`: wow, cmu, tc. Ids are made of it, of
-the model that gave the response and of the line.
+and "Not fully attributable" are negative. `source` is the file's `data_source`: wow, cmu, tc. Ids consist of it,
+the model that gave the response, and the line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LABELS = {"begin_label", "gold label"}
 
 def detect(document: Document) -> bool:
     header = document.data.partition(b"\n")[0].decode(errors="replace").rstrip("\r").split("\t")
-    return csv.fits(header) and not LABELS.isdisjoint(header)
+    return csv.has_columns(header) and not LABELS.isdisjoint(header)
 
 
 def read(document: Document) -> Iterator[Grounded]:

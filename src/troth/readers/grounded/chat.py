@@ -8,13 +8,12 @@
 
 One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Messages
 may also have Anthropic's blocks (`tool_result`) or be items of the Responses API. Each message of the assistant that
-has text and comes after a result, or after something that the user said, is a record:
+has text and comes after a result or a message of the user is a record:
 
-- The document is everything seen so far of the chosen kinds of context, in order: `tools` (results and passages: roles
-  `tool`, `function` and `context`), `user` (what the user said) and `system` (instructions: roles `system` and
-  `developer`). All three are chosen unless other kinds are named. A new result adds to the earlier ones; an empty one
-  takes nothing away.
-- History is what user and assistant said before. A `label` of the message (0 or 1) is the record's.
+- The document is all context so far of the selected kinds, in order: `tools` (results and passages: roles `tool`,
+  `function` and `context`), `user` (messages of the user) and `system` (instructions: roles `system` and `developer`).
+  By default all three are selected. A new result is added to the earlier ones; an empty one changes nothing.
+- The history is the earlier messages of user and assistant. A `label` of the message (0 or 1) becomes the record's.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from troth.core.names import listed
 from troth.core.options import one_of
 from troth.core.records import Grounded
 from troth.readers import plain
-from troth.readers.decode import lines, unique, where
+from troth.readers.decode import decode_unique, error_context, lines
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.opening import opening
+from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="chat", about="chat messages, with results of tools and passages as messages of their own")
@@ -42,15 +41,15 @@ KINDS = {
 }  # fmt: skip
 CONTEXT = ("tools", "user", "system")
 ROLES = (*KINDS, "assistant")
-OUTPUTS = ("function_call_output", "custom_tool_call_output")  # items of the Responses API that are results
+OUTPUTS = ("function_call_output", "custom_tool_call_output")  # items of the Responses API with results
 
 
 def detect(document: Document) -> bool:
-    keys = opening(document)
+    keys = first_object(document)
     return "messages" in keys or ("role" in keys and document.starts(b"["))
 
 
-def chosen(kinds: str | Iterable[str]) -> tuple[str, ...]:
+def parse_context(kinds: str | Iterable[str]) -> tuple[str, ...]:
     """Kinds of context, from `tools+user`, a list, or text with commas."""
     names = listed(kinds.replace("+", ",") if isinstance(kinds, str) else kinds)
     if not names:
@@ -59,7 +58,7 @@ def chosen(kinds: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def read(document: Document, context: Sequence[str] = CONTEXT) -> Iterator[Grounded]:
-    """The answers of a document; `context`: the kinds of messages that they may rest on."""
+    """The answers of a document; `context`: the kinds of messages that they may be grounded in."""
     seen: set[str] = set()
     for number, chat in enumerate(_conversations(document)):
         keys = chat if isinstance(chat, dict) else {"messages": chat}
@@ -69,22 +68,22 @@ def read(document: Document, context: Sequence[str] = CONTEXT) -> Iterator[Groun
             raise UserError("duplicate id", dialogue=id, hint="ids must be unique")
         seen.add(id)
         source = plain.text_of(keys, "source", default="")
-        with where(dialogue=id):
+        with error_context(dialogue=id):
             messages = plain.sequence(plain.field(keys, "messages", "the conversation"), "'messages'")
             yield from _records(id, messages, source, context)
 
 
 def _conversations(document: Document) -> Iterator[Any]:
     if document.starts(b"["):
-        items = unique(document, list[Any])
+        items = decode_unique(document, list[Any])
         if not items:
             raise UserError("no conversation in it", hint="is it the right file?")
         yield from [items] if isinstance(items[0], dict) and "role" in items[0] else items
-    elif not opening(Document(document.name, document.head)):  # the first line is not an object by itself
-        yield unique(document, dict[str, Any])
+    elif not first_object(Document(document.name, document.head)):  # the first line is not an object by itself
+        yield decode_unique(document, dict[str, Any])
     else:
         for line, row in lines(document):
-            with where(line=line):
+            with error_context(line=line):
                 plain.field(row, "messages")
             yield row
 
@@ -92,35 +91,35 @@ def _conversations(document: Document) -> Iterator[Any]:
 def _records(id: str, messages: list[Any], source: str, context: Sequence[str]) -> Iterator[Grounded]:
     history: list[str] = []
     seen: list[str] = []
-    begun = False  # there is something to answer: a result, or what a user said
+    is_answer = False  # whether the next message answers something: a result, or a message of the user
     for number, message in enumerate(messages):
         turn = plain.mapping(message, f"message {number}")
-        with where(turn=number):
-            role, said, results = _read(turn, number)
+        with error_context(turn=number):
+            role, text, results = _read(turn, number)
             results = [result for result in results if result.strip()]
             seen += results if "tools" in context else []
-            begun = begun or bool(results)
-            if not said.strip() or role in RESULTS:
+            is_answer = is_answer or bool(results)
+            if not text.strip() or role in RESULTS:
                 continue
-            if role == "assistant" and seen and begun:
+            if role == "assistant" and seen and is_answer:
                 yield Grounded(
                     id=f"{id}/{number}",
                     document="\n\n".join(seen),
-                    response=said,
+                    response=text,
                     history=tuple(history),
-                    label=labels.any_of(turn.get("label")),
+                    label=labels.parse_label(turn.get("label")),
                     source=source,
                     conversation=id,
                 )
-            begun = begun or KINDS.get(role) == "user"
+            is_answer = is_answer or KINDS.get(role) == "user"
             if KINDS.get(role) in context:
-                seen.append(said)
+                seen.append(text)
             if role == "assistant" or KINDS.get(role) == "user":
-                history.append(said)
+                history.append(text)
 
 
 def _read(turn: dict[str, Any], number: int) -> tuple[str, str, list[str]]:
-    """The role of a message, what it says, and the results in it."""
+    """The role of a message, its text, and the results in it."""
     if "role" not in turn and isinstance(turn.get("type"), str):  # an item of the Responses API
         return "tool", "", [_text(turn.get("output"))] if turn["type"] in OUTPUTS else []
     role = _role(turn, number)
@@ -140,7 +139,7 @@ def _role(turn: dict[str, Any], number: int) -> str:
 
 
 def _text(content: object) -> str:
-    """The text of a message: as it is, or joined from its text parts. A call of a tool has none."""
+    """The text of a message, joined from its text parts if it has several. A call of a tool has no text."""
     if content is None:
         return ""
     if isinstance(content, list):

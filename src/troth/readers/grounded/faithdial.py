@@ -1,11 +1,11 @@
-"""FaithDial's JSON: dialogues of Wizard of Wikipedia whose wizard was edited until the knowledge supported it.
+"""FaithDial's JSON: dialogues of Wizard of Wikipedia, with responses edited until the knowledge supports them.
 
     [{"dialog_idx": 0, "utterances": [{"history": ["…"], "speaker": "Wizard", "knowledge": "…", "response": "…",
       "original_response": "…", "BEGIN": ["Hallucination", "Entailment"], "VRM": ["Disclosure"]}]}]
 
-Also one utterance per line, as the hub's rows are when saved. `BEGIN` judges the response of Wizard of Wikipedia, so
-the label is 1 only if it is "Entailment" alone, and an edited response has no label. The format `faithdial-original`,
-which is never guessed, reads the responses before the editing, all with labels.
+Also one utterance per line, as rows of the hub are saved. `BEGIN` judges the original response, so the label is 1 only
+if it is "Entailment" and nothing else, and an edited response has no label. The format `faithdial-original`, which is
+never detected automatically, reads the original responses, all with labels.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import converted, lines, unique, where
+from troth.readers.decode import convert_value, decode_unique, error_context, lines
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.opening import opening
+from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="faithdial", about="FaithDial's JSON: edited responses, with labels where they were not edited")
@@ -40,7 +40,7 @@ class _FaithDialogue(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    keys = opening(document)
+    keys = first_object(document)
     return "utterances" in keys or {"knowledge", "response", "history"} <= keys.keys()
 
 
@@ -48,11 +48,11 @@ def read(document: Document) -> Iterator[Grounded]:
     for id, turn in _utterances(document):
         edited = turn.original_response is not None and turn.original_response != turn.response
         label = None if edited else _label(id, turn.begin)
-        yield _grounded(id, turn, turn.response, label, "faithdial")
+        yield _record(id, turn, turn.response, label, "faithdial")
 
 
 class _Original:
-    """FaithDial's JSON: the responses before the editing, each with its label."""
+    """FaithDial's JSON: the original responses, each with its label."""
 
     FORMAT = Format(name="faithdial-original", about="FaithDial's JSON: responses before the editing, all with labels")
 
@@ -61,33 +61,33 @@ class _Original:
 
     def read(self, document: Document) -> Iterator[Grounded]:
         for id, turn in _utterances(document):
-            yield _grounded(id, turn, turn.original_response or turn.response, _label(id, turn.begin), "wow")
+            yield _record(id, turn, turn.original_response or turn.response, _label(id, turn.begin), "wow")
 
 
 ORIGINAL = _Original()
 
 
-def _grounded(id: str, turn: _Utterance, response: str, label: int | None, source: str) -> Grounded:
+def _record(id: str, turn: _Utterance, response: str, label: int | None, source: str) -> Grounded:
     document = turn.knowledge or ""
     return Grounded(id=id, document=document, response=response, history=turn.history, label=label, source=source)
 
 
 def _label(id: str, tags: tuple[str, ...] | None) -> int | None:
-    with where(dialogue=id):
-        named = [label for tag in tags or () if (label := labels.named(tag)) is not None]
-    return min(named, default=None)
+    with error_context(dialogue=id):
+        values = [label for tag in tags or () if (label := labels.parse_name(tag)) is not None]
+    return min(values, default=None)
 
 
 def _utterances(document: Document) -> Iterator[tuple[str, _Utterance]]:
     if document.starts(b"["):
-        for number, dialogue in enumerate(unique(document, list[_FaithDialogue])):
+        for number, dialogue in enumerate(decode_unique(document, list[_FaithDialogue])):
             name = number if dialogue.dialog_idx is None else dialogue.dialog_idx
             yield from ((f"{name}/{turn}", utterance) for turn, utterance in enumerate(dialogue.utterances))
         return
     turns: Counter[str] = Counter()
     for number, row in lines(document):
-        with where(line=number):
-            utterance = converted(document, row, _Utterance)
+        with error_context(line=number):
+            utterance = convert_value(document, row, _Utterance)
         name = str(utterance.dialog_idx if utterance.dialog_idx is not None else "")
         yield f"{name}/{turns[name]}".removeprefix("/"), utterance
         turns[name] += 1

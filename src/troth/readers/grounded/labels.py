@@ -6,7 +6,7 @@ import math
 
 from troth.core.errors import UserError, near
 
-# BEGIN's labels of 2022, those of its first release, and those of the audit that FaithDial grew out of.
+# Labels of BEGIN (2022), of its first release, and of the audit that preceded FaithDial.
 LABELS = {
     "fully attributable": 1,
     "entailment": 1,
@@ -23,8 +23,8 @@ LABELS = {
 NUMBERS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
 
 
-def named(text: str) -> int | None:
-    """The label of a name, in any letter case; None for an empty text."""
+def parse_name(text: str) -> int | None:
+    """The label of a name, ignoring case; None for an empty text."""
     name = " ".join(text.lower().split())
     if not name:
         return None
@@ -34,8 +34,8 @@ def named(text: str) -> int | None:
     return LABELS[name]
 
 
-def any_of(value: object) -> int | None:
-    """The label of a value as files have it: 0, 1, true, false, a name, or nothing.
+def parse_label(value: object) -> int | None:
+    """The label of a value in a file: 0, 1, true, false, a name, or empty.
 
     pandas writes a column with missing labels as 1.0, 0.0 and NaN.
     """
@@ -47,7 +47,7 @@ def any_of(value: object) -> int | None:
         text = value.strip().lower()
         if text in NUMBERS:
             return NUMBERS[text]
-        return None if text == "nan" else named(value)
+        return None if text == "nan" else parse_name(value)
     if isinstance(value, float) and math.isnan(value):
         return None
-    raise UserError("'label' is not 0 or 1", hint="1: the document supports the response; leave it out if not known")
+    raise UserError("'label' is not 0 or 1", hint="1: the document supports the response; leave it out if unknown")

@@ -2,9 +2,9 @@
 
     {"question": "Who makes crayons?", "contexts": ["Crayola …", "Chalk …"], "answer": "Crayola does.", "trace": 17}
 
-read with `document=contexts,response=answer,history=question,id=trace`. A name with dots goes into objects
-(`document=inputs.contexts`). A document is a text, a list of passages, or a list of objects that have a text. Keys that
-the map does not name are not read; a response without an id has the number of its line.
+is read with `document=contexts,response=answer,history=question,id=trace`. A name with dots is a path into objects
+(`document=inputs.contexts`). A document is a text, a list of passages, or a list of objects that have a text. Other
+keys are ignored; a response without an id has its line number as id.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers.cells import rows
-from troth.readers.decode import line_object, unique, where
+from troth.readers.decode import decode_unique, error_context, line_object
 from troth.readers.grounded import labels
 from troth.readers.source import Document
 
 OURS = ("id", "document", "response", "history", "label", "source")
-TEXTS = ("text", "content", "page_content", "passage", "document", "body")  # keys of a passage that hold its text
+TEXTS = ("text", "content", "page_content", "passage", "document", "body")  # keys under which a passage has its text
 
 
-def parsed(text: str) -> dict[str, str]:
+def parse_columns(text: str) -> dict[str, str]:
     """`document=contexts,response=answer` as a map from our names to those of the file."""
     columns: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -40,12 +40,12 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def read(document: Document, columns: Mapping[str, str], skipped: list[str] | None = None) -> Iterator[Grounded]:
-    """The responses of a document by a map of names; errors of single rows go to `skipped`, if there is such a list."""
+    """The responses of a document by a map of names; errors of single rows are appended to `skipped`, if given."""
     names = {"document": "document", "response": "response"} | dict(columns)
     seen: dict[str, int] = {}
     for line, row in _rows(document):
         try:
-            with where(line=line):
+            with error_context(line=line):
                 item = _record(row(), names, line)
                 if item.id in seen:
                     what = f"duplicate id '{item.id}', already on line {seen[item.id]}"
@@ -60,9 +60,9 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
 
 
 def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
-    """Every row's number, with a function that reads the row: an error then concerns that row alone."""
+    """The number of each row, with a function that reads the row, so that an error concerns only that row."""
     if document.starts(b"["):
-        yield from ((number, partial(_same, row)) for number, row in enumerate(unique(document, list[Any]), 1))
+        yield from ((number, partial(_same, row)) for number, row in enumerate(decode_unique(document, list[Any]), 1))
     elif document.starts(b"{"):
         every = enumerate(document.data.split(b"\n"), 1)
         yield from ((number, partial(line_object, document, line)) for number, line in every if line.strip())
@@ -85,15 +85,15 @@ def _cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
 def _record(row: Any, names: Mapping[str, str], line: int) -> Grounded:
     if not isinstance(row, dict):
         raise UserError("is not an object {…}")
-    found = {ours: _value(row, theirs, ours in ("document", "response")) for ours, theirs in names.items()}
-    id = found.get("id")
+    values = {ours: _value(row, theirs, ours in ("document", "response")) for ours, theirs in names.items()}
+    id = values.get("id")
     return Grounded(
         id=str(line) if id in (None, "") else identifier(id),
-        document=passages(found["document"], f"'{names['document']}'"),
-        response=_text(found["response"], f"'{names['response']}'"),
-        history=tuple(_turns(found.get("history"), names.get("history", ""))),
-        label=labels.any_of(found.get("label")),
-        source=_text(found.get("source") or "", f"'{names.get('source')}'"),
+        document=passages(values["document"], f"'{names['document']}'"),
+        response=_text(values["response"], f"'{names['response']}'"),
+        history=tuple(_turns(values.get("history"), names.get("history", ""))),
+        label=labels.parse_label(values.get("label")),
+        source=_text(values.get("source") or "", f"'{names.get('source')}'"),
     )
 
 
@@ -110,7 +110,7 @@ def _value(row: dict[str, Any], path: str, needed: bool) -> Any:
 
 
 def identifier(value: object) -> str:
-    """An id as text: many programs write numbers."""
+    """An id as text; many programs write ids as numbers."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return _text(value, "'id'")
@@ -127,7 +127,7 @@ def _passage(part: object, what: str) -> str:
     if isinstance(part, dict):
         text = next((part[key] for key in TEXTS if isinstance(part.get(key), str)), None)
         if text is None:
-            raise UserError(f"{what} is an object without a text", hint="a text stands under: " + ", ".join(TEXTS))
+            raise UserError(f"{what} is an object without a text", hint="keys for a text: " + ", ".join(TEXTS))
         return str(text)
     return _text(part, what)
 

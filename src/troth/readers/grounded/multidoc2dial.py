@@ -16,9 +16,9 @@ import msgspec
 from troth.core.errors import UserError, near
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import unique, where
+from troth.readers.decode import decode_unique, error_context
 from troth.readers.format import Format
-from troth.readers.grounded.opening import opening
+from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="multidoc2dial", about="MultiDoc2Dial's JSON: each agent turn with the passages that it refers to")
@@ -29,7 +29,7 @@ DOCUMENTS = "multidoc2dial_doc.json"
 class _Reference(msgspec.Struct, frozen=True):
     doc_id: str
     id_sp: str = ""
-    sp_id: str = ""  # what the hub's rows call it
+    sp_id: str = ""  # its name in rows of the hub
 
 
 class _DocTurn(msgspec.Struct, frozen=True):
@@ -61,39 +61,39 @@ class _DocTexts(msgspec.Struct, frozen=True):
     doc_data: dict[str, dict[str, _DocText]]
 
 
-Passages = Mapping[str, Mapping[str, str]]  # document to span to the passage that it stands in
+Passages = Mapping[str, Mapping[str, str]]  # by document and span: the passage with the span
 
 
 def detect(document: Document) -> bool:
-    return "dial_data" in opening(document)
+    return "dial_data" in first_object(document)
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    dialogues = unique(document, _Dialogues)
-    beside = source.beside("" if document.name == "<stdin>" else document.name, DOCUMENTS)
-    if beside is None:
-        raise UserError(f"no {DOCUMENTS} beside it", hint="lay the documents in the same folder")
-    passages = _passages(beside)
+    dialogues = decode_unique(document, _Dialogues)
+    texts = source.find_beside("" if document.name == "<stdin>" else document.name, DOCUMENTS)
+    if texts is None:
+        raise UserError(f"no {DOCUMENTS} beside it", hint="put the documents into the same folder")
+    passages = _passages(texts)
     for domain, items in dialogues.dial_data.items():
         for dialogue in items:
-            said: list[str] = []
+            history: list[str] = []
             for turn in dialogue.turns:
                 if turn.role == "agent":
-                    with where(dialogue=dialogue.dial_id, turn=turn.turn_id):
+                    with error_context(dialogue=dialogue.dial_id, turn=turn.turn_id):
                         text = _document(turn.references, passages)
                     yield Grounded(
                         id=f"{dialogue.dial_id}/{turn.turn_id}",
                         document=text,
                         response=turn.utterance,
-                        history=tuple(said),
+                        history=tuple(history),
                         source=domain,
                     )
-                said.append(turn.utterance)
+                history.append(turn.utterance)
 
 
 def _passages(document: Document) -> dict[str, dict[str, str]]:
     passages: dict[str, dict[str, str]] = {}
-    for texts in unique(document, _DocTexts).doc_data.values():
+    for texts in decode_unique(document, _DocTexts).doc_data.values():
         for name, text in texts.items():
             if not all(id.isdigit() for id in text.spans):
                 raise UserError(
@@ -101,19 +101,23 @@ def _passages(document: Document) -> dict[str, dict[str, str]]:
                 )
             spans = passages.setdefault(name, {})
             rows = ((text.spans[id].title, id) for id in sorted(text.spans, key=int))
-            for _, together in groupby(rows, key=itemgetter(0)):
-                ids = [id for _, id in together]
+            for _, group in groupby(rows, key=itemgetter(0)):
+                ids = [id for _, id in group]
                 spans |= dict.fromkeys(ids, "".join(text.spans[id].text_sp for id in ids))
     return passages
 
 
 def _document(references: tuple[_Reference, ...], passages: Passages) -> str:
     texts: dict[str, None] = {}
-    for one in references:
-        if one.doc_id not in passages:
-            raise UserError(f"document '{one.doc_id}' is not in {DOCUMENTS}", hint=near(one.doc_id, passages))
-        span = one.id_sp or one.sp_id
-        if span not in passages[one.doc_id]:
-            raise UserError(f"span '{span}' is not in document '{one.doc_id}'", hint=f"is it the right {DOCUMENTS}?")
-        texts[passages[one.doc_id][span].strip()] = None
+    for reference in references:
+        if reference.doc_id not in passages:
+            raise UserError(
+                f"document '{reference.doc_id}' is not in {DOCUMENTS}", hint=near(reference.doc_id, passages)
+            )
+        span = reference.id_sp or reference.sp_id
+        if span not in passages[reference.doc_id]:
+            raise UserError(
+                f"span '{span}' is not in document '{reference.doc_id}'", hint=f"is it the right {DOCUMENTS}?"
+            )
+        texts[passages[reference.doc_id][span].strip()] = None
     return " ".join(texts)

@@ -2,13 +2,13 @@
 
 `conversations_valid_freq.json` is read with `reading_valid_freq.json` beside it; in the dataset's own folders,
 `conversations/valid_freq.json` with `reading_sets/post-build/valid_freq.json` (or `pre-build`). As in the code of
-PMI-Faith's authors the document is the Wikipedia section, the fun facts and the article's sections that the message's
-`knowledge_source` names, a full stop after each that has no mark; messages from personal knowledge, be it among other
-sources, are left out, and so is the first message.
+PMI-Faith's authors, the document is the Wikipedia section, the fun facts and the article's sections that the message's
+`knowledge_source` names, each closed by a full stop if it has no mark. Messages with personal knowledge among their
+sources are left out, and so is the first message.
 
-Reading sets come with ids in place of texts, and the dataset's `build.py` fetches the texts. What has no text is not
-in the document; if nothing has, the document is empty. `wiki.json` of the dataset, laid beside the reading sets, gives
-the Wikipedia sections without building.
+Reading sets have ids instead of texts, and the dataset's `build.py` fetches the texts. Entries without a text are not
+in the document; without any text, the document is empty. If the dataset's `wiki.json` is beside the reading sets, it
+gives the Wikipedia sections without a build.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import unique
+from troth.readers.decode import decode_unique
 from troth.readers.format import Format
-from troth.readers.grounded.opening import opening
+from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="topical-chat", about="Topical-Chat's conversations with their reading sets")
@@ -58,62 +58,64 @@ class _Reading(msgspec.Struct, frozen=True):
     agent_2: dict[str, _Facts] = {}
     article: dict[str, Any] = {}
 
-    def of(self, agent: str) -> dict[str, _Facts]:
+    def facts(self, agent: str) -> dict[str, _Facts]:
         return {"agent_1": self.agent_1, "agent_2": self.agent_2}.get(agent, {})
 
 
 def detect(document: Document) -> bool:
-    first = bytes(next(iter(opening(document).values()), b""))
+    first = bytes(next(iter(first_object(document).values()), b""))
     return b'"content"' in first and b'"article_url"' in first
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    conversations = unique(document, dict[str, _Conversation])
-    beside = _reading_set(document)
-    readings = unique(beside, dict[str, _Reading])
-    wiki = source.beside(beside.name, WIKI)
-    sections = {} if wiki is None else unique(wiki, Wiki)
+    conversations = decode_unique(document, dict[str, _Conversation])
+    reading_set = _reading_set(document)
+    readings = decode_unique(reading_set, dict[str, _Reading])
+    wiki = source.find_beside(reading_set.name, WIKI)
+    sections = {} if wiki is None else decode_unique(wiki, Wiki)
     texts = {(kind, number): text for kind, numbers in sections.items() for text, number in numbers.items()}
     for id, conversation in conversations.items():
         if id not in readings:
-            raise UserError(f"not in {beside.name}", dialogue=id, hint="do the two files belong together?")
-        for place, message in enumerate(conversation.content):
-            if place and PERSONAL not in message.knowledge_source:
-                said = tuple(other.message for other in conversation.content[:place])
+            raise UserError(f"not in {reading_set.name}", dialogue=id, hint="do the two files belong together?")
+        for number, message in enumerate(conversation.content):
+            if number and PERSONAL not in message.knowledge_source:
+                history = tuple(other.message for other in conversation.content[:number])
                 yield Grounded(
-                    id=f"{id}/{place}",
+                    id=f"{id}/{number}",
                     document=_document(message, readings[id], texts),
                     response=message.message,
-                    history=said,
+                    history=history,
                     source="topical-chat",
                 )
 
 
 def _reading_set(document: Document) -> Document:
-    place = Path(document.name)
-    names = [place.with_name(place.name.replace("conversations", "reading", 1))]
-    names += [place.parent.parent / "reading_sets" / built / place.name for built in ("post-build", "pre-build")]
+    file = Path(document.name)
+    names = [file.with_name(file.name.replace("conversations", "reading", 1))]
+    names += [file.parent.parent / "reading_sets" / built / file.name for built in ("post-build", "pre-build")]
     for other in names:
-        if other != place and document.name != "<stdin>" and other.is_file():
+        if other != file and document.name != "<stdin>" and other.is_file():
             return source.first(str(other))
     raise UserError("no reading sets beside it", hint=f"for example '{names[0].name}' in the same folder")
 
 
 def _document(message: _Message, reading: _Reading, texts: dict[tuple[str, int], str]) -> str:
-    facts = reading.of(message.agent)
+    facts = reading.facts(message.agent)
     parts: list[str] = []
     for name in message.knowledge_source:
         if name in facts:
-            lead = next(((kind, held) for kind in LEADS if (held := getattr(facts[name], kind)) is not None), None)
+            lead = next(
+                ((kind, section) for kind in LEADS if (section := getattr(facts[name], kind)) is not None), None
+            )
             if lead is not None:
                 parts.append(lead[1] if isinstance(lead[1], str) else texts.get((lead[0], lead[1]), ""))
             parts += (fact for fact in facts[name].fun_facts if not _is_id(fact))
         elif isinstance(reading.article.get(name), str):
             parts.append(reading.article[name])
-    said = [part.strip() for part in parts if part.strip()]
-    return " ".join(part if part[-1] in string.punctuation else f"{part}." for part in said)
+    sentences = [part.strip() for part in parts if part.strip()]
+    return " ".join(part if part[-1] in string.punctuation else f"{part}." for part in sentences)
 
 
 def _is_id(fact: str) -> bool:
-    """A thread of Reddit that nobody has fetched: t3_42gqyk."""
+    """Whether a fact is the id of a Reddit thread that was not fetched: t3_42gqyk."""
     return fact.startswith("t3_") and fact[3:].isalnum()

@@ -1,9 +1,9 @@
-"""Wizard of Wikipedia's JSON: each turn of the wizard, with the sentence that it was written from.
+"""Wizard of Wikipedia's JSON: each turn of the wizard, with the sentence that it is based on.
 
     [{"chosen_topic": "Crayola", "dialog": [{"speaker": "0_Apprentice", "text": "…"},
       {"speaker": "1_Wizard", "text": "…", "checked_sentence": {"partner_Crayola_1": "…"}}]}]
 
-The document is the checked sentence, as in BEGIN. Where the wizard checked none ("no_passages_used"), the document is
+The document is the checked sentence, as in BEGIN. If the wizard checked none ("no_passages_used"), the document is
 empty: such turns cannot be scored, and are counted.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import unique
+from troth.readers.decode import decode_unique
 from troth.readers.format import Format
-from troth.readers.grounded.opening import opening
+from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(
@@ -37,19 +37,19 @@ class _WowDialogue(msgspec.Struct, frozen=True):
 
 
 def detect(document: Document) -> bool:
-    return document.starts(b"[") and {"dialog", "chosen_topic"} <= opening(document).keys()
+    return document.starts(b"[") and {"dialog", "chosen_topic"} <= first_object(document).keys()
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    for number, dialogue in enumerate(unique(document, list[_WowDialogue])):
-        for place, turn in enumerate(dialogue.dialog):
+    for number, dialogue in enumerate(decode_unique(document, list[_WowDialogue])):
+        for position, turn in enumerate(dialogue.dialog):
             if "wizard" in turn.speaker.lower():
                 checked = next(iter((turn.checked_sentence or {}).values()), NONE)
-                said = tuple(other.text for other in dialogue.dialog[:place])
+                history = tuple(other.text for other in dialogue.dialog[:position])
                 yield Grounded(
-                    id=f"{number}/{place}",
+                    id=f"{number}/{position}",
                     document="" if checked == NONE else checked,
                     response=turn.text,
-                    history=said,
+                    history=history,
                     source="wow",
                 )

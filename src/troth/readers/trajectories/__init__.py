@@ -12,13 +12,13 @@ from troth.core.errors import UserError
 from troth.core.registry import Registry
 from troth.core.trajectories import Trajectory
 from troth.readers import source
-from troth.readers.decode import LAYOUT, where
+from troth.readers.decode import LAYOUT, error_context
 from troth.readers.format import Reader, recognise
 
 FORMATS: Registry[Reader] = Registry(
     "format of trajectories",
     "troth.trajectory_readers",
-    # In the order in which they are tried: those with the most telling marks first.
+    # In the order in which they are tried: the most distinctive formats first.
     {
         "tau-bench": "troth.readers.trajectories.tau",
         "tau2-bench": "troth.readers.trajectories.tau2",
@@ -38,10 +38,10 @@ def read(path: str, format: str | None = None) -> Iterator[Trajectory]:
     trials: set[tuple[str, int]] = set()
     for document in source.documents(path):
         reader = FORMATS.load(format or detect(document))
-        with where(file=document.name, hint=LAYOUT):
+        with error_context(file=document.name, hint=LAYOUT):
             for item in reader.read(document):
                 if item.id in seen or (item.unit, item.trial) in trials:
-                    what = f"trial {item.trial} of task {item.unit} is there twice"
+                    what = f"duplicate trial {item.trial} of task {item.unit}"
                     raise UserError(what, dialogue=item.id, hint="keep one of the two")
                 seen.add(item.id)
                 trials.add((item.unit, item.trial))

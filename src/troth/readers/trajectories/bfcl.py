@@ -4,7 +4,7 @@
     {"id": "simple_0", "ground_truth": [{"area": {"base": [10], "unit": ["units", ""]}}]}
     {"id": "simple_0", "result": [{"area": "{\\"base\\": 10}"}]}
 
-In accepted answers every argument has a list of values, and "" among them means that it may be left out. Results are
+In accepted answers every argument has a list of values; "" in the list means that it may be left out. Results are
 calls as objects (arguments as an object or as JSON text) or as Python text, `[area(base=10)]`, which is parsed and
 never run. Results of several turns are lists of steps; their answers are Python text, one list per turn.
 """
@@ -17,10 +17,10 @@ from typing import Any
 
 from troth.core.trajectories import Call, Expected, Message, Tool, Trajectory, Usage
 from troth.readers import plain, tools
-from troth.readers.decode import where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.items import first, items
+from troth.readers.trajectories.items import first_item, items
 from troth.readers.trajectories.messages import MOST, call, messages, name_of
 
 FORMAT = Format(name="bfcl", about="BFCL's questions with tools, accepted answers, and results", profile="bfcl")
@@ -28,7 +28,7 @@ KINDS = ("question", "ground_truth", "result", "calls")
 
 
 def detect(document: Document) -> bool:
-    row = first(document)
+    row = first_item(document)
     return isinstance(row, dict) and "id" in row and "messages" not in row and any(key in row for key in KINDS)
 
 
@@ -36,7 +36,7 @@ def read(document: Document) -> Iterator[Trajectory]:
     for value in items(document):
         row = plain.mapping(value, "a task")
         id = name_of(plain.field(row, "id", "a task"), "")
-        with where(dialogue=id):
+        with error_context(dialogue=id):
             yield Trajectory(
                 id, tuple(_messages(row)), id, tools=_tools(row.get("function")), expected=_expected(row),
                 usage=_usage(row),
@@ -59,7 +59,7 @@ def _messages(row: dict[str, Any]) -> Iterator[Message]:
 
 
 def _turns(answer: Any) -> list[list[Any]]:
-    """The steps of each turn: a list of lists where there are several turns, else one turn of one step."""
+    """The steps of each turn: a list of lists if there are several turns, else one turn of one step."""
     if isinstance(answer, list) and answer and all(isinstance(turn, list) for turn in answer):
         return answer
     return [[answer]]
@@ -72,13 +72,14 @@ def _calls(step: Any) -> tuple[Call, ...]:
         call(name, arguments)
         for item in plain.sequence(step, "'result'")
         for name, arguments in (plain.mapping(item, "a call").items() if not isinstance(item, str) else ())
-    ) or tuple(one for item in step if isinstance(item, str) for one in python_calls(item))
+    ) or tuple(call for item in step if isinstance(item, str) for call in python_calls(item))
 
 
 def python_calls(text: str) -> tuple[Call, ...]:
-    """Calls written as Python, `[f(x=1), g.h(y="z")]`; nothing is run. Text that is no list of calls gives none.
+    """Parses calls written as Python, `[f(x=1), g.h(y="z")]`; nothing is executed.
 
-    Arguments without a name are called "0", "1" and so on by their position.
+    Text that is not a list of calls gives an empty tuple. Arguments without a name are called "0", "1" and so on by
+    their position.
     """
     try:
         body = ast.parse(text.strip(), mode="eval").body
@@ -91,10 +92,10 @@ def python_calls(text: str) -> tuple[Call, ...]:
 
 
 def _python_call(node: ast.Call) -> Call:
-    named = [(str(position), value) for position, value in enumerate(node.args)]
-    named += [(keyword.arg or "", keyword.value) for keyword in node.keywords]
+    arguments = [(str(position), value) for position, value in enumerate(node.args)]
+    arguments += [(keyword.arg or "", keyword.value) for keyword in node.keywords]
     try:
-        return Call(ast.unparse(node.func), {name: ast.literal_eval(value) for name, value in named})
+        return Call(ast.unparse(node.func), {name: ast.literal_eval(value) for name, value in arguments})
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return Call(ast.unparse(node.func), {}, broken=ast.unparse(node))
 
@@ -109,9 +110,9 @@ def _expected(row: dict[str, Any]) -> tuple[Expected, ...] | None:
     expected: list[Expected] = []
     for number, item in enumerate(plain.sequence(row["ground_truth"], "'ground_truth'")):
         if isinstance(item, list):  # a turn of several
-            for one in (one for text in item for one in python_calls(plain.text(text, "an expected call"))):
-                arguments = {name: (value,) for name, value in one.arguments.items()}
-                expected.append(Expected(one.tool, arguments, turn=number))
+            for call in (call for text in item for call in python_calls(plain.text(text, "an expected call"))):
+                arguments = {name: (value,) for name, value in call.arguments.items()}
+                expected.append(Expected(call.tool, arguments, turn=number))
             continue
         for name, arguments in plain.mapping(item, "an accepted answer").items():
             expected.append(_accepted(name, plain.mapping(arguments, f"the arguments of '{name}'")))
@@ -120,17 +121,17 @@ def _expected(row: dict[str, Any]) -> tuple[Expected, ...] | None:
 
 def _accepted(name: str, arguments: dict[str, Any]) -> Expected:
     values = {key: tuple(plain.sequence(value, f"'{key}' of '{name}'")) for key, value in arguments.items()}
-    optional = frozenset(key for key, accepted in values.items() if any(one == "" for one in accepted))
+    optional = frozenset(key for key, accepted in values.items() if any(value == "" for value in accepted))
     return Expected(name, values, optional, turn=0, nested=True)
 
 
 def _usage(row: dict[str, Any]) -> Usage | None:
-    """Counts of a result; of several turns they are nested lists, which are summed."""
-    spent = [_sum(row[key]) if key in row else None for key in ("input_token_count", "output_token_count", "latency")]
-    if all(one is None for one in spent):
+    """Token counts and latency of a result; with several turns they are nested lists, which are summed."""
+    totals = [_sum(row[key]) if key in row else None for key in ("input_token_count", "output_token_count", "latency")]
+    if all(total is None for total in totals):
         return None
-    counts = [None if one is None else round(one) for one in spent[:2]]
-    return Usage(counts[0], counts[1], spent[2])
+    counts = [None if total is None else round(total) for total in totals[:2]]
+    return Usage(counts[0], counts[1], totals[2])
 
 
 def _sum(value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Parts of Gemini's and Bedrock's messages as the content blocks of Anthropic's, which the reader of messages knows."""
+"""Converts parts of Gemini's and Bedrock's messages to Anthropic's content blocks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-BESIDE = frozenset(("thought", "thoughtSignature", "thought_signature"))  # what Gemini adds to a part
-OTHER: dict[str, Any] = {"type": "other"}  # images, documents, reasoning: neither words nor calls
+BESIDE = frozenset(("thought", "thoughtSignature", "thought_signature"))  # keys that Gemini adds to a part
+OTHER: dict[str, Any] = {"type": "other"}  # images, documents, reasoning: neither text nor calls
 
 
 def blocks(content: object) -> object:
-    """Content whose parts are named by their only key (`text`, `toolUse`, `functionCall`, …), as blocks with a type.
+    """Blocks with a type, from content whose parts have their type as only key (`text`, `toolUse`, `functionCall`, …).
 
-    Anything else is returned as it is.
+    Other content is returned unchanged.
     """
     parts = content.get("parts", content) if isinstance(content, dict) else content
     if not isinstance(parts, list) or not parts or not all(map(_is_part, parts)):
@@ -23,7 +23,7 @@ def blocks(content: object) -> object:
 
 
 def _is_part(part: object) -> bool:
-    return isinstance(part, dict) and len(own := part.keys() - BESIDE) == 1 and not own.isdisjoint(_BLOCKS)
+    return isinstance(part, dict) and len(keys := part.keys() - BESIDE) == 1 and not keys.isdisjoint(_BLOCKS)
 
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def _json(value: Any) -> dict[str, Any]:
 def _call(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return OTHER
-    id, given = value.get("toolUseId", value.get("id")), value.get("input", value.get("args"))
-    return {"type": "tool_use", "id": id, "name": value.get("name"), "input": given}
+    id, arguments = value.get("toolUseId", value.get("id")), value.get("input", value.get("args"))
+    return {"type": "tool_use", "id": id, "name": value.get("name"), "input": arguments}
 
 
 def _result(value: Any) -> dict[str, Any]:

@@ -8,11 +8,10 @@
      "tools": […], "expected": [{"name": "cancel", "arguments": {"id": 7}, "turn": 0}], "reward": 1.0}
 
 One conversation per line, a list of conversations, or a single one; a list of messages is a conversation, too. Only the
-messages are needed. They may stand under `messages`, or under `input` and `output` as in a logged request of the
-Responses API, or under `contents` as in Gemini's. A logged request of Anthropic's, Gemini's or Bedrock's has its
-system's instructions beside them. What was logged as the `response` (a text, a message, or the whole answer of one of
-these servers) comes after the messages, where it is not already the last of them. Trials of one task have the same
-`task`.
+messages are required. They may be under `messages`, or under `input` and `output` as in a logged request of the
+Responses API, or under `contents` as in Gemini's. A logged request of Anthropic's, Gemini's or Bedrock's has its system
+instructions beside them. A logged `response` (a text, a message, or the whole answer of one of these servers) is added
+after the messages, unless it is already the last of them. Trials of one task have the same `task`.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.trajectories import Expected, Message, Tool, Trajectory
 from troth.readers import plain, tools
-from troth.readers.decode import unique, where
+from troth.readers.decode import decode_unique, error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.items import first, items
-from troth.readers.trajectories.messages import is_message, messages, name_of, text_of, usage, whole_number
+from troth.readers.trajectories.items import first_item, items
+from troth.readers.trajectories.messages import is_message, messages, name_of, text_of, trial_number, usage
 from troth.readers.trajectories.tau import reward
 
 FORMAT = Format(
@@ -41,7 +41,7 @@ HOLDERS = ("messages", "contents", "input", "output")
 
 
 def detect(document: Document) -> bool:
-    row = first(document)
+    row = first_item(document)
     if is_message(row) or (isinstance(row, list) and row and is_message(row[0])):
         return True
     return isinstance(row, dict) and any(isinstance(row.get(key), list) for key in HOLDERS)
@@ -52,34 +52,34 @@ def read(document: Document) -> Iterator[Trajectory]:
         keys = value if isinstance(value, dict) else {"messages": value}
         default = str(number) if keys.get("task") is None else f"{keys['task']}/{keys.get('trial', 0)}"
         id = name_of(keys.get("id", keys.get("conversation_id")), default)
-        with where(dialogue=id):
+        with error_context(dialogue=id):
             yield _trajectory(id, keys)
 
 
 def write(trajectories: Iterable[Trajectory], out: BinaryIO) -> None:
     """One conversation per line, in OpenAI's layout."""
-    plain.write_lines(map(written, trajectories), out)
+    plain.write_lines(map(to_row, trajectories), out)
 
 
-def written(one: Trajectory) -> dict[str, Any]:
-    """A trajectory as a line of this format; reading it gives the trajectory back."""
-    row: dict[str, Any] = {"id": one.id}
-    row |= {"task": one.task, "trial": one.trial} if one.task else {}
-    row["messages"] = [written_message(message) for message in one.messages]
-    if one.tools:
-        row["tools"] = [{"type": "function", "function": _written_tool(tool)} for tool in one.tools]
-    if one.expected is not None:
-        row["expected"] = [msgspec.to_builtins(expected) for expected in one.expected]
-    row |= {"outputs": list(one.outputs)} if one.outputs else {}
-    row |= {} if one.reward is None else {"reward": one.reward}
-    return row | _written_usage(one)
+def to_row(trajectory: Trajectory) -> dict[str, Any]:
+    """A trajectory as a line of this format; reading it gives the same trajectory."""
+    row: dict[str, Any] = {"id": trajectory.id}
+    row |= {"task": trajectory.task, "trial": trajectory.trial} if trajectory.task else {}
+    row["messages"] = [message_row(message) for message in trajectory.messages]
+    if trajectory.tools:
+        row["tools"] = [{"type": "function", "function": _tool_row(tool)} for tool in trajectory.tools]
+    if trajectory.expected is not None:
+        row["expected"] = [msgspec.to_builtins(expected) for expected in trajectory.expected]
+    row |= {"outputs": list(trajectory.outputs)} if trajectory.outputs else {}
+    row |= {} if trajectory.reward is None else {"reward": trajectory.reward}
+    return row | _usage_row(trajectory)
 
 
 def _conversations(document: Document) -> Iterator[Any]:
-    head = first(document)
+    head = first_item(document)
     if is_message(head):
         if document.starts(b"["):
-            yield unique(document, list[Any])
+            yield decode_unique(document, list[Any])
             return
         raise UserError("is a single message", hint="a conversation is a list of messages")
     for value in items(document):
@@ -89,26 +89,26 @@ def _conversations(document: Document) -> Iterator[Any]:
 
 
 def _trajectory(id: str, keys: dict[str, Any]) -> Trajectory:
-    listed = [message for key in HOLDERS for message in _listed(keys.get(key), key)]
+    values = [message for key in HOLDERS for message in _message_list(keys.get(key), key)]
     if not any(isinstance(keys.get(key), list | str) for key in HOLDERS):
         raise UserError("the conversation has no 'messages'")
     system = text_of(next((keys[key] for key in SYSTEM if keys.get(key)), None))
     before = (Message("system", system),) if system else ()
-    said, answer = messages(listed), messages(_response(keys.get("response")))
+    history, answer = messages(values), messages(_response(keys.get("response")))
     return Trajectory(
         id,
-        (*before, *said, *(answer if said[-len(answer) :] != answer else ())),
+        (*before, *history, *(answer if history[-len(answer) :] != answer else ())),
         name_of(keys.get("task", keys.get("task_id")), ""),
-        whole_number(keys.get("trial")),
+        trial_number(keys.get("trial")),
         tuple(_tools(keys.get("tools"))),
         _expected(keys.get("expected")),
-        tuple(plain.text(one, "an output") for one in plain.sequence(keys.get("outputs") or [], "'outputs'")),
+        tuple(plain.text(output, "an output") for output in plain.sequence(keys.get("outputs") or [], "'outputs'")),
         reward(keys.get("reward")),
         usage(keys),
     )
 
 
-def _listed(value: Any, key: str) -> list[Any]:
+def _message_list(value: Any, key: str) -> list[Any]:
     if value is None:
         return []
     return [{"role": "user", "content": value}] if isinstance(value, str) else plain.sequence(value, f"'{key}'")
@@ -128,10 +128,10 @@ def _response(value: Any) -> list[Any]:
         if "output" in value:
             output = value["output"]
             inside = output.get("message") if isinstance(output, dict) else output
-    found = inside if isinstance(inside, list) else [inside]
-    if not found or not all(is_message(one) for one in found):
-        raise UserError("the 'response' is no message", hint="a text, a message, or a server's whole answer")
-    return found
+    values = inside if isinstance(inside, list) else [inside]
+    if not values or not all(map(is_message, values)):
+        raise UserError("the 'response' is not a message", hint="a text, a message, or a server's whole answer")
+    return values
 
 
 def _tools(value: Any) -> list[Tool]:
@@ -139,26 +139,24 @@ def _tools(value: Any) -> list[Tool]:
 
 
 def _expected(value: Any) -> tuple[Expected, ...] | None:
-    """Gold calls: as `written` has them, or with one plain value for each argument."""
+    """Gold calls: as `to_row` writes them, or with one plain value per argument."""
     if value is None:
         return None
     expected: list[Expected] = []
     for item in plain.sequence(value, "'expected'"):
         row = plain.mapping(item, "an expected call")
         if "tool" in row:
-            try:
+            with reading(None, "not an expected call"):
                 expected.append(msgspec.convert(row, Expected))
-            except msgspec.ValidationError as error:
-                raise UserError(f"an expected call does not fit: {error}") from error
             continue
         arguments = plain.mapping(row.get("arguments") or {}, "'arguments'")
-        turn = None if row.get("turn") is None else plain.whole(row["turn"], "'turn'")
+        turn = None if row.get("turn") is None else plain.whole_number(row["turn"], "'turn'")
         name = plain.text_of(row, "name", "an expected call")
-        expected.append(Expected(name, {key: (one,) for key, one in arguments.items()}, turn=turn))
+        expected.append(Expected(name, {key: (value,) for key, value in arguments.items()}, turn=turn))
     return tuple(expected)
 
 
-def written_message(message: Message) -> dict[str, Any]:
+def message_row(message: Message) -> dict[str, Any]:
     """A message in OpenAI's layout."""
     row: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.calls:
@@ -176,20 +174,20 @@ def written_message(message: Message) -> dict[str, Any]:
     row |= {"tool_call_id": message.call_id} if message.call_id else {}
     row |= {"name": message.tool} if message.tool else {}
     row |= {"error": True} if message.error else {}
-    return row | _written_usage(message)
+    return row | _usage_row(message)
 
 
-def _written_tool(tool: Tool) -> dict[str, Any]:
+def _tool_row(tool: Tool) -> dict[str, Any]:
     row = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return row if tool.writes is None else row | {"annotations": {"readOnlyHint": not tool.writes}}
 
 
-def _written_usage(one: Trajectory | Message) -> dict[str, Any]:
-    spent = one.usage
-    if spent is None:
+def _usage_row(item: Trajectory | Message) -> dict[str, Any]:
+    usage = item.usage
+    if usage is None:
         return {}
-    counts = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens}
+    counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
     tokens = {name: count for name, count in counts.items() if count is not None}
     row: dict[str, Any] = {"usage": tokens} if tokens else {}
-    further = {"seconds": spent.seconds, "cost": spent.cost}
-    return row | {name: value for name, value in further.items() if value is not None}
+    rest = {"seconds": usage.seconds, "cost": usage.cost}
+    return row | {name: value for name, value in rest.items() if value is not None}

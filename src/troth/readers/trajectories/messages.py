@@ -1,7 +1,6 @@
 """Messages in the layouts of OpenAI (chat and Responses items), Anthropic, Gemini, Bedrock, τ-bench and τ²-bench.
 
-What a message holds besides text, calls and results (images, reasoning, annotations) is passed over: the assistant's
-words and deeds are what is measured.
+Only text, calls and results are read; other content of messages (images, reasoning, annotations) is ignored.
 """
 
 from __future__ import annotations
@@ -11,20 +10,21 @@ from typing import Any
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
-from troth.readers.decode import BROKEN, holds_twice, where
+from troth.readers.decode import error_context, has_duplicate_key
 from troth.readers.trajectories.blocks import blocks
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "context": "tool",
 }  # fmt: skip
-MOST = 1e12  # tokens, seconds or cost of one conversation: what is larger is no such number
+MOST = 1e12  # tokens, seconds or cost of one conversation; larger numbers are ignored
 TEXTS = ("text", "input_text", "output_text", "refusal")
-# Items of the Responses API that are neither words nor calls of functions.
-PASSED = (
+# Items of the Responses API that are neither text nor calls of functions.
+IGNORED = (
     "reasoning", "item_reference", "web_search_call", "file_search_call", "computer_call", "image_generation_call",
     "code_interpreter_call", "mcp_list_tools",
 )  # fmt: skip
@@ -34,21 +34,25 @@ def is_message(value: Any) -> bool:
     """Whether a value looks like a message or an item of the Responses API."""
     if not isinstance(value, dict):
         return False
-    return isinstance(value.get("role"), str) or value.get("type") in ("function_call", "function_call_output", *PASSED)
+    return isinstance(value.get("role"), str) or value.get("type") in (
+        "function_call",
+        "function_call_output",
+        *IGNORED,
+    )
 
 
 def messages(values: Iterable[Any]) -> tuple[Message, ...]:
     """All messages, in order; errors name the message's position."""
-    read: list[Message] = []
+    parsed: list[Message] = []
     for number, value in enumerate(values):
-        with where(turn=number):
-            read += _message(plain.mapping(value, f"message {number}"))
-    return tuple(read)
+        with error_context(turn=number):
+            parsed += _message(plain.mapping(value, f"message {number}"))
+    return tuple(parsed)
 
 
 def _message(value: dict[str, Any]) -> Iterator[Message]:
     kind = value.get("type")
-    if kind in PASSED:
+    if kind in IGNORED:
         return
     if kind in ("function_call", "mcp_call", "custom_tool_call"):
         id = value.get("call_id") or value.get("id") or ""
@@ -66,14 +70,14 @@ def _message(value: dict[str, Any]) -> Iterator[Message]:
     if role == "tool" and not results:
         yield from _results(value)
         return
-    for part in results:  # Anthropic: results stand in a user's message, before what the user says
+    for part in results:  # Anthropic: results are in a user message, before its text
         id, tool = (str(part.get(key) or "") for key in ("tool_use_id", "name"))
         yield Message("tool", text_of(part.get("content")), (), id, tool, part.get("is_error") is True)
     if role == "tool":
         return
-    said, calls = text_of(content), tuple(_calls(value, parts)) if role == "assistant" else ()
-    if said or calls or not results:
-        yield Message(role, said, calls, usage=usage(value))
+    text, calls = text_of(content), tuple(_calls(value, parts)) if role == "assistant" else ()
+    if text or calls or not results:
+        yield Message(role, text, calls, usage=usage(value))
 
 
 def _role(value: dict[str, Any]) -> Role:
@@ -87,8 +91,8 @@ def _role(value: dict[str, Any]) -> Role:
 def _results(value: dict[str, Any]) -> Iterator[Message]:
     several = value.get("tool_messages")
     if isinstance(several, list):  # τ²-bench: results of parallel calls in one message
-        for one in several:
-            yield from _results(plain.mapping(one, "a result"))
+        for result in several:
+            yield from _results(plain.mapping(result, "a result"))
         return
     if value.get("requestor") == "user":  # τ²-bench: the user's own tools, which the assistant does not see
         return
@@ -101,12 +105,12 @@ def _calls(value: dict[str, Any], parts: list[Any]) -> Iterator[Call]:
     for part in parts:
         if isinstance(part, dict) and part.get("type") == "tool_use":
             yield call(part.get("name"), part.get("input"), part.get("id"))
-    listed = value.get("tool_calls")
-    for item in plain.sequence(listed, "'tool_calls'") if listed else ():
-        one = plain.mapping(item, "an entry of 'tool_calls'")
-        inner = one.get("function")
-        function = inner if isinstance(inner, dict) else one
-        yield call(function.get("name"), _arguments(function), one.get("id"))
+    tool_calls = value.get("tool_calls")
+    for item in plain.sequence(tool_calls, "'tool_calls'") if tool_calls else ():
+        entry = plain.mapping(item, "an entry of 'tool_calls'")
+        inner = entry.get("function")
+        function = inner if isinstance(inner, dict) else entry
+        yield call(function.get("name"), _arguments(function), entry.get("id"))
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
         yield call(legacy.get("name"), _arguments(legacy), None)
@@ -124,9 +128,9 @@ def call(name: object, arguments: object, id: object = None) -> Call:
         text = arguments
         try:
             arguments = msgspec.json.decode(text) if text.strip() else {}
-            if holds_twice(text.encode(), arguments):  # which of the two is meant?
+            if has_duplicate_key(text.encode(), arguments):  # ambiguous
                 arguments, broken = {}, text
-        except BROKEN:
+        except DECODING_ERRORS:
             arguments, broken = {}, text
     if arguments is None:
         arguments = {}
@@ -136,7 +140,7 @@ def call(name: object, arguments: object, id: object = None) -> Call:
 
 
 def text_of(content: object) -> str:
-    """The text of a message's content: as it is, joined from its text parts, or as JSON where it is a value."""
+    """The text of a message's content: a text, the joined text parts, or another value as JSON."""
     content = blocks(content)
     if content is None:
         return ""
@@ -150,19 +154,19 @@ def text_of(content: object) -> str:
 
 
 def usage(value: dict[str, Any]) -> Usage | None:
-    """What a message or a conversation says that it has cost, under any of the usual names."""
+    """The usage that a message or a conversation reports, under any of the usual names."""
     tokens = value.get("usage")
-    counts = tokens if isinstance(tokens, dict) else {}
-    spent = (
-        _number(counts, "input_tokens", "prompt_tokens"),
-        _number(counts, "output_tokens", "completion_tokens"),
+    reported = tokens if isinstance(tokens, dict) else {}
+    numbers = (
+        _number(reported, "input_tokens", "prompt_tokens"),
+        _number(reported, "output_tokens", "completion_tokens"),
         _number(value, "seconds", "duration", "latency"),
         _number(value, "cost", "agent_cost"),
     )
-    if all(one is None for one in spent):
+    if all(number is None for number in numbers):
         return None
-    whole = [None if one is None else round(one) for one in spent[:2]]
-    return Usage(whole[0], whole[1], spent[2], spent[3])
+    counts = [None if number is None else round(number) for number in numbers[:2]]
+    return Usage(counts[0], counts[1], numbers[2], numbers[3])
 
 
 def _number(value: dict[str, Any], *names: str) -> float | None:
@@ -170,13 +174,13 @@ def _number(value: dict[str, Any], *names: str) -> float | None:
     return next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool) and 0 <= n < MOST), None)
 
 
-def whole_number(value: object, default: int = 0) -> int:
-    """The number of a trial, where one is given."""
-    return default if value is None else plain.whole(value, "'trial'")
+def trial_number(value: object, default: int = 0) -> int:
+    """The number of a trial; the default if there is none."""
+    return default if value is None else plain.whole_number(value, "'trial'")
 
 
 def name_of(value: object, default: str) -> str:
-    """An id, which files write as text or as a number."""
+    """An id as text; files have ids as text or as numbers."""
     if value is None:
         return default
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else plain.text(value, "an id")

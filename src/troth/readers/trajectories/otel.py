@@ -1,9 +1,9 @@
 """OpenTelemetry GenAI spans as JSON (OTLP): each trace, or each conversation id, is a trajectory.
 
-Read are `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`, `gen_ai.tool.definitions`,
-the token counts, and spans of executed tools (`gen_ai.tool.call.arguments`, `….result`). A span of a model call holds
-everything said before it, so that the last one of a conversation has its whole history; what the others add is their
-usage. Spans without messages are passed over.
+The reader uses `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`,
+`gen_ai.tool.definitions`, the token counts, and spans of executed tools (`gen_ai.tool.call.arguments`, `….result`). The
+span of a model call contains all messages before it, so that the last one of a conversation has its whole history; the
+others add their usage. Spans without messages are ignored.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Tool, Trajectory, Usage
 from troth.readers import plain, tools
-from troth.readers.decode import BROKEN, where
+from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 from troth.readers.trajectories.items import items
@@ -42,16 +43,16 @@ def read(document: Document) -> Iterator[Trajectory]:
         for span in _spans(plain.mapping(value, "an export")):
             id = span.attributes.get("gen_ai.conversation.id") or span.trace
             conversations.setdefault(str(id), []).append(span)
-    found = False
+    has_messages = False
     for id, spans in conversations.items():
-        with where(dialogue=id):
-            one = _trajectory(id, sorted(spans, key=lambda span: (span.start, span.end)))
-        if one is not None:
-            found = True
-            yield one
-    if not found:
+        with error_context(dialogue=id):
+            trajectory = _trajectory(id, sorted(spans, key=lambda span: (span.start, span.end)))
+        if trajectory is not None:
+            has_messages = True
+            yield trajectory
+    if not has_messages:
         hint = "record the content of messages: gen_ai.input.messages and gen_ai.output.messages"
-        raise UserError("no span holds messages", hint=hint)
+        raise UserError("no span has messages", hint=hint)
 
 
 def _spans(export: dict[str, Any]) -> Iterator[_Span]:
@@ -66,10 +67,10 @@ def _spans(export: dict[str, Any]) -> Iterator[_Span]:
 
 
 def _objects(value: dict[str, Any], *names: str) -> list[dict[str, Any]]:
-    """The objects of a list under any of some names; none where there is no such key."""
+    """The objects of the list under the first of these names; an empty list if there is no such key."""
     name = next((name for name in names if value.get(name) is not None), None)
-    listed = [] if name is None else plain.sequence(value[name], f"'{name}'")
-    return [plain.mapping(item, f"an entry of '{name}'") for item in listed]
+    items = [] if name is None else plain.sequence(value[name], f"'{name}'")
+    return [plain.mapping(item, f"an entry of '{name}'") for item in items]
 
 
 def _time(span: dict[str, Any], side: str) -> int:
@@ -81,8 +82,8 @@ def _attributes(values: Any) -> dict[str, Any]:
     if isinstance(values, dict):
         return values
     items = plain.sequence(values, "'attributes'") if values is not None else []
-    listed = (item for item in items if isinstance(item, dict) and isinstance(item.get("key"), str))
-    return {item["key"]: _value(item.get("value")) for item in listed}
+    entries = (item for item in items if isinstance(item, dict) and isinstance(item.get("key"), str))
+    return {entry["key"]: _value(entry.get("value")) for entry in entries}
 
 
 def _value(value: Any) -> Any:
@@ -90,68 +91,68 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, inner),) = value.items()
-    held = inner.get("values") if isinstance(inner, dict) else None
+    values = inner.get("values") if isinstance(inner, dict) else None
     if kind == "arrayValue":
-        return [_value(item) for item in held] if isinstance(held, list) else []
+        return [_value(item) for item in values] if isinstance(values, list) else []
     if kind == "kvlistValue":
-        return _attributes(held)
+        return _attributes(values)
     if kind == "intValue":
         return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
     return inner
 
 
-def _decoded(value: Any) -> Any:
-    """Structured attributes are recorded as JSON text, or as they are."""
+def _decode(value: Any) -> Any:
+    """The value of a structured attribute, which may be recorded as JSON text."""
     if not isinstance(value, str):
         return value
     try:
         return msgspec.json.decode(value)
-    except BROKEN:
+    except DECODING_ERRORS:
         return value
 
 
 def _trajectory(id: str, spans: list[_Span]) -> Trajectory | None:
-    said: list[Message] = []
+    conversation: list[Message] = []
     defined: list[Tool] = []
     for span in spans:
-        history = list(_messages(_decoded(span.attributes.get("gen_ai.input.messages"))))
-        answer = list(_messages(_decoded(span.attributes.get("gen_ai.output.messages"))))
+        history = list(_messages(_decode(span.attributes.get("gen_ai.input.messages"))))
+        answer = list(_messages(_decode(span.attributes.get("gen_ai.output.messages"))))
         if history or answer:
-            # A model call repeats what was said before it; one that repeats nothing goes on from there.
-            said = [*(history if _repeats(history, said) else [*said, *history]), *answer]
-        definitions = _decoded(span.attributes.get("gen_ai.tool.definitions"))
+            # A model call repeats all messages before it; if it repeats none, its messages are added.
+            conversation = [*(history if _repeats(history, conversation) else [*conversation, *history]), *answer]
+        definitions = _decode(span.attributes.get("gen_ai.tool.definitions"))
         defined = tools.read(definitions) if definitions and tools.definitions(definitions) else defined
-        said = _executed(said, span.attributes)
-    if not said:
+        conversation = _add_result(conversation, span.attributes)
+    if not conversation:
         return None
-    system = _decoded(
+    system = _decode(
         next((s.attributes[k] for s in spans for k in s.attributes if k == "gen_ai.system_instructions"), "")
     )
     text = "\n".join(_text(part) for part in system) if isinstance(system, list) else text_of(system)
     return Trajectory(
-        id, (*([Message("system", text)] if text else []), *said), tools=tuple(defined), usage=_usage(spans)
+        id, (*([Message("system", text)] if text else []), *conversation), tools=tuple(defined), usage=_usage(spans)
     )
 
 
-def _repeats(history: list[Message], said: list[Message]) -> bool:
-    return not said or len(history) >= len(said) or bool(history and said and history[0] == said[0])
+def _repeats(history: list[Message], before: list[Message]) -> bool:
+    return not before or len(history) >= len(before) or bool(history and before and history[0] == before[0])
 
 
-def _executed(said: list[Message], attributes: dict[str, Any]) -> list[Message]:
-    """The result of an executed tool, where no message holds it."""
+def _add_result(messages: list[Message], attributes: dict[str, Any]) -> list[Message]:
+    """Adds the result of an executed tool, unless a message has it."""
     result, id = attributes.get("gen_ai.tool.call.result"), str(attributes.get("gen_ai.tool.call.id") or "")
-    if result is None or any(message.role == "tool" and id and message.call_id == id for message in said):
-        return said
+    if result is None or any(message.role == "tool" and id and message.call_id == id for message in messages):
+        return messages
     name = str(attributes.get("gen_ai.tool.name") or "")
-    if not any(one.id == id for message in said for one in message.calls):
-        arguments = _decoded(attributes.get("gen_ai.tool.call.arguments"))
-        said = [*said, Message("assistant", calls=(call(name, arguments, id),))]
-    return [*said, Message("tool", text_of(result), call_id=id, tool=name)]
+    if not any(call.id == id for message in messages for call in message.calls):
+        arguments = _decode(attributes.get("gen_ai.tool.call.arguments"))
+        messages = [*messages, Message("assistant", calls=(call(name, arguments, id),))]
+    return [*messages, Message("tool", text_of(result), call_id=id, tool=name)]
 
 
 def _messages(values: Any) -> Iterator[Message]:
     for number, value in enumerate(values if isinstance(values, list) else ()):
-        with where(turn=number):
+        with error_context(turn=number):
             row = plain.mapping(value, "a message")
             role = ROLES.get(plain.text_of(row, "role", "a message"))
             if role is None:
@@ -180,11 +181,11 @@ def _text(part: Any) -> str:
 
 
 def _usage(spans: list[_Span]) -> Usage | None:
-    def summed(name: str) -> int | None:
+    def total(name: str) -> int | None:
         counts = [span.attributes[name] for span in spans if isinstance(span.attributes.get(name), int)]
         return sum(counts) if counts else None
 
-    tokens = summed("gen_ai.usage.input_tokens"), summed("gen_ai.usage.output_tokens")
+    tokens = total("gen_ai.usage.input_tokens"), total("gen_ai.usage.output_tokens")
     times = [time for span in spans for time in (span.start, span.end) if time]
     seconds = (max(times) - min(times)) / 1e9 if times else None
     return None if tokens == (None, None) and seconds is None else Usage(*tokens, seconds)

@@ -3,7 +3,7 @@
     {"tasks": [{"id": "0", "evaluation_criteria": {"actions": […], "communicate_info": […]}}],
      "simulations": [{"task_id": "0", "trial": 0, "messages": […], "reward_info": {"reward": 1.0}}]}
 
-Actions and calls of the simulated user (`requestor: user`) are not the assistant's, and are left out.
+Actions and calls of the simulated user (`requestor: user`) are left out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.trajectories import Expected, Trajectory
 from troth.readers import plain
-from troth.readers.decode import decode, where
+from troth.readers.decode import decode, error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.messages import messages, name_of, usage, whole_number
+from troth.readers.trajectories.messages import messages, name_of, trial_number, usage
 from troth.readers.trajectories.tau import actions, reward
 
 FORMAT = Format(name="tau2-bench", about="τ²-bench results: tasks with gold actions, and simulations", profile="tau")
@@ -38,8 +38,8 @@ def read(document: Document) -> Iterator[Trajectory]:
         tasks[name_of(plain.field(gold, "id", "a task"), "")] = gold
     for raw in decode(document, list[msgspec.Raw], data=whole["simulations"]):
         row = plain.mapping(decode(document, object, data=raw), "a simulation")
-        task, trial = name_of(plain.field(row, "task_id", "a simulation"), ""), whole_number(row.get("trial"))
-        with where(dialogue=f"{task}/{trial}"):
+        task, trial = name_of(plain.field(row, "task_id", "a simulation"), ""), trial_number(row.get("trial"))
+        with error_context(dialogue=f"{task}/{trial}"):
             if task not in tasks:
                 raise UserError(f"there is no task '{task}' in the file", hint="is the file whole?")
             yield _trajectory(row, tasks[task], task, trial)
@@ -47,7 +47,7 @@ def read(document: Document) -> Iterator[Trajectory]:
 
 def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int) -> Trajectory:
     criteria = plain.mapping(gold.get("evaluation_criteria") or {}, "'evaluation_criteria'")
-    given = row.get("reward_info") or {}
+    reward_info = row.get("reward_info") or {}
     outputs = plain.sequence(criteria.get("communicate_info") or [], "'communicate_info'")
     return Trajectory(
         f"{task}/{trial}",
@@ -56,7 +56,7 @@ def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int
         trial,
         expected=_expected(criteria.get("actions")),
         outputs=tuple(plain.text(output, "an entry of 'communicate_info'") for output in outputs),
-        reward=reward(plain.mapping(given, "'reward_info'").get("reward")),
+        reward=reward(plain.mapping(reward_info, "'reward_info'").get("reward")),
         usage=usage(row),
     )
 
@@ -64,8 +64,8 @@ def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int
 def _expected(value: Any) -> tuple[Expected, ...] | None:
     if value is None:
         return None
-    mine = [item for item in plain.sequence(value, "'actions'") if _requestor(item) != "user"]
-    return actions(mine, "arguments")
+    assistant_actions = [item for item in plain.sequence(value, "'actions'") if _requestor(item) != "user"]
+    return actions(assistant_actions, "arguments")
 
 
 def _requestor(action: Any) -> Any:

@@ -5,38 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troth.core.errors import UserError
+from troth.core.registry import imported
+from troth.core.tasks import TASKS
 from troth.core.version import __version__
 from troth.report.charts import PALETTE
-from troth.report.page import agents, grounding, responses, robustness, tracking, words
+from troth.report.page import words
 from troth.report.page.cards import Contribution
 from troth.report.page.model import Page, RunFacts
 from troth.report.sources import Source
 
-SECTIONS = (agents, tracking, robustness, responses, grounding)
-TOPICS = {  # tasks to what they are about
-    "dst": "state tracking",
-    "robust checkdst": "robustness",
-    "robust sgdx": "robustness",
-    "nlg": "responses",
-    "ground": "grounding",
-    "agent score": "assistants",
-    "agent run": "live assistants",
-}
-NOUNS = {"grounding": "response", "assistants": "task", "live assistants": "conversation"}  # else dialogues
 LONGEST_TITLE = 60
-NO_DIALOGUES = (
-    "The runs hold no dialogues: they were written before troth kept them. Make them again with --out to explore turns."
-)
-ONLY_LIVE = (
-    "Live runs hold scores and no trajectories. Score the folders of their sets with troth agent score --out, and give "
-    "that run as well."
-)
-ONLY_RESPONSES = "Runs of troth ground have responses and documents, and no dialogues: see Grounding."
+NO_DIALOGUES = "The runs hold no dialogues. Make them again with --out to explore turns."
 
 
 def build(sources: Sequence[Source]) -> Page:
     """Everything that the page shows but the dialogues."""
-    parts = [section.contribute(sources) for section in SECTIONS]
+    pages = dict.fromkeys(TASKS.load(name).page for name in TASKS.by_name())
+    parts: list[Contribution] = [imported(page).contribute(sources) for page in pages]
     cards = [card for part in parts for card in part.cards]
     sections = [part.section for part in parts if part.section is not None]
     if not cards and not sections:
@@ -55,9 +40,10 @@ def build(sources: Sequence[Source]) -> Page:
 def _why_no_explorer(sources: Sequence[Source]) -> str:
     if any(source.tallies.dialogues or source.trials for source in sources):
         return ""
-    reasons = {"ground": ONLY_RESPONSES, "agent run": ONLY_LIVE}
     tasks = {source.result.task for source in sources}
-    return reasons.get(next(iter(tasks)), NO_DIALOGUES) if len(tasks) == 1 else NO_DIALOGUES
+    name = next(iter(tasks))
+    declared = TASKS.load(name).no_explorer if len(tasks) == 1 and name in TASKS else ""
+    return declared or NO_DIALOGUES
 
 
 def _story(parts: Sequence[Contribution]) -> list[str]:
@@ -70,25 +56,21 @@ def _story(parts: Sequence[Contribution]) -> list[str]:
 
 def _scope(sources: Sequence[Source]) -> str:
     """What was looked at, and on how much: where systems or runs differ in that, from the least to the most."""
-    sizes: dict[str, list[int]] = {}
+    sizes: dict[tuple[str, str], list[int]] = {}
     for source in sources:
-        task, counts = source.result.task, source.result.counts.values()
-        if task in TOPICS:
-            found = [count[noun] for count in counts if (noun := _noun(TOPICS[task]) + "s") in count]
-            if TOPICS[task] == "robustness":
-                found = [max(found, default=0)]  # a perturbed set may hold fewer than the original
-            sizes.setdefault(TOPICS[task], []).extend(found)
+        if source.result.task not in TASKS:
+            continue
+        task = TASKS.load(source.result.task)
+        counts = [count[task.counted] for count in source.result.counts.values() if task.counted in count]
+        # A perturbed set may hold fewer than the original.
+        sizes.setdefault((task.topic, task.counted), []).extend([max(counts, default=0)] if task.varies else counts)
     topics: dict[str, list[str]] = {}
-    for topic, found in sizes.items():
-        least, most = min(found, default=0), max(found, default=0)
-        size = words.count(most, _noun(topic))
+    for (topic, counted), numbers in sizes.items():
+        least, most = min(numbers, default=0), max(numbers, default=0)
+        size = words.count(most, counted.removesuffix("s"))
         topics.setdefault(size if least == most else f"{least:,} to {size}", []).append(topic)
     text = words.listed([f"{words.listed(names)} on {size}" for size, names in topics.items()]) + "."
     return text[0].upper() + text[1:]
-
-
-def _noun(topic: str) -> str:
-    return NOUNS.get(topic, "dialogue")
 
 
 def _facts(source: Source) -> RunFacts:

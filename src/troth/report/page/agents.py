@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from troth.agents.score import AgentFinding
+from troth.agents.live.run import TASK as LIVE
+from troth.agents.score import TASK, AgentFinding
 from troth.core.metric import PERCENT, Metric
 from troth.core.score import Score
 from troth.report.page import rewording, words
@@ -43,7 +44,7 @@ WORST = 15  # tools in a chart
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given, live = systems_of(sources, "agent score"), systems_of(sources, "agent run")
+    given, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
     if not given and not live:
         return Contribution()
     main = next((name for name in MAIN if any(one.known(name) for one in given)), "")

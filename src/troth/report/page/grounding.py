@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from troth import stats
 from troth.core.score import Score
 from troth.grounding.claims import SUPPORTED, claim_line
+from troth.grounding.score import TASK
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
 from troth.report.page.contests import Contest, story, tested
@@ -44,7 +45,7 @@ COMMON = frozenset(
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given = systems_of(sources, "ground")
+    given = systems_of(sources, TASK.name)
     if not given:
         return Contribution()
     names = headline(given[0])

@@ -11,6 +11,7 @@ from troth.core.errors import UserError
 from troth.core.names import split_profile
 from troth.report.page.tracking import profiles
 from troth.report.sources import Run, Source, open_run
+from troth.tracking.score import TASK as TRACKING
 
 
 def opened(runs: Sequence[Run]) -> list[Source]:
@@ -39,7 +40,7 @@ def opened(runs: Sequence[Run]) -> list[Source]:
 def _own(source: Source) -> dict[str, str]:
     """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
     names = {one.system: one.system for one in source.systems}
-    for group in profiles(source) if source.result.task == "dst" else ():
+    for group in profiles(source) if source.result.task == TRACKING.name else ():
         base = split_profile(group[0].system, next(iter(group[0].scores.values())).profile)
         if len(group) > 1 and base not in names:
             names[group[0].system] = base

@@ -13,6 +13,7 @@ from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import SHOWN, ScoredSystem, Source, by_group
 from troth.report.tallies import Answered
+from troth.responses.score import TASK
 from troth.storage.explorer import ActView
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    one = Contest.of(systems_of(sources, "nlg"), HEADLINE)
+    one = Contest.of(systems_of(sources, TASK.name), HEADLINE)
     if not one.systems:
         return Contribution()
     marked = tested(one)

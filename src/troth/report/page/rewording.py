@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from troth.agents.run_summary import METRICS, ORIGINAL, RewordingEffect
+from troth.agents.live.summary import METRICS, ORIGINAL, RewordingEffect
 from troth.core.score import Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, card, metrics_grid

@@ -9,6 +9,9 @@ from troth.report.page.cards import Contribution, contribution, systems_of
 from troth.report.page.contests import Contest, story, tested
 from troth.report.page.model import Block, Heading, Section
 from troth.report.sources import Source
+from troth.robustness.checkdst import TASK as CHECKDST
+from troth.robustness.sgdx import TASK as SGDX
+from troth.tracking.score import TASK as TRACKING
 
 LEAD = (
     "A tracker that is right on the test set, but wrong when the user rephrases, hesitates or names an unknown place, "
@@ -17,11 +20,11 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given, worded = systems_of(sources, "robust checkdst"), systems_of(sources, "robust sgdx")
+    given, worded = systems_of(sources, CHECKDST.name), systems_of(sources, SGDX.name)
     spoken = checkdst.headline(given)
     users, schemas = Contest.of(given, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
     marked = tested(users, schemas)
-    if any(source.result.task == "dst" for source in sources):
+    if any(source.result.task == TRACKING.name for source in sources):
         spoken = spoken[1:]  # the section on state tracking speaks of JGA already
     lines = story(users, marked[0].marks, spoken) + story(schemas, marked[1].marks, schemas.headline)
     blocks: list[Block] = []

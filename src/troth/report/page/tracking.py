@@ -18,6 +18,7 @@ from troth.report.page.model import MANY, Block, Cell, Chart, Heading, Rule, Sec
 from troth.report.sources import ScoredSystem, Source, by_group, estimated
 from troth.report.tallies import SlotErrors
 from troth.storage.explorer import KINDS
+from troth.tracking.score import TASK as TRACKING
 
 QUESTION = CardQuestion("Does it track what the user wants?", "tracking")
 HEADLINE = ("jga", "turn_match")
@@ -34,7 +35,7 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    runs = [source for source in sources if source.result.task == "dst"]
+    runs = [source for source in sources if source.result.task == TRACKING.name]
     one = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
     if not one.systems:
         return Contribution()
@@ -173,7 +174,7 @@ def _blocks(runs: Sequence[Source], one: Contest) -> list[Block]:
 
 
 def _curve(found: Sequence[ScoredSystem]) -> Chart:
-    """FGA over λ: the run's own scores with their intervals, and a fine curve from the verdicts."""
+    """FGA over λ: the run's own scores with their intervals."""
     rows: list[list[Cell]] = []
     limits: dict[str, float] = {}
     for one in found:
@@ -182,16 +183,9 @@ def _curve(found: Sequence[ScoredSystem]) -> Chart:
             with suppress(ValueError):  # a damaged run, or a λ of another kind
                 rates[float(metric.variant)] = metric.name
         known = {rate: score for rate, name in rates.items() if (score := one.known(name))}
-        top = max(known, default=0.0) * 1.25
-        grid = [rate for rate in (top * i / 40 for i in range(41)) if rate not in known] if top else []
-        made: list[list[Cell]] = [[one.name, rate, s.value, s.low, s.high, True] for rate, s in known.items()]
-        made += [
-            [one.name, rate, value, None, None, False]
-            for rate, value in zip(grid, one.tally.flexible(grid), strict=False)
-        ]
-        if len(made) < 2:
+        if len(known) < 2:
             continue  # one point is no curve
-        rows += sorted(made, key=lambda row: float(row[1] or 0.0))
+        rows += ([one.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
         limit = one.value("turn_match")
         if limit is not None and len(found) <= MANY:
             limits[one.name] = limit

@@ -11,7 +11,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.version import __version__
 from troth.models import hub
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.responses.templates import Templates
 from troth.systems.generators.encodings import Encoding
 
@@ -46,7 +46,7 @@ def folder_of(model: Path) -> Folder:
 
 def describe(folder: Folder, card: GeneratorCard, templates: Templates) -> None:
     """Writes `generator.json` and the templates beside a model."""
-    (folder / CARD).write_bytes(indented(card))
+    (folder / CARD).write_bytes(encode_indented(card))
     if templates:
         (folder / TEMPLATES).write_bytes(msgspec.json.encode(templates))
 

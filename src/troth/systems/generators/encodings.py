@@ -17,6 +17,7 @@ from troth.responses.corpus import ActCorpus
 from troth.responses.sgsacc import SystemTurn
 from troth.responses.templates import CONFIRM, Templates, sentences
 from troth.systems.text import TextExample, TextNetwork
+from troth.text.identifiers import humanize
 
 Encoding = Literal["template", "naive", "schema"]
 RESPONSE = " response: "  # what a decoder writes after; an encoder needs no such mark
@@ -60,7 +61,7 @@ def _sentences(frames: Sequence[Frame], schema: Schema, templates: Templates) ->
 
 def generic(act: Act, service: Service) -> str:
     """A sentence for an act of any service, by the schema alone."""
-    name = references.words(act.slot)
+    name = humanize(act.slot)
     if act.act == "REQUEST":
         return f"What is the {name}{': ' + ' or '.join(act.values) if act.values else ''}?"
     if act.act == "OFFER_INTENT":

@@ -1,26 +1,27 @@
 """Trains generators that answer from a document: document and history in, response out, by all weights.
 
-What is read is exactly what `troth generate ground` puts to a model in its plain prompt (`grounding.generator`), so
-that PMI-Decode can be used on the result. A model learns its answers with their end.
+The input is exactly the plain prompt of `troth generate ground` (`systems.decoding.generator`), so that PMI-Decode can
+be used with the trained model. The model also learns where an answer ends.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path as Folder
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, counted, listed, path_of
-from troth.core.options import recorded, resolve
+from troth.core.options import keywords, option, recorded, resolve, seed_option
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Grounded
-from troth.models.hub import ModelFiles, check_libraries
+from troth.models.hub import ModelFiles
 from troth.readers import grounded as readers
-from troth.readers.plain import indented
+from troth.readers.plain import encode_indented
 from troth.storage.cache import Store
 from troth.systems.generators.card import BEST, folder_of
 from troth.systems.generators.train import PAPER, TrainedGenerator
@@ -30,41 +31,28 @@ from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
 if TYPE_CHECKING:
-    from troth.grounding.generator import Responder
+    from troth.systems.decoding.generator import Responder
 
 CARD = "grounded.json"
 
 
-class GroundedTrainOptions(TypedDict, total=False):
-    """Keywords of `train_grounded`; what they mean and their defaults: `GroundedTrainSettings`."""
-
-    model: Path
-    limit: int | None
-    dev: Path | None
-    dev_limit: int | None
-    format: str | None
-    length: int
-    answer: int
-    fit: Mapping[str, Any]
-    seed: int
-    log_to: str | Sequence[str]
-
-
 @dataclass(frozen=True)
 class GroundedTrainSettings:
-    model: Path = "embedded"  # to begin with: a folder, hf:ORG/MODEL; embedded: SmolLM2-135M
-    limit: int | None = None  # train on so many responses, drawn by the seed; None: all
-    dev: Path | None = None  # responses to measure the loss on and to choose the best model by
-    dev_limit: int | None = 200  # so many of them, drawn; None: all
-    format: str | None = None  # None: detected
-    length: int = 512  # tokens of document and history that are read; the document loses its end
-    answer: int = 64  # tokens of a response
-    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings
-    seed: int = 0
-    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+    model: Path = option("embedded", "Base model: a folder, hf:ORG/MODEL, or embedded (SmolLM2-135M).", "NAME")
+    limit: int | None = option(None, "Train on N responses, drawn by the seed.", "N", least=1)
+    dev: Path | None = option(None, "Responses to measure the loss on.", "FILE")
+    dev_limit: int | None = option(200, "Number of responses of the dev data, drawn by the seed.", least=0, zero="all")
+    format: str | None = option(None, "Format of the data. Default: detected.", "NAME",
+                                complete=("troth.readers.grounded:FORMATS",))  # fmt: skip
+    length: int = option(512, "Most tokens of document and history; the document loses its end.", least=1)
+    answer: int = option(64, "Most tokens of a response.", least=1)
+    fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`, in place of the paper's.", shape="python")
+    seed: int = seed_option("Random seed.")
+    log_to: str | Sequence[str] = option((), "Also report to tensorboard, mlflow or wandb, comma-separated.", "NAMES")
 
 
-def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions]) -> TrainedGenerator:
+@keywords(GroundedTrainSettings)
+def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     """Trains a generator on responses with their documents, and writes it to the folder `out`.
 
     A call with the same arguments goes on with a run that was stopped. Responses that people found unsupported
@@ -72,9 +60,9 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP
     """
-    check_libraries("train")
-    from troth.grounding.generator import Responder
+    require("torch", "transformers", extra="train")
     from troth.grounding.transformer import LoadedModel
+    from troth.systems.decoding.generator import Responder
 
     settings = resolve(GroundedTrainSettings, options)
     check_installed(listed(settings.log_to))
@@ -92,7 +80,7 @@ def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions
     card = {"kind": "grounded", "model": path_of(settings.model), "training": asdict(how)}
 
     def describe(kept: Folder, metrics: Metrics) -> None:
-        (kept / CARD).write_bytes(indented(card | {"metrics": metrics}))
+        (kept / CARD).write_bytes(encode_indented(card | {"metrics": metrics}))
 
     keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
     learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))

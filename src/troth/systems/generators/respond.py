@@ -10,18 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from troth import models
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, labelled, path_of
-from troth.core.options import resolve
+from troth.core.options import cache_file, keywords, option, resolve, seed_option
 from troth.core.records import Schema
 from troth.core.signature import signature
-from troth.models import Nli, hub
-from troth.readers.shots import drawn
+from troth.models import Nli
+from troth.readers.shots import draw
 from troth.responses import corpus
 from troth.responses import templates as template_files
 from troth.responses.nbest import choice_line
@@ -35,39 +35,34 @@ if TYPE_CHECKING:
     from troth.systems.generators.model import ResponseGenerator
 
 
-class RespondOptions(TypedDict, total=False):
-    """Keywords of `respond`; what they mean and their defaults: `RespondSettings`."""
-
-    beams: int
-    count: int | None
-    rerank: bool
-    gated: bool
-    exact: bool
-    base: Path | None
-    templates: Path | None
-    limit: int | None
-    seed: int
-    schema: Path | None
-    format: str | None
-    nli: str | Nli
-    cache: Path | None
-
-
 @dataclass(frozen=True)
 class RespondSettings:
-    beams: int = 4
-    count: int | None = None  # responses of each generator that are kept; None: one for each beam
-    rerank: bool = False  # choose by the reranker also where there is one generator; of several it always chooses
-    gated: bool = False  # the reranker counts an act only if its values stand in the response
-    exact: bool = False  # a fine-tuned model beside prefixes of its base: as it is, not as the rounded difference
-    base: Path | None = None  # weights that prefixes belong to, where they are no longer where they were
-    templates: Path | None = None  # folder of further templates; those of training are known
-    limit: int | None = None  # so many dialogues, drawn by the seed; None: all
-    seed: int = 0
-    schema: Path | None = None  # None: the schema.json beside the dialogues
-    format: str | None = None  # of the dialogues; None: detected
-    nli: str | Nli = "embedded"  # the reranker's model
-    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
+    beams: int = option(4, "Number of beams of the search, and of candidates of each generator.", least=1, most=64)
+    count: int | None = option(
+        None,
+        "Number of responses of each generator to choose from. Default: one per beam.",
+        "N",
+        flag="--nbest",
+        least=1,
+    )
+    rerank: bool = option(
+        False, "Let the reranker choose even if there is one generator; of several it always chooses."
+    )
+    gated: bool = option(False, "The reranker counts an act only if the response contains its values.")
+    exact: bool = option(
+        False, "Load a fine-tuned model as a whole beside prefixes of its base, not as a rounded difference."
+    )
+    base: Path | None = option(None, "Weights that prefixes belong to, if they were moved.", "NAME")
+    templates: Path | None = option(None, "Folder of further templates; those of training are known.", "FOLDER")
+    limit: int | None = option(None, "Number of dialogues, drawn by the seed.", least=0, zero="all")
+    seed: int = seed_option("Random seed of the drawn dialogues.")
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    nli: str | Nli = option("embedded", "Entailment model of the reranker; see `troth ls backends`.", "NAME",
+                            complete=("troth.models:BACKENDS",))  # fmt: skip
+    cache: Path | None = cache_file()
 
 
 class Responses(msgspec.Struct, frozen=True):
@@ -83,7 +78,8 @@ class Responses(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpack[RespondOptions]) -> Responses:
+@keywords(RespondSettings)
+def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any) -> Responses:
     """Writes a response to every system turn of `data` that has acts to the new file `out`.
 
     `model`: a folder that `train_response` wrote, or several (also `NAME=FOLDER`), which are an ensemble. A line of the
@@ -93,7 +89,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     >>> respond(["ft", "pt"], "sgd/test", "responses.jsonl", limit=50)  # doctest: +SKIP
     """
     settings = resolve(RespondSettings, options)
-    hub.check_libraries()
+    require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))
@@ -101,7 +97,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
         described(path)  # what is no generator is refused before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
-        ids = {one.id for one in drawn(read.dialogues, settings.limit, settings.seed)}
+        ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
         read = read._replace(turns=[turn for turn in read.turns if turn.dialogue in ids])
     turns = response_turns(read)
     if not turns:

@@ -7,19 +7,19 @@ paper's (appendix E): AdamW at a fixed rate of 1e-4, batches of 8, three epochs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path as Folder
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from troth import models
 from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
-from troth.core.options import one_of, recorded, resolve
+from troth.core.options import cache_file, keywords, one_of, option, recorded, resolve, seed_option
 from troth.core.progress import note
-from troth.models import Nli, hub
-from troth.readers.shots import Shots, some
+from troth.models import Nli
+from troth.readers.shots import Shots, sample
 from troth.responses import corpus, ser, sgsacc, tamper
 from troth.responses import templates as template_files
 from troth.responses.corpus import ActCorpus
@@ -38,45 +38,40 @@ PAPER = {"epochs": 3.0, "batch": 8, "rate": 1e-4, "schedule": "constant", "warmu
 BEST_LOSS, BEST_SGSACC = "best-loss", "best-sgsacc"
 
 
-class ResponseTrainOptions(TypedDict, total=False):
-    """Keywords of `train_response`; what they mean and their defaults: `ResponseTrainSettings`."""
-
-    method: Method
-    model: Path
-    encoding: Encoding
-    templates: Path | None
-    shots: Shots | None
-    dev: Path | None
-    dev_limit: int | None
-    schema: Path | None
-    format: str | None
-    length: int
-    answer: int
-    nli: str | Nli
-    cache: Path | None
-    fit: Mapping[str, Any]
-    seed: int
-    log_to: str | Sequence[str]
-
-
 @dataclass(frozen=True)
 class ResponseTrainSettings:
-    method: Method = "ft"  # ft: all weights; pt: prefixes alone
-    model: Path = "embedded"  # to begin with: a folder, hf:ORG/MODEL, a generator; embedded: SmolLM2-135M
-    encoding: Encoding = "template"  # what is read: template, naive, schema
-    templates: Path | None = None  # folder of the services' templates; acts without one get a generic sentence
-    shots: Shots | None = None  # train on some of the dialogues, see readers.shots
-    dev: Path | None = None  # dialogues to measure on and to choose the best model by
-    dev_limit: int | None = 100  # so many of their system turns, drawn; None: all
-    schema: Path | None = None  # of the dialogues; None: the schema.json beside them
-    format: str | None = None  # of the dialogues; None: detected
-    length: int = 256  # tokens that are read
-    answer: int = 64  # tokens that are written
-    nli: str | Nli = "embedded"  # the entailment model of SGSAcc on dev
-    cache: Path | None = models.USUAL  # file of its earlier answers; None: keep none
-    fit: Mapping[str, Any] = field(default_factory=dict)  # fields of FitSettings, in place of the paper's
-    seed: int = 0
-    log_to: str | Sequence[str] = ()  # tensorboard, mlflow, wandb
+    method: Method = option(
+        "ft", "Train all weights (ft), or only prefixes of ten keys and values (pt).", choices=get_args(Method)
+    )
+    model: Path = option("embedded", "Base model: a folder, hf:ORG/MODEL, or embedded (SmolLM2-135M).", "NAME")
+    encoding: Encoding = option(
+        "template", "How acts are written: sentences by templates, names, or descriptions.",
+        choices=("template", "naive", "schema"),
+    )  # fmt: skip
+    templates: Path | None = option(
+        None, "Folder with a .tsv file of templates per service; acts without one get a generic sentence.", "FOLDER"
+    )
+    shots: Shots | None = option(
+        None, "Train on some dialogues: a share (5%), a number per domain, or a file of ids.", "SHOTS"
+    )
+    dev: Path | None = option(None, "Dialogues to measure loss, SER and SGSAcc on.", "FILE")
+    dev_limit: int | None = option(
+        100, "Number of system turns of the dev data, drawn by the seed.", least=0, zero="all"
+    )
+    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    format: str | None = option(
+        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
+    )
+    length: int = option(256, "Most tokens of an input.", least=1)
+    answer: int = option(64, "Most tokens of a response.", least=1)
+    nli: str | Nli = option(
+        "embedded", "Entailment model of SGSAcc on the dev data; see `troth ls backends`.", "NAME",
+        complete=("troth.models:BACKENDS",),
+    )  # fmt: skip
+    cache: Path | None = cache_file()
+    fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`, in place of the paper's.", shape="python")
+    seed: int = seed_option("Random seed.")
+    log_to: str | Sequence[str] = option((), "Also report to tensorboard, mlflow or wandb, comma-separated.", "NAMES")
 
 
 class TrainedGenerator(msgspec.Struct, frozen=True):
@@ -89,7 +84,8 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
     best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
 
 
-def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions]) -> TrainedGenerator:
+@keywords(ResponseTrainSettings)
+def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     """Trains a generator on the system turns of dialogues with acts, and writes it to the folder `out`.
 
     A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
@@ -97,7 +93,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
     """
-    hub.check_libraries("train")
+    require("torch", "transformers", extra="train")
     import torch
 
     from troth.systems.generators.model import GeneratorModel, fingerprint
@@ -111,7 +107,7 @@ def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions
     record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
     check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
-    read = _only(read, {one.id for one in some(read.dialogues, settings.shots, settings.seed)})
+    read = _only(read, {one.id for one in sample(read.dialogues, settings.shots, settings.seed)})
     turns = response_turns(read)
     if settings.encoding == "template":
         _tell(turns, templates)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.core.errors import UserError
+from troth.core.extras import require
 from troth.systems.recipe import TrackerModel
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
 from troth.systems.span.decode import Answers
@@ -73,11 +73,7 @@ def unpacked(table: Any, scales: Any) -> Floats:
 
 
 def _check_installed() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-        import tokenizers  # noqa: F401
-    except ImportError as error:
-        raise UserError(f"the embedded trackers need {error.name}", hint="pip install 'troth[nli]'") from error
+    require("onnxruntime", "tokenizers", extra="nli")
 
 
 def _session(file: Path) -> Any:

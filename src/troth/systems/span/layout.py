@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.core.records import Service
-from troth.perturb.schemas.naming import words
+from troth.text.identifiers import split_identifier
 
 MOST_VALUES = 64  # a categorical slot with more values than this is read from the text, like an open one
 
@@ -78,4 +78,4 @@ def _described(name: str, description: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _spoken(name: str) -> str:
-    return " ".join(words(name)).lower()
+    return " ".join(split_identifier(name)).lower()

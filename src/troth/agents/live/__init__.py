@@ -1,0 +1,1 @@
+"""Live runs: an assistant answers recorded conversations under its own and under reworded tools."""

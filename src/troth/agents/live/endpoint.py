@@ -1,0 +1,169 @@
+"""Assistants that can be asked live: a model behind an OpenAI-compatible server, or a Python function.
+
+An assistant gets messages and tools in OpenAI's layout and returns the next message. A request that fails, times out
+or gets a malformed answer is retried with growing pauses; after the last retry it raises `UnansweredError`, which the
+caller counts and the next run asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+
+from troth.core.errors import UserError, one_line
+from troth.core.registry import imported
+from troth.core.trajectories import Message, Usage
+from troth.models.client import (
+    Client,
+    MalformedAnswerError,
+    NoResponseError,
+    RefusedError,
+    ServerError,
+    parse_address,
+    parse_completion,
+    retry,
+)  # fmt: skip
+from troth.readers.trajectories.messages import messages as read_messages
+from troth.readers.trajectories.messages import usage
+
+KEY = "OPENAI_API_KEY"
+MAX_BYTES = 8_000_000  # of an answer
+SAID = 100  # characters of a refusal that are part of the reason
+FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
+BROKEN = "broken answer"
+
+Chat = Sequence[Mapping[str, Any]]  # messages, or tools, in OpenAI's layout
+
+
+class UnansweredError(Exception):
+    """No usable answer after all tries; the text is the reason, in a few words."""
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An assistant's next message, in OpenAI's layout, and what it has cost."""
+
+    message: dict[str, Any]
+    usage: Usage | None = None
+
+    def read(self) -> Message:
+        """The message as a record; UserError where it is none."""
+        read = read_messages([{**self.message, "role": "assistant"}])
+        if len(read) != 1:
+            raise UserError("the answer is not one message")
+        return msgspec.structs.replace(read[0], usage=self.usage)
+
+
+class Assistant(Protocol):
+    """Anything that continues a conversation."""
+
+    @property
+    def name(self) -> str: ...
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
+        """The next message; raises UnansweredError."""
+        ...
+
+
+class EndpointAssistant:
+    """A model behind an OpenAI-compatible server. Timeouts and malformed answers are retried as well."""
+
+    def __init__(self, url: str, model: str, *, temperature: float, timeout: float, retries: int, key: str) -> None:
+        retry_on = (NoResponseError, MalformedAnswerError)
+        self.client = Client(url, key_variable=key, timeout=timeout, retries=retries, retry_on=retry_on)
+        self.model, self.temperature = model, temperature
+
+    @property
+    def name(self) -> str:
+        return f"{self.client.url}#{self.model}"
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
+        request: dict[str, Any] = {
+            "model": self.model, "messages": messages, "temperature": self.temperature, "seed": seed,
+        }  # fmt: skip
+        body = json.dumps(request | ({"tools": tools} if tools else {}), ensure_ascii=False).encode()
+        begun = time.monotonic()
+        try:
+            return self.client.chat(body, parse=lambda data: _parse_reply(data, begun), max_bytes=MAX_BYTES)
+        except ServerError as error:
+            text = one_line(error.text)[:SAID] if isinstance(error, RefusedError) and not error.temporary else ""
+            raise UnansweredError(f"{error}: {text}" if text else str(error)) from error
+
+
+class CallableAssistant:
+    """A Python function of (messages, tools) that returns a message in OpenAI's layout, or its text."""
+
+    def __init__(self, function: Callable[..., Any], name: str, *, retries: int) -> None:
+        self.function, self.name, self.retries = function, name, retries
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
+        del seed  # the function decides about randomness itself
+        begun = time.monotonic()
+        try:
+            return retry(lambda: self._call(messages, tools, begun), self.retries, (MalformedAnswerError,))
+        except ServerError as error:
+            raise UnansweredError(str(error)) from error
+
+    def _call(self, messages: Chat, tools: Chat, begun: float) -> Reply:
+        try:
+            answer = self.function(list(messages), list(tools))
+        except UserError:
+            raise
+        except Exception as error:
+            raise ServerError(type(error).__name__, temporary=True) from error
+        message = {"content": answer} if isinstance(answer, str) else answer
+        return _checked(message, Usage(seconds=time.monotonic() - begun))
+
+
+def assistant(
+    name: str | Callable[..., Any], *, temperature: float, timeout: float, retries: int, key: str = KEY
+) -> Assistant:
+    """The assistant that a name stands for: `endpoint:URL#MODEL`, `module:function`; or a Python function."""
+    if callable(name):
+        return CallableAssistant(name, getattr(name, "__qualname__", type(name).__name__), retries=retries)
+    address = name.removeprefix("endpoint:")
+    if address.startswith(("http://", "https://")):
+        url, model = parse_address(address, key)
+        return EndpointAssistant(
+            url, model or "default", temperature=temperature, timeout=timeout, retries=retries, key=key
+        )
+    return CallableAssistant(_function(name), name, retries=retries)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    if ":" not in name or name.startswith("endpoint:"):
+        raise UserError(f"'{name}' names no assistant", hint=FORMS)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a module beside the user, as with `python -m`
+    try:
+        function = imported(name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"'{name}' cannot be imported: {error}", hint=FORMS) from error
+    if not callable(function):
+        raise UserError(f"'{name}' is not a function", hint=FORMS)
+    return function  # type: ignore[no-any-return]
+
+
+def _parse_reply(data: bytes, begun: float) -> Reply:
+    try:
+        answer = parse_completion(data)
+        spent = usage({"usage": answer.usage or None, "seconds": time.monotonic() - begun})
+    except (ServerError, ValueError, TypeError, AttributeError) as error:
+        raise MalformedAnswerError(BROKEN) from error
+    return _checked(answer.message, spent)
+
+
+def _checked(message: Any, spent: Usage | None) -> Reply:
+    """A reply that can be read as one message with text or calls; raises MalformedAnswerError for any other."""
+    if isinstance(message, dict):
+        reply = Reply(message, spent)
+        with suppress(UserError):
+            if (read := reply.read()).text or read.calls:
+                return reply
+    raise MalformedAnswerError(BROKEN)

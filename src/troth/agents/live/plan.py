@@ -1,0 +1,176 @@
+"""What a live run is to do: its options, the conversations that it replays, and the wordings of its tools and users."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as Folder
+from typing import Any, NamedTuple
+
+import msgspec
+
+from troth.agents import corpus as corpora
+from troth.agents.forbidden import json_schema
+from troth.agents.live.endpoint import KEY
+from troth.agents.live.replay import Recording, ToolWording, openai_tools, recordings
+from troth.agents.live.summary import ORIGINAL
+from troth.agents.live.users import reworded
+from troth.core.errors import UserError
+from troth.core.names import Path, listed, path_of
+from troth.core.options import option, seed_option
+from troth.core.trajectories import Tool
+from troth.perturb.schemas import calls as renamed_calls
+from troth.perturb.schemas.calls import NAMES, FunctionNames
+from troth.perturb.schemas.files import variant_names
+from troth.readers import tools as tool_readers
+
+SAFE = re.compile(r"[^A-Za-z0-9_-]")  # what OpenAI's API does not take in the name of a function
+MAKE = "make them with: troth perturb schema TOOLS FOLDER --make paraphrase"
+
+
+@dataclass(frozen=True)
+class RunAgentSettings:
+    tools: Path | None = option(None, "Definitions of the tools, where the recordings have none.", "FILE")
+    variants: str | Iterable[str] | None = option(
+        None, "Rewordings of the tools, for example v1..v3 or v1,v3.", "NAMES"
+    )
+    from_: Path | None = option(
+        None,
+        "Folder with the rewordings, as `troth perturb schema` wrote it. Default: the folder of the tools.",
+        "FOLDER",
+    )
+    users: Any = option(
+        (), "Rewordings of the users, for example disfluency,paraphrase.", "NAMES",
+        complete=("troth.perturb.users:FAMILIES",),
+    )  # fmt: skip
+    trials: int = option(1, "How often each task is replayed in each wording.", least=1)
+    limit: int | None = option(None, "Replay the first N tasks only.", "N", least=1)
+    gold: Path | Sequence[Path] | None = option(
+        None, "File with the expected calls, where the recordings have none; may be given several times.", "FILE",
+        repeat=True,
+    )  # fmt: skip
+    format: str | None = option(
+        None, "Format of the recordings. Default: detected.", "NAME", complete=("troth.readers.trajectories:FORMATS",)
+    )
+    budget: str | int | None = option(None, "Most that this run may ask: 500, 500calls or 200ktokens.", "N")
+    parallel: int = option(4, "Number of concurrent conversations.", least=1)
+    steps: int = option(10, "Most messages of the assistant in one turn.", least=1)
+    temperature: float = option(0.0, "Sampling temperature.", "T", least=0, most=2)
+    timeout: float = option(120.0, "Longest time for a whole answer.", "SECONDS", least=0.001)
+    retries: int = option(
+        2, "How often to ask again when the server fails, hangs or returns an invalid answer.", least=0
+    )
+    key_variable: str = option(
+        KEY, "Environment variable with the key of the server; the key itself is never written.", shape="python"
+    )
+    seed: int = seed_option(
+        "Random seed of the rewordings and of the tests. A request sends it plus the number of its trial."
+    )
+    out: Path = option("agent-run", "Folder of the run; resumed if it already exists.", "FOLDER")
+
+
+class WordingSet(NamedTuple):
+    """One wording of tools and users, in which every task is replayed."""
+
+    name: str
+    wording: ToolWording | None  # None: each task has tools of its own
+    users: Mapping[str, tuple[str, ...]]  # task to what its user says; others: as recorded
+
+
+class RunPlan(NamedTuple):
+    """Every task of `recordings` is replayed in every one of `sets`."""
+
+    agent: str
+    recordings: list[Recording]
+    own_tools: dict[str, ToolWording]  # by task, where the tools are not the same for all
+    sets: list[WordingSet]
+    identity: dict[str, str]  # what a folder must share to be gone on with
+
+    def wording(self, one: WordingSet, task: str) -> ToolWording:
+        return one.wording or self.own_tools[task]
+
+    @property
+    def wordings(self) -> list[ToolWording]:
+        return [one.wording for one in self.sets if one.wording is not None and not one.users]
+
+    @property
+    def users(self) -> list[str]:
+        return [one.name for one in self.sets if one.users]
+
+
+def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
+    """Reads tasks, tools and rewordings; everything that can be wrong with them is found here."""
+    tools = None if settings.tools is None else path_of(settings.tools)
+    corpus = corpora.load([("tasks", tasks)], corpora.gold_files(settings.gold), tools, settings.format)
+    trials = [msgspec.structs.replace(one, expected=corpus.gold(one)) for one in corpus.systems[0].trials]
+    replayable = [one for one in recordings(trials) if one.users][: settings.limit]
+    if not replayable:
+        raise UserError("no user says anything in it", file=tasks, hint="is it the right file?")
+    own = {one.unit: _original(one.tools or corpus.tasks[one.unit].tools) for one in trials}
+    original = None if tools is None else _original(corpus.tools)
+    names = _variant_names(settings.variants)
+    if names and tools is None:
+        raise UserError("rewordings of the tools need the tools", hint="name the file that they were made from")
+    where = Folder(path_of(settings.from_)) if settings.from_ is not None else Folder(tools or ".").parent
+    sets = [WordingSet(ORIGINAL, original, {})]
+    sets += [WordingSet(name, _variant(where / name, name, corpus.tools), {}) for name in names]
+    said = reworded(replayable, settings.users, seed=settings.seed)
+    sets += [WordingSet(name, original, users) for name, users in said.items()]
+    if len({one.name for one in sets}) < len(sets):
+        raise UserError("two sets have one name", hint="rewordings of tools and users need different names")
+    identity = {
+        "agent": agent, "tasks": _digest(tasks), "tools": "" if tools is None else _digest(tools),
+        "temperature": str(settings.temperature), "steps": str(settings.steps), "seed": str(settings.seed),
+    }  # fmt: skip
+    return RunPlan(agent, replayable, own, sets, identity)
+
+
+def _variant_names(variants: str | Iterable[str] | None) -> list[str]:
+    names = listed(variants)
+    return variant_names(",".join(names)) if names else []
+
+
+def _original(tools: Sequence[Tool]) -> ToolWording:
+    functions = [
+        {"name": one.name, "description": one.description, "parameters": _parameters(one.parameters)} for one in tools
+    ]
+    return _wording(ORIGINAL, functions, {})
+
+
+def _variant(folder: Folder, name: str, tools: Sequence[Tool]) -> ToolWording:
+    """A rewording of these tools that `troth perturb schema` wrote."""
+    file = folder / "tools.json"
+    if not file.is_file():
+        raise UserError(f"there is no rewording '{name}' of the tools", file=str(file), hint=MAKE)
+    one = _original(tool_readers.load(str(file)))
+    names = renamed_calls.load(folder / NAMES)
+    if {function.name for function in names.values()} != {tool.name for tool in tools}:
+        raise UserError("is a rewording of other tools", file=str(file), hint=MAKE)
+    return _wording(name, [tool["function"] for tool in one.tools], names)
+
+
+def _wording(name: str, functions: Sequence[dict[str, Any]], names: Mapping[str, FunctionNames]) -> ToolWording:
+    """Tools as they are sent. A name that the API does not take (`math.add`) is sent as `math_add`."""
+    back = dict(names)
+    sent = []
+    for one in functions:
+        safe = SAFE.sub("_", one["name"])
+        if safe != one["name"]:
+            back[safe] = back.pop(one["name"], FunctionNames(one["name"]))
+        sent.append({**one, "name": safe})
+    return ToolWording(name, openai_tools(sent), back)
+
+
+def _parameters(schema: dict[str, Any]) -> Any:
+    return json_schema(schema) or {"type": "object", "properties": {}}
+
+
+def _digest(path: str) -> str:
+    place = Folder(path)
+    files = sorted(place.iterdir()) if place.is_dir() else [place]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes() if file.is_file() else b"")
+    return digest.hexdigest()

@@ -1,0 +1,257 @@
+"""Runs an assistant live on recorded conversations, under other words of its tools and of its users.
+
+Sets are the original, each rewording of the tools (users as they were) and each rewording of the users (tools as they
+were). Every task is replayed in every set and trial, several at a time. The folder gets `SET/trial-N.jsonl` with the
+trajectories under the original names, `missing.json` with what could not be finished, `result/` with the scores, and
+`journal.jsonl` with every answer: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path as Folder
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple
+
+import msgspec
+
+from troth.agents.live import summary
+from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
+from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet
+from troth.agents.live.plan import plan as make_plan
+from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
+from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
+from troth.core.decode import reading
+from troth.core.errors import UserError
+from troth.core.names import Path, counted, path_of
+from troth.core.options import keywords, recorded, resolve
+from troth.core.progress import bar
+from troth.core.result import Note, Result
+from troth.core.tasks import Task
+from troth.readers.plain import encode_indented
+from troth.readers.trajectories import chat
+from troth.stats.estimates import Resampling, SystemCells, build_result
+from troth.storage.files import claim_folder, replaced_file, writing
+
+PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
+
+
+TASK = Task(
+    "agent run", "live assistants", "conversations", "troth.report.page.agents",
+    no_explorer="Live runs hold scores and no trajectories. Score the folders of their sets with troth agent score "
+    "--out, and give that run as well.",
+)  # fmt: skip
+
+
+@keywords(RunAgentSettings)
+def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> Result:
+    """Replays recorded conversations to an assistant under other words; returns how its calls hold up.
+
+    `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages
+    and tools. `tasks` holds the recorded conversations, in any format of trajectories. The folder `out` gets the
+    trajectories; the same call goes on in it without asking anything twice. The options are those of
+    `RunAgentSettings`.
+
+    >>> import tempfile
+    >>> tasks = [{"messages": [{"role": "user", "content": "Cancel order 7."}],
+    ...           "expected": [{"name": "cancel", "arguments": {"id": 7}}]}]
+    >>> call = {"function": {"name": "cancel", "arguments": {"id": 7}}}
+    >>> def agent(messages, tools):
+    ...     return {"tool_calls": [call]} if messages[-1]["role"] == "user" else "It is cancelled."
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Folder(folder, "tasks.json").write_bytes(msgspec.json.encode(tasks))
+    ...     run_agent(agent, f"{folder}/tasks.json", out=f"{folder}/run")["call_recall"].value
+    1.0
+    """
+    settings = resolve(RunAgentSettings, options)
+    live = assistant(
+        agent, temperature=settings.temperature, timeout=settings.timeout, retries=settings.retries,
+        key=settings.key_variable,
+    )  # fmt: skip
+    plan = make_plan(live.name, path_of(tasks), settings)
+    folder = Folder(path_of(settings.out))
+    _open(folder, plan.identity)
+    journal, budget = Journal(folder / JOURNAL), Budget(settings.budget)
+    replays = _replayed(plan, settings, _Live(live, journal, budget))
+    _write(folder, replays)
+    result = _result(plan, replays, settings, (journal, budget))
+    result.save(folder / RESULT)
+    return result
+
+
+# -- doing it ----------------------------------------------------------------------------------------------------------
+
+
+class _Live(NamedTuple):
+    """An assistant whose answers are kept, and paid for, once."""
+
+    assistant: Assistant
+    journal: Journal
+    budget: Budget
+
+    def ask(self, wording: ToolWording, trial: int, seed: int, messages: Chat) -> Reply:
+        question = {"agent": self.assistant.name, "tools": wording.tools, "messages": messages, "trial": trial}
+        ask = partial(self.assistant.ask, list(messages), wording.tools, seed=seed + trial)
+        return self.journal.answer(question, lambda: self.budget.spend(ask))
+
+
+def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
+    """Every conversation of the plan, or why it could not be finished."""
+
+    def work(one: WordingSet, recording: Recording, trial: int) -> Replayed | str:
+        wording = plan.wording(one, recording.task)
+        ask = partial(live.ask, wording, trial, settings.seed)
+        users = one.users.get(recording.task, recording.users)
+        try:
+            return replay(recording, users, wording, ask, trial=trial, steps=settings.steps)
+        except UnansweredError as error:
+            return str(error)
+
+    jobs = {
+        ReplayKey(one.name, recording.task, trial): (one, recording, trial)
+        for trial in range(settings.trials)
+        for recording in plan.recordings
+        for one in plan.sets
+    }
+    waiting, done = deque(jobs), SimpleQueue[tuple[ReplayKey, Replayed | str | BaseException]]()
+
+    def worker() -> None:
+        while waiting:
+            try:
+                key = waiting.popleft()
+            except IndexError:  # another worker was faster
+                return
+            try:
+                done.put((key, work(*jobs[key])))
+            except BaseException as error:  # noqa: BLE001 (raised where the results are gathered)
+                done.put((key, error))
+
+    replays: dict[ReplayKey, Replayed | str] = {}
+    try:
+        for _ in range(min(settings.parallel, len(jobs))):  # daemons: an interrupt does not wait for a server
+            Thread(target=worker, daemon=True).start()
+        with bar("conversations") as step:
+            while len(replays) < len(jobs):
+                key, outcome = done.get()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                replays[key] = outcome
+                step(len(replays), len(jobs))
+    finally:  # an interrupt, or an error that the user can mend: answers so far are in the journal
+        waiting.clear()
+        live.budget.stop()
+    return {key: replays[key] for key in jobs}
+
+
+# -- what is left behind -----------------------------------------------------------------------------------------------
+
+
+def _open(folder: Folder, identity: dict[str, str]) -> None:
+    """A new folder, or one in which the same run was begun."""
+    text = claim_folder(folder, PLAN, encode_indented(identity), "a run of an assistant")
+    with reading(folder / PLAN, hint="choose another folder"):
+        before = msgspec.json.decode(text, type=dict[str, str])
+    other = [name for name, value in identity.items() if before.get(name) != value]
+    if other:
+        what = f"holds a run with another {' and '.join(other)}"
+        raise UserError(what, file=str(folder), hint="choose another folder")
+
+
+def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:
+    """One file of trajectories for each set and trial, and what is missing."""
+    missing = [
+        {"set": key.set, "task": key.task, "trial": key.trial, "reason": one}
+        for key, one in replays.items()
+        if isinstance(one, str)
+    ]
+    for name, trial in dict.fromkeys((key.set, key.trial) for key in replays):
+        mine = [one.trajectory for key, one in replays.items() if (key.set, key.trial) == (name, trial) and
+                isinstance(one, Replayed)]  # fmt: skip
+        with writing(str(folder)):
+            (folder / name).mkdir(exist_ok=True)
+        encoded = b"".join(msgspec.json.encode(chat.to_row(one)) + b"\n" for one in mine)
+        _replace(folder / name / f"trial-{trial}.jsonl", encoded)
+    _replace(folder / MISSED, encode_indented(missing))
+
+
+def _replace(file: Folder, content: bytes) -> None:
+    with replaced_file(str(file), lambda _: None) as out:
+        out.write(content)
+
+
+def _result(
+    plan: RunPlan,
+    replays: Mapping[ReplayKey, Replayed | str],
+    settings: RunAgentSettings,
+    spent: tuple[Journal, Budget],
+) -> Result:
+    expected = {one.task: summary.reference(one) for one in plan.recordings}
+    seen = [
+        outcome
+        for key, one in replays.items()
+        if isinstance(one, Replayed)
+        for outcome in summary.outcomes(key, one, expected[key.task])
+    ]
+    names = [one.name for one in plan.sets]
+    recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
+    sets = {name: _set(name, seen, replays) for name in names}
+    tasks = [one.task for one in plan.recordings]
+    counts = {name: _counts(name, replays) for name in names}
+    return build_result(
+        TASK.name,
+        (SystemCells(name, summary.cells(one, recipe), tasks, counts[name]) for name, one in sets.items()),
+        Resampling(seed=settings.seed),
+        metrics=[summary.METRICS.load(name) for name in summary.METRICS],
+        cluster="task",
+        notes=[Note(text) for text in _notes(plan, replays, counts, spent)],
+        findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
+        arguments={"agent": plan.agent} | recorded(settings),
+    )
+
+
+def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:
+    mine = {key: one for key, one in replays.items() if key.set == name}
+    return LiveSet([one for one in seen if one.key.set == name], mine)
+
+
+def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:
+    mine = [one for key, one in replays.items() if key.set == name]
+    done = [one for one in mine if isinstance(one, Replayed)]
+    return {
+        "conversations": len(mine),
+        "missing": len(mine) - len(done),
+        "calls": sum(len(list(one.trajectory.calls())) for one in done),
+        "unrecorded": sum(one.unrecorded for one in done),
+        "turns_cut": sum(one.cut for one in done),
+    }
+
+
+def _notes(
+    plan: RunPlan,
+    replays: Mapping[ReplayKey, Replayed | str],
+    counts: Mapping[str, Mapping[str, int]],
+    spent: tuple[Journal, Budget],
+) -> list[str]:
+    journal, budget = spent
+    total: Counter[str] = Counter()
+    for one in counts.values():
+        total.update(one)
+    notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
+    reasons = Counter(one for one in replays.values() if isinstance(one, str))
+    if reasons:
+        why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
+        notes.append(f"{lacking} ({why}): the same command goes on with them")
+    if total["unrecorded"]:
+        notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
+    if total["turns_cut"]:
+        notes.append(f"cut after the last step that is allowed: {counted(total['turns_cut'], 'turn')}")
+    if not all(plan.wording(plan.sets[0], one.task).tools for one in plan.recordings):
+        notes.append("there are tasks without tools; give their definitions")
+    if any(one.expected is None for one in plan.recordings):
+        notes.append("tasks without expected calls are compared with the calls of their recording")
+    return notes

@@ -1,0 +1,1 @@
+"""Metrics of grounded responses against people's labels, and calibrations fitted on them."""

@@ -1,0 +1,201 @@
+"""A sheet for people: sampled pairs of an utterance and an act, to be marked faithful or not (SGSAcc, section 2.2).
+
+Half of the pairs are marked faithful by SGSAcc and half unfaithful, from turns that pass validation, in mixed order.
+The metric's verdict is not in the sheet: it is in the key, a file beside it, by the pairs' numbers.
+
+Texts and verdicts come from what a run of `troth nlg` keeps of its dialogues (`troth.storage.explorer`): no file that
+it was made from is read again, and no model is asked. The pairs' ids end in a mark of the drawn pairs, so that a sheet
+fits no other sheet's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from troth.core import names
+from troth.core.errors import UserError, near
+from troth.core.groups import ALL
+from troth.core.randomness import generator
+from troth.core.score import Score
+from troth.core.version import __version__
+from troth.meta.people import sheets
+from troth.meta.people.sheets import SGSACC_STUDY
+from troth.responses.explorer import judged
+from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
+from troth.storage import explorer, runs
+from troth.text.identifiers import humanize
+
+Of = Literal["validated", "excluded", "all"]
+
+# What the utterance does if it is true to its act.
+WORDS = {
+    "GOODBYE": "says goodbye",
+    "REQ_MORE": "asks whether anything else is needed",
+    "NOTIFY_SUCCESS": "tells that the request succeeded",
+    "NOTIFY_FAILURE": "tells that the request failed",
+}
+VERBS = {"INFORM": "tells", "OFFER": "offers", "CONFIRM": "asks to confirm"}
+
+
+class SheetRow(msgspec.Struct, frozen=True, order=True):
+    """A pair of an utterance and an act, as the key has it."""
+
+    dialogue: str
+    turn: int
+    service: str
+    act: str
+    slot: str
+    values: tuple[str, ...]
+    words: str
+    previous: str
+    utterance: str
+    faithful: bool  # by the metric
+
+
+class SheetKey(msgspec.Struct, frozen=True):
+    """What the annotators must not see, and what the figures need."""
+
+    troth: str
+    source: str
+    system: str
+    metric: str
+    recipe: str  # of the metric
+    of: Of
+    seed: int
+    faithful: int  # how many pairs there are that the metric marks faithful,
+    unfaithful: int  # and unfaithful, of which these were drawn:
+    pairs: dict[str, SheetRow]
+
+
+def annotate(
+    run: names.Path,
+    out: names.Path,
+    *,
+    pairs: int = 400,
+    seed: int = 0,
+    of: Of = "validated",
+    system: str | None = None,
+) -> SheetKey:
+    """Writes a sheet of some pairs of a run to the new file `out` (.csv), and the key beside it.
+
+    `run`: the folder of a run of `nlg`. `of`: draw from turns that pass validation, that fail it ("excluded"), or all.
+    """
+    source, sheet = names.path_of(run), names.path_of(out)
+    sheets.check_sheet(sheet)
+    if pairs < 2:
+        raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
+    score = _score(runs.load(source), source, system, of)
+    drawn = draw(sheet_rows(saved_dialogues(source), score.system, of), pairs=pairs, seed=seed)
+    if not drawn.rows:
+        hint = "was it scored with sgsacc_validated, and gold's utterances?"
+        raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
+    key = SheetKey(
+        __version__, source, score.system, SGSACC.name, score.identity, of, seed, drawn.faithful, drawn.unfaithful,
+        drawn.rows,
+    )  # fmt: skip
+    sheets.write(sheet, SGSACC_STUDY, cells(key.pairs), key)
+    return key
+
+
+class Drawn(NamedTuple):
+    """The drawn pairs by id, and how many there are of either side."""
+
+    rows: dict[str, SheetRow]
+    faithful: int
+    unfaithful: int
+
+
+def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
+    """Half faithful and half not, as far as there are so many; neither order nor ids tell which is which."""
+    every = set(rows)  # a turn may have the same act twice, which is one pair
+    sides = [sorted(row for row in every if row.faithful == side) for side in (True, False)]
+    rng = generator(seed, "sgsacc", "annotate")
+    wanted = (pairs - pairs // 2, pairs // 2)
+    drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
+    rng.shuffle(drawn)
+    return Drawn(sheets.numbered(drawn, mark(drawn)), len(sides[0]), len(sides[1]))
+
+
+# -- from a run --------------------------------------------------------------------------------------------------------
+
+
+def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
+    """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
+    whole = {(score.metric, score.system): score for score in run.scores if score.group == ALL}
+    systems = [name for metric, name in whole if metric == SGSACC.name]
+    if run.command != "nlg" or not systems:
+        raise UserError(f"not a run with {SGSACC.name}", file=path, hint="make one with troth nlg … --out RUN")
+    if system is None and len(systems) > 1:
+        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
+    if system is not None and system not in systems:
+        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
+    metric = SGSACC if of == "all" else SGSACC_VALIDATED
+    score = whole.get((metric.name, system or systems[0]))
+    if score is None:
+        raise UserError(f"the run has no {metric.name}", file=path, hint="score that, too, or draw from all turns")
+    return score
+
+
+def saved_dialogues(path: str) -> Iterable[explorer.DialogueView]:
+    """The dialogues that a run keeps."""
+    return saved(path).dialogues
+
+
+def saved(path: str) -> explorer.Archive:
+    """What a run keeps of its dialogues or responses."""
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    file = folder / explorer.NAME
+    if not file.is_file():
+        raise UserError(f"no {explorer.NAME} in it, which has the texts", file=path, hint="make the run again")
+    return explorer.read(file)
+
+
+def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
+    """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
+    rows = []
+    for one in judged(dialogues).get(system, ()):
+        answer = one.answer
+        valid = not any(act.excluded for act in answer.acts)
+        if (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
+            rows += [
+                SheetRow(
+                    one.dialogue, answer.index, act.service, act.act, act.slot, act.values,
+                    in_words(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
+                )
+                for act in answer.acts
+                if act.entailed is not None
+            ]  # fmt: skip
+    return rows
+
+
+# -- the sheet ---------------------------------------------------------------------------------------------------------
+
+
+def mark(pairs: Iterable[SheetRow]) -> str:
+    """A short hash of what is asked, in its order, without the metric's verdicts."""
+    return sheets.mark([msgspec.structs.replace(one, faithful=False) for one in pairs])
+
+
+def in_words(act: str, slot: str, values: Sequence[str]) -> str:
+    """The act in words, for people who do not know dialogue acts."""
+    if act in WORDS:
+        return WORDS[act]
+    name, said = humanize(slot), ", ".join(values)
+    if act == "REQUEST":
+        return f"asks for: {name}" + (f" (such as {said})" if values else "")
+    if act == "INFORM_COUNT":
+        return f"tells how many results there are: {said}"
+    if act == "OFFER_INTENT":
+        return "offers to do: " + ", ".join(humanize(value).lower() for value in values)
+    said = {"true": "yes", "false": "no"}.get(said.lower(), said)
+    verb = VERBS.get(act, humanize(act.lower()))
+    return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
+
+
+def cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
+    """What the sheet shows of each pair."""
+    return {id: (one.previous, one.utterance, one.service, one.words) for id, one in pairs.items()}

@@ -1,0 +1,1 @@
+"""Trials of metrics on material that is made for them: tampered acts, reworded schemas, corrupted responses."""

@@ -1,0 +1,261 @@
+"""Responses spoiled on purpose: gold with one act expressed wrongly, which a reranker must not choose.
+
+- `value`: another value of the slot (`tamper.tampered`) stands wherever the true one stood;
+- `missing`: the value's own words are gone, with the preposition before them; a sentence of which next to nothing is
+  left goes as a whole, unless another act is expressed in it, or it is all there is;
+- `boolean`: yes becomes no, or no yes, in the clause that names the slot, by rules over its words.
+
+A text is left alone where nothing can be changed with certainty: the value is not in it word by word, or is still in it
+afterwards in another form, or the value of another act is lost with it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from troth.responses import references, tamper
+from troth.responses.sgsacc import DueAct
+
+CorruptionKind = Literal["value", "missing", "boolean"]
+KINDS: tuple[CorruptionKind, ...] = ("value", "missing", "boolean")
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[a-z][.!?])(?=[A-Z])")  # "4 option.What do you think …"
+_CLAUSE = re.compile(r"[.!?;,]+|\b(?:and|but|though|although|while)\b")
+_LEADING = re.compile(
+    r"(?:\b(?:at|in|on|for|from|to|of|by|with|called|named|is|are|costs?|around|about)\s+)?(?:\b(?:the|a|an)\s+)?$",
+    re.IGNORECASE,
+)
+_LITTLE = 2  # words that make no sentence: "How about?"
+
+
+def corrupt(
+    text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[CorruptionKind] = KINDS
+) -> dict[CorruptionKind, str]:
+    """The text spoiled in each way that can be done, one act each."""
+    rules: dict[CorruptionKind, Callable[[DueAct], str | None]] = {
+        "value": lambda one: _wrong(text, one, due, pool, rng),
+        "missing": lambda one: _missing(text, one, due),
+        "boolean": lambda one: flipped(text, one),
+    }
+    texts: dict[CorruptionKind, str] = {}
+    for kind in kinds:
+        order = list(due)
+        rng.shuffle(order)  # always as many draws, whatever comes of them
+        for new in map(rules[kind], order):
+            if new is not None and new.strip() and new.lower().split() != text.lower().split():
+                texts[kind] = new
+                break
+    return texts
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _wrong(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
+    act, service = one
+    if tamper.kind(act, service) in tamper.UNSAID:
+        return None
+    said = [other.act for other in due if other.service.name == service.name]
+    twin = tamper.tampered(act, service, pool, rng, said=said)
+    if twin is None or len(twin.values) != len(act.values):
+        return None
+    new = text
+    for old, other in zip(act.values, twin.values, strict=True):
+        for start, end in reversed(_places(old, new)):
+            new = new[:start] + _like(new[start:end], other) + new[end:]
+    return new if _only(one, due, text, new) else None
+
+
+def _missing(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
+    act, service = one
+    if tamper.kind(act, service) in tamper.UNSAID or not tamper.present(act, service, text):
+        return None
+    others = [other for other in due if other != one]
+    cut = [(part, _without(part, act.values[0])) for part in _SENTENCE.split(text)]
+    left = [new for part, new in cut if new == part or not _dropped(part, new, others)]
+    new = " ".join(left or [new for _, new in cut])
+    return new if _only(one, due, text, new) else None
+
+
+def _without(sentence: str, value: str) -> str:
+    """The sentence without the value's own words and what leads up to them."""
+    left = sentence
+    for start, end in reversed(_places(value, sentence)):
+        lead = _LEADING.search(sentence[:start])
+        left = left[: lead.start() if lead else start] + left[end:]
+    return sentence if left == sentence else re.sub(r"\s+([,.?!])", r"\1", " ".join(left.split()))
+
+
+def _dropped(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
+    """Whether what is left of a sentence is not worth saying, and no other act is expressed in it."""
+    return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_expresses(sentence, other) for other in others)
+
+
+def _expresses(sentence: str, one: DueAct) -> bool:
+    """Whether a sentence seems to express the act: it has its value, or the slot's name where that is a yes or no."""
+    act, service = one
+    slot = references.slot_of(act, service)
+    if slot is not None and references.is_boolean(slot):
+        names = "|".join(_names(slot.name))
+        return bool(names and re.search(rf"\b(?:{names})\b", sentence, re.IGNORECASE))
+    return any(_places(value, sentence) for value in act.values)
+
+
+def _only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
+    """Whether the act's value is lost in the new text, and no other's."""
+    return not tamper.present(*one, new) and all(
+        tamper.present(*other, new) or not tamper.present(*other, text) for other in due if other != one
+    )
+
+
+def _places(value: str, text: str) -> list[tuple[int, int]]:
+    """Where the value stands, as said or as a number word, and not as a part of another word or number."""
+    forms = sorted(tamper.forms((value,)), key=len, reverse=True)
+    pattern = "|".join(map(tamper.whole, forms))
+    return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
+
+
+def _like(old: str, new: str) -> str:
+    """A number in words stays one in words."""
+    in_words = (form for form in tamper.forms((new,)) if form in tamper.NUMBERS)
+    return next(in_words, new) if old.lower() in tamper.NUMBERS else new
+
+
+# -- yes and no --------------------------------------------------------------------------------------------------------
+
+# Words by which a slot is known, besides those of its name.
+_SAID = {
+    "nonstop": "direct|non-?stop|connecting|layovers?",
+    "luggage": "luggage|baggage|bags",
+    "protection": "insurance|protection",
+    "smoking": "(?:non-?)?smok(?:e|ing)",
+    "pets": "pets?",
+    "kids": "kids?|child(?:ren)?",
+    "wifi": "wi-?fi|internet",
+    "vegetarian": "vegetarians?|veg",
+    "outdoors": "outdoors?|outside",
+    "private": "private|privately|public|publicly",
+    "visibility": "private|privately|public|publicly",
+    "breakfast": "breakfast",
+}
+_EMPTY = {"has", "have", "is", "are", "in", "unit", "allowed", "good", "for", "add", "additional", "trip", "options",
+          "service", "services"}  # fmt: skip
+_NOT = re.compile(
+    r"\b(?:not?|non|none|never|neither|nor|without|cannot|nope|unable|dont|doesnt|isnt|wont)\b|n['’]t\b", re.IGNORECASE
+)
+
+_VERBS = {"have": "has", "offer": "offers", "serve": "serves", "allow": "allows", "permit": "permits",
+          "provide": "provides", "include": "includes", "welcome": "welcomes", "accept": "accepts",
+          "come": "comes", "want": "wants", "need": "needs"}  # fmt: skip
+_PLAIN, _THIRD = "|".join(_VERBS), "|".join(_VERBS.values())
+_BASE = {third: plain for plain, third in _VERBS.items()}
+_BE = "is|are|was|were|will|would|can|should"
+
+Rule = tuple[str, str | Callable[[re.Match[str]], str]]
+
+# What is true becomes false: the first rule that fits the clause, outside of negations.
+_TO_NO: tuple[Rule, ...] = (
+    (r"\b(?:direct|non-?stop)\b", "connecting"),
+    (r"\bprivate(ly)?\b", r"public\1"),
+    (r"\bshared\b", "private"),
+    (r"\bnext day\b", "same day"),
+    (r"\bwith (?=(?:[\w-]+ ){0,2}NAMED)", "without "),
+    (r"\bincluding\b", "excluding"),
+    (rf"\b(will|would|can|should) (?=(?:{_PLAIN})\b)", r"\1 not "),
+    (r"\b(does|do|did) (?:indeed |also |actually )?(?=(?:" + _PLAIN + r")\b)", r"\1 not "),
+    (rf"\b({_THIRD})\b(?! been\b)", lambda match: f"does not {_BASE[match[1].lower()]}"),
+    (rf"\b({_PLAIN})\b(?! been\b)", r"do not \1"),
+    (rf"\b({_BE})\b", r"\1 not"),
+    (r"\b(it|that|there|here)['’]s\b", r"\1 is not"),
+    (r"\b(they|you|we)['’]re\b", r"\1 are not"),
+    (r"\bwith\b", "without"),
+)  # fmt: skip
+# What is false becomes true.
+_TO_YES: tuple[Rule, ...] = (
+    (r"\bconnecting\b", "direct"),
+    (r"\b(?:has|have) (?:a|one) layover\b", "is direct"),
+    (r"\bwith (?:a|one) layover\b", "nonstop"),
+    (r"\bto (?:the )?public\b", "to nobody"),
+    (r"\bpublic(ly)?\b", r"private\1"),
+    (r"\bsame day\b", "next day"),
+    (r"\bnon-?smoking\b", "smoking"),
+    (r"\b(?:prohibited|forbidden|banned)\b", "allowed"),
+    (rf"\bdoes(?: not|n['’]t|nt) (?:exactly |really )?({_PLAIN})\b(?: any\b)?", lambda match: _VERBS[match[1].lower()]),
+    (rf"\bdo(?: not|n['’]t|nt) ({_PLAIN})\b(?: any\b)?", r"\1"),
+    (rf"\b({_BE})(?: not|n['’]t) (?:exactly |really )?", r"\1 "),
+    (r"['’]s not (?:exactly |really )?", " is "),
+    (r"\bwo(?:n['’]t|nt) ", "will "),
+    (r"\bca(?:n['’]t|nnot) ", "can "),
+    (r"\bwithout (?:any )?", "with "),
+    (r"\b(?:no|not)\b (?!longer)", ""),
+)
+
+
+def flipped(text: str, one: DueAct) -> str | None:
+    """Yes for no in the clause that is about a boolean slot; None where no rule is sure to do it."""
+    act, service = one
+    slot = references.slot_of(act, service)
+    if slot is None or not references.is_boolean(slot) or len(act.values) != 1:
+        return None
+    yes = act.values[0].lower() == "true"
+    named = "|".join(_names(slot.name))
+    about = re.compile(rf"\b(?:{named})\b", re.IGNORECASE)
+    clauses = [(start, end) for start, end in _clauses(text) if named and about.search(text, start, end)]
+    if len(clauses) != 1:
+        return None
+    start, end = clauses[0]
+    clause = text[start:end]
+    if yes and _NOT.search(clause):
+        return None  # the utterance says no already: noise of the corpus, or about something else
+    new = _flip(_led(clause, yes), _TO_NO if yes else _TO_YES, named)
+    if new is None or (not yes and _NOT.search(new)):
+        return None
+    return " ".join((_answer(text[:start], yes) + new + text[end:]).split())
+
+
+def _names(slot: str) -> Iterator[str]:
+    for word in slot.lower().split("_"):
+        if word in _SAID:
+            yield _SAID[word]
+        elif word not in _EMPTY:
+            yield re.escape(word)
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in _CLAUSE.finditer(text):
+        yield start, match.start()
+        start = match.end()
+    yield start, len(text)
+
+
+def _flip(clause: str, rules: Sequence[Rule], named: str) -> str | None:
+    """By the first rule that fits, at the place nearest to the slot's name."""
+    about = re.search(rf"\b(?:{named})\b", clause, re.IGNORECASE)
+    at = about.start() if about else 0
+    for pattern, new in rules:
+        matches = list(re.finditer(pattern.replace("NAMED", rf"(?:{named})\b"), clause, re.IGNORECASE))
+        if matches:
+            match = min(matches, key=lambda match: abs(match.start() - at))
+            said = new(match) if callable(new) else match.expand(new)
+            return clause[: match.start()] + said + clause[match.end() :]
+    return None
+
+
+def _led(clause: str, yes: bool) -> str:
+    """The answer that the clause begins with, turned round: "Yes it is"."""
+    if yes:
+        return re.sub(r"^(\s*)(?:yes|yeah|yep|yup)\b", r"\1No", clause, flags=re.IGNORECASE)
+    leads = r"^(\s*)(?:no|nope) (?=(?:they|it|there|this|the|you|its|that)\b)"
+    return re.sub(leads, r"\1Yes ", clause, flags=re.IGNORECASE)
+
+
+def _answer(before: str, yes: bool) -> str:
+    """The answer that leads up to the clause, likewise: "Yes, it is"."""
+    if yes:
+        return re.sub(r"\b(?:yes|yeah|yep|yup|sure)([,.!]?\s*(?:and\s*)?)$", r"No\1", before, flags=re.IGNORECASE)
+    before = re.sub(r"\b(?:unfortunately|sadly|sorry)[,.]?\s*$", "", before, flags=re.IGNORECASE)
+    return re.sub(r"\b(?:no|nope)([,.!]?\s*)$", r"Yes\1", before, flags=re.IGNORECASE)

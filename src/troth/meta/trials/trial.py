@@ -1,0 +1,86 @@
+"""What trials of a metric on gold share: options, corpus and model, the turns that are drawn, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, get_args
+
+from troth.core.names import Path
+from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.records import Gold, Schema
+from troth.core.result import Note, Result
+from troth.models import Nli
+from troth.responses import corpus
+from troth.responses.corpus import ActCorpus
+from troth.responses.references import Refs
+from troth.responses.sgsacc import SystemTurn
+from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
+from troth.storage.runs import check_out
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    turns: int | None = option(2000, "Number of system turns to draw.", least=0, zero="all")
+    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    nli: str | Nli = option(
+        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
+    )
+    refs: Refs = option(
+        "b", "Sentences of booleans that are False: as in appendix B of the SGSAcc paper, or as in its table 3.",
+        choices=get_args(Refs),
+    )  # fmt: skip
+    cache: Path | None = cache_file()
+    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    resamples: int = resamples_option()
+    seed: int = seed_option("Random seed: which turns are drawn, and how their acts are changed.")
+    out: Path | None = run_folder()
+
+
+class Trial:
+    """Gold and the model of one trial, and its result."""
+
+    def __init__(self, task: str, gold: Gold, settings: TrialSettings) -> None:
+        if settings.out is not None:
+            check_out(settings.out)
+        one_of("refs", settings.refs, get_args(Refs))
+        self.task, self.settings = task, settings
+        self.source = gold if isinstance(gold, str | PathLike) else None
+        self.nli = corpus.model(settings.nli, settings.cache)
+        self.gold: ActCorpus = corpus.read(gold, settings.schema, format=settings.format)
+        self.descriptions = corpus.descriptions(self.gold.schema)
+
+    def turns(self) -> list[SystemTurn]:
+        """All turns with acts and a text, in an order that depends on the seed and their ids alone."""
+        spoken = (turn for turn in self.gold.turns if turn.acts and turn.gold.strip())
+        return corpus.shuffled(spoken, self.settings.seed)
+
+    def result(
+        self,
+        systems: Mapping[str, Sequence[Cell]],
+        counts: Mapping[str, int],
+        *,
+        notes: Sequence[str] | None = None,
+        findings: Sequence[Any] = (),
+        unscored: Mapping[str, Sequence[Cell]] | None = None,
+    ) -> Result:
+        """The result of the trial, saved if that was asked for. `counts` are the same for all systems.
+
+        `unscored`: cells of each system that take the place of the scored ones in the rows.
+        """
+        every = [cell for cells in systems.values() for cell in cells]
+        dialogues = sorted({name for cell in every for name in cell.parts.units.dialogues})
+        texts = corpus.lacking(self.descriptions) if notes is None else notes
+        return build_result(
+            self.task,
+            [
+                SystemCells(name, cells, dialogues, counts, unscored=() if unscored is None else unscored[name])
+                for name, cells in systems.items()
+            ],
+            Resampling(self.settings.resamples),
+            notes=[Note(text) for text in (*texts, *corpus.shortened(self.nli))],
+            findings=findings,
+            arguments=recorded(self.settings, gold=self.source),
+            out=self.settings.out,
+        )
