@@ -22,6 +22,7 @@ from troth.agents.live.endpoint import Reply, UnansweredError
 from troth.agents.live.journal import Budget, Journal
 from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
 from troth.agents.live.run import run_agent
+from troth.agents.live.summary import RewordingEffect
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Trajectory, Usage
 from troth.models import client
@@ -103,12 +104,12 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     assert result.score("call_recall", "tool:cancel_order", "v1").value == 0.0
     assert result.score("call_recall", "tool:find_order", "v1").value == 1.0
     fragile = {
-        one.get("metric", "call_recall"): (one["original"], one["share"], one["difference"])
-        for one in result.details
-        if (one["tool"], one.get("argument"), one.get("set"), one["reworded"]) == ("cancel_order", None, None, "tools")
+        one.metric: (one.original, one.share, one.difference)
+        for one in result.findings
+        if (one.tool, one.argument, one.set, one.reworded) == ("cancel_order", "", "", "tools")
     }
     assert fragile == dict.fromkeys(("call_recall", "tool_recall"), (1.0, 0.0, -1.0)), "the tool is not chosen any more"
-    assert {key for one in result.details for key in [one.get("name")]} >= {"stop_purchase", "key"}
+    assert {one.name for one in result.findings} >= {"stop_purchase", "key"}
     sent = next(body for body in files.server.asked if body["tools"][0]["function"]["name"] == "stop_purchase")
     assert sent["messages"][0]["content"] == "Use find_order before stop_purchase.", "the system's text follows"
     assert sent["tools"][0]["function"]["parameters"]["required"] == ["key"]
@@ -159,7 +160,7 @@ def test_trouble_that_stays_is_said_and_the_run_goes_on(files: Files, kind: str,
     assert result["finished"].value == pytest.approx(2 / 3)
     assert result["call_recall"].value == 1.0, "over what was finished"
     assert result.counts["original"]["missing"] == 1
-    assert any(f"1 of 3 conversations are missing (1 {reason})" in note for note in result.notes)
+    assert any(f"1 of 3 conversations are missing (1 {reason})" in str(note) for note in result.notes)
     before = len(files.server.asked)
     files.server.trouble = lambda _body, _times: None
     resumed = files.run(timeout=5.0, retries=1)
@@ -187,7 +188,7 @@ def test_a_finished_run_asks_nothing(files: Files) -> None:
     result = files.run(trials=2)
     assert len(files.server.asked) == asked
     assert files.trial("original", 1) == before
-    assert result.notes[0].startswith("0 answers were asked for")
+    assert str(result.notes[0]).startswith("0 answers were asked for")
 
 
 def test_a_torn_journal_asks_only_what_is_lost(files: Files) -> None:
@@ -228,7 +229,7 @@ def test_a_budget_ends_the_run_and_the_next_goes_on(files: Files) -> None:
     result = files.run(budget=5, parallel=1)
     assert len(files.server.asked) == 5
     assert [one["reason"] for one in files.missing] == ["budget", "budget"]
-    assert any("2 of 3 conversations are missing (2 budget)" in note for note in result.notes)
+    assert any("2 of 3 conversations are missing (2 budget)" in str(note) for note in result.notes)
     assert result["finished"].value == pytest.approx(1 / 3)
     files.run(budget="105 tokens", parallel=1)
     assert len(files.server.asked) == 12, "15 tokens each, and 7 answers were left"
@@ -296,7 +297,7 @@ def test_a_function_that_raises_is_counted(files: Files) -> None:
         raise ConnectionError("no")
 
     result = run_agent(moody, files.folder / "tasks.json", out=files.folder / "run", retries=1)
-    assert "there are tasks without tools; give their definitions" in result.notes
+    assert "there are tasks without tools; give their definitions" in [*map(str, result.notes)]
     assert {one["reason"] for one in files.missing} == {"ConnectionError"}
     assert result["call_recall"].value is None
     assert result["finished"].value == 0.0
@@ -401,7 +402,8 @@ def test_budgets(text: str | None, calls: int) -> None:
 
 def test_findings_are_json(files: Files) -> None:
     result = files.run(users="disfluency")
-    assert msgspec.json.decode(msgspec.json.encode(result.details)) == result.details
+    assert result.findings
+    assert msgspec.json.decode(msgspec.json.encode(result.findings), type=list[RewordingEffect]) == result.findings
 
 
 def test_real_recordings(shared: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_140_trajectories_are_scored_whole_in_under_three_seconds(shared: Path) 
     assert values(result, "calls_right", "forbidden_calls", "claims_without_calls") == [43 / 140, 0.0, 0.0]
     unsourced = {(one.task, one.trial) for one in result.details if one.kind == "value"}
     assert len(unsourced) == 24  # 19 trials that failed and 5 that did not
-    assert any("differ on 2 of 140 trials (2/1, 5/1)" in note for note in result.notes)
+    assert any("differ on 2 of 140 trials (2/1, 5/1)" in str(note) for note in result.notes)
 
 
 @pytest.mark.shared
@@ -245,7 +245,7 @@ def test_bfcl_files_together(tmp_path: Path) -> None:
     assert result["pass^1"].value == pytest.approx(1 / 3)
     assert "rule:bfcl" in result["calls_right"].signature
     assert result.counts["r"]["missing_tasks"] == 1
-    assert any("tasks of gold without a trial, which count as not solved: 1" in note for note in result.notes)
+    assert any("tasks of gold without a trial, which count as not solved: 1" in str(note) for note in result.notes)
     views = {one.id: one for one in result.explorer().trajectories}
     assert views["multiple_1"].error == "value_error:others"
     assert views["multiple_1"].messages[0].text == "Add 1.", "the question is gold's"
@@ -301,7 +301,7 @@ def test_pass_hat_of_unequal_trials(tmp_path: Path) -> None:
     result = agent(written(tmp_path / "r.jsonl", rows), metrics=["pass^1", "pass^2", "pass^5"])
     assert values(result, "pass^1", "pass^2", "pass^5") == [pytest.approx((2 / 3 + 1) / 2), pytest.approx(1 / 3), None]
     assert pass_hat(2).of == "pass^k"
-    assert any("tasks have 1 to 3 trials" in note for note in result.notes)
+    assert any("tasks have 1 to 3 trials" in str(note) for note in result.notes)
 
 
 def test_explain_steps_add_up() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import GOLD, HASTY, Troth
+from tests.report.make import reseal
 
 
 @pytest.fixture
@@ -145,8 +146,10 @@ def test_bad_runs(troth: Troth, run: str, tmp_path: Path) -> None:
     record = json.loads((Path(run) / "run.json").read_bytes())
     record["scores"] = [score for score in record["scores"] if score["metric"] != "sgsacc_validated"]
     (Path(run) / "run.json").write_text(json.dumps(record))
+    reseal(run)
     fails("the run has no sgsacc_validated (score that, too, or draw from all turns)", run, "--out", out)
     (Path(run) / "dialogues.jsonl.gz").write_bytes(b"x")
+    reseal(run)
     fails("dialogues.jsonl.gz: cannot be read: ", run, "--out", out, "--of", "all")
     (Path(run) / "dialogues.jsonl.gz").unlink()
     fails("no dialogues.jsonl.gz in it, which has the texts (make the run again)", run, "--out", out, "--of", "all")

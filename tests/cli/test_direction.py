@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from troth.meta.templates import REJECTED
+from troth.meta.truth import FALSE_ACCEPTS, RECALL
 
 from tests.cli.conftest import GOLD, HASTY, STURDY, Troth
-from troth.core.score import Score
-from troth.storage import runs as storage
+from troth.core.metric import Metric
+from troth.responses import metrics as responses
+from troth.robustness import metrics as robustness
+from troth.storage.runs import open as open_run
+from troth.tracking import metrics as tracking
 
 
 @pytest.fixture
@@ -38,18 +43,22 @@ def test_a_gate_on_what_is_better_when_lower(fine: Troth, troth: Troth, runs: tu
     assert back.out.startswith("worse: all_wrong_jga +16.30 (")
 
 
+def test_which_way_the_metrics_of_a_saved_run_are_better(runs: tuple[str, str]) -> None:
+    result = open_run(runs[0])
+    lower = {metric.name for metric in result.metrics if metric.better == "lower"}
+    assert {"ss_jga", "all_wrong_jga"} <= lower
+    assert not {"jga", "jga_drop", "jga_orig"} & lower
+    assert all((score.better == "lower") == (score.metric in lower) for score in result.scores)
+
+
 @pytest.mark.parametrize(
     ("metric", "lower"),
     [
-        ("jga", False), ("jga_drop", False), ("aga_drop", False), ("jga_orig", False), ("coverage:ser", False),
-        ("sgsacc", False), ("cjga:NED", False), ("recall", False), ("ser", True), ("ser_applicable", True),
-        ("ss_jga", True), ("all_wrong_jga", True), ("all_wrong_aga", True), ("false_accepts", True),
-        ("gold_rejected:plain", True), ("service_f1", False),
+        (tracking.METRICS["jga"], False), (responses.METRICS["sgsacc"], False), (responses.METRICS["ser"], True),
+        (responses.METRICS["ser_applicable"], True), (robustness.CJGA, False), (RECALL, False), (FALSE_ACCEPTS, True),
+        (REJECTED, True),
     ],
 )  # fmt: skip
-def test_which_way_metrics_of_runs_before_0_2_are_better(metric: str, lower: bool) -> None:
-    """They did not say it; troth knew it by their names."""
-    run = storage.Run("dst", {}, {}, {}, [Score("s", metric, "all", 0.5, None, None, 1, {})])
-    completed = storage._completed(run)
-    assert (completed.scores[0].better == "lower") is lower
-    assert (completed.metrics[0].better == "lower") is lower
+def test_which_way_declared_metrics_are_better(metric: Metric, lower: bool) -> None:
+    assert (metric.better == "lower") is lower
+    assert (metric.on("plain").better == "lower") is lower, "what is derived from it, too"

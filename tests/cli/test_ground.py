@@ -138,7 +138,7 @@ def test_meta_eval(fine: Troth, data: str, dev: str, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["ece", "0.000"] for line in result.out.splitlines())
     assert "metric     Min    Max  Threshold\nu_f1     0.000  1.000      1.000\n" in result.out
     assert "5 labelled responses, 3 positive; intervals over 4 documents" in result.err
-    assert len(json.loads((Path(run) / "run.json").read_text())["details"]) == 2
+    assert len(json.loads((Path(run) / "run.json").read_text())["findings"]) == 2
 
 
 def test_meta_eval_without_dev(fine: Troth, data: str) -> None:

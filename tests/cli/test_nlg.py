@@ -152,8 +152,8 @@ def test_a_run_is_kept_and_compared(fine: Troth, gold: str, tmp_path: Path) -> N
     run = store.load(runs[1])
     assert (run.command, run.arguments["missing"]) == ("nlg", "part")
     assert run.counts["bad"]["empty_responses"] == 1
-    assert run.details
-    assert not any(act["entailed"] for act in run.details)
+    assert run.findings
+    assert not any(act["entailed"] for act in run.findings)
     told = fine("compare", *runs, "--metrics", "ser,sgsacc", "--resamples", "100", "--json").json()
     assert [one["metric"] for one in told] == ["ser", "sgsacc"]
     assert told[0]["difference"] == pytest.approx(0.2)
@@ -180,7 +180,7 @@ def test_details_are_the_acts_that_a_rule_fits(fine: Troth, tmp_path: Path) -> N
     gold = write(tmp_path, [dialogue("a", ("x", "Yes, Grand Budapest.", [Act("AFFIRM"), NAME]))])
     run = str(tmp_path / "run")
     fine("nlg", gold, responses(tmp_path, {("a", 1): "No."}), "--nli", "fake", "--out", run, "--metrics", "sgsacc")
-    assert [act["act"] for act in store.load(run).details] == ["OFFER"]
+    assert [act["act"] for act in store.load(run).findings] == ["OFFER"]
     assert store.load(run).arguments["metrics"] == "sgsacc"
     (kept_one,) = explorer.read(Path(run) / explorer.NAME).dialogues
     assert len(kept_one.tracks[0].answers[0].acts) == 2

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, STURDY, Corpus, Troth
 from tests.cli.test_bad_input import told
-from tests.report.make import unsealed
+from tests.report.make import reseal
 from troth.core.version import __version__
 
 COMPARED = """\
@@ -178,11 +178,10 @@ def test_metric_that_a_run_lacks(troth: Troth, runs: tuple[str, str], corpus: Co
 def test_broken_runs(troth: Troth, runs: tuple[str, str], command: list[str]) -> None:
     run, rows = (Path(runs[1]) / name for name in ("run.json", "rows.parquet"))
     whole = run.read_bytes()
-    for data in (b"", b"{", b"[]", b"\xff", b"[" * 100_000, whole.replace(b'"layout": 1', b'"layout": 9')):
+    for data in (b"", b"{", b"[]", b"\xff", b"[" * 100_000, whole.replace(b'"layout": 2', b'"layout": 9')):
         run.write_bytes(data)
         told(troth(*command, *runs), f"{run}: ")
     run.write_bytes(whole)
-    unsealed(runs[1])
     whole_rows = pl.read_parquet(rows)
     impossible = "rows.parquet: 'num' holds an impossible number"
     for table, what in (
@@ -196,9 +195,11 @@ def test_broken_runs(troth: Troth, runs: tuple[str, str], command: list[str]) ->
         (whole_rows.with_columns(den=pl.lit(0.0)), "'sturdy' has no metric 'jga'"),
     ):
         table.write_parquet(rows)
+        reseal(runs[1])
         told(troth(*command, *runs), what)
     for data in (b"", b"PAR1", b"x" * 100):
         rows.write_bytes(data)
+        reseal(runs[1])
         told(troth(*command, *runs), f"{rows}: cannot be read: ", "(make the run again)")
     rows.unlink()
     told(troth(*command, *runs), f"{rows}: cannot be read: ", "(make the run again)")
@@ -383,6 +384,7 @@ def test_impossible_scores(troth: Troth, runs: tuple[str, str], tmp_path: Path, 
     for changes in ({"low": 0.9, "high": 0.1}, {"value": 1e308}, {"high": -1e308, "low": None}):
         broken = {**whole, "scores": [{**whole["scores"][0], **changes}, *whole["scores"][1:]]}
         file.write_text(json.dumps(broken))
+        reseal(runs[0])
         told(troth(*command, *([page] if "--out" in command else []), runs[0]), f"{file}: impossible: 'jga' is ")
     for text in ('"value": NaN', '"value": 1e999'):
         file.write_text(json.dumps(whole).replace('"value": 0.', f'{text}, "was": 0.', 1))

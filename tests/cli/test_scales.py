@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Troth
 from tests.cli.test_ground import ROWS
+from tests.report.make import reseal
 
 WORSE = [
     {"id": "a", "document": "red wine", "response": "red cheese"},
@@ -38,40 +39,34 @@ def runs(fine: Troth, tmp_path: Path) -> tuple[str, str]:
     return made
 
 
-def old(run: str) -> str:
-    """The run as it was written before scores and runs said what their metrics are."""
-    path = Path(run) / "run.json"
-    kept = json.loads(path.read_bytes())
-    kept.pop("metrics")
-    for score in kept["scores"]:
-        score.pop("scale", None)
-    path.write_text(json.dumps(kept))
-    return run
+@pytest.mark.parametrize("command", ["table", "compare"])
+def test_a_run_of_an_older_layout_is_refused(troth: Troth, runs: tuple[str, str], command: str) -> None:
+    """Layout 1 did not always say what the metrics of a run are."""
+    path = Path(runs[0]) / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"layout": 1}))
+    result = troth(command, *runs)
+    assert (result.code, result.err) == (2, f"troth: {path}: written by an older troth (make the run again)\n")
 
 
-@pytest.mark.parametrize("age", ["new", "old"])
-def test_table(fine: Troth, runs: tuple[str, str], age: str) -> None:
-    named = [old(run) if age == "old" else run for run in runs]
-    rows = dict(line.split(maxsplit=1) for line in fine("table", *named, "--groups", "all").out.splitlines())
+def test_table(fine: Troth, runs: tuple[str, str]) -> None:
+    rows = dict(line.split(maxsplit=1) for line in fine("table", *runs, "--groups", "all").out.splitlines())
     assert " ".join(rows["u_f1"].split()) == "0.625 (0.116 … 0.955) 0.375 (0.045 … 0.884)"
     assert " ".join(rows["faithful:u_f1"].split()) == "50.00 (6.53 … 93.47) 25.00 (1.85 … 85.51)"
-    markdown = fine("table", *named, "--groups", "all", "--no-intervals", "--to", "markdown").out
+    markdown = fine("table", *runs, "--groups", "all", "--no-intervals", "--to", "markdown").out
     assert "| u_f1 | **0.625** | 0.375 |" in markdown.replace("**0.375**", "0.375")
-    latex = fine("table", *named, "--groups", "all", "--no-intervals", "--to", "latex").out
+    latex = fine("table", *runs, "--groups", "all", "--no-intervals", "--to", "latex").out
     assert "0.625" in latex
     assert "62.5" not in latex
-    tidy = list(csv.DictReader(io.StringIO(fine("table", *named, "--to", "csv").out)))
+    tidy = list(csv.DictReader(io.StringIO(fine("table", *runs, "--to", "csv").out)))
     assert (tidy[0]["metric"], tidy[0]["value"]) == ("u_f1", "0.625")
-    by_source = fine("table", *named).out.partition("\n\n")[2]
+    by_source = fine("table", *runs).out.partition("\n\n")[2]
     assert "0.750" in by_source
 
 
-@pytest.mark.parametrize("age", ["new", "old"])
-def test_a_run_of_meta_eval(fine: Troth, tmp_path: Path, age: str) -> None:
+def test_a_run_of_meta_eval(fine: Troth, tmp_path: Path) -> None:
     data, run = write(tmp_path / "x.jsonl", ROWS), str(tmp_path / "run")
     dev = write(tmp_path / "dev.jsonl", [row | {"response": f"{row['response']}."} for row in ROWS])
     fine("meta", "eval", data, "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
-    run = old(run) if age == "old" else run
     rows = dict(line.split(maxsplit=1) for line in fine("table", run, "--groups", "all").out.splitlines())
     assert rows["auroc:u_f1"].startswith("1.000")
     assert rows["f1:u_f1"].startswith("1.000")
@@ -84,10 +79,8 @@ def test_a_run_of_meta_eval(fine: Troth, tmp_path: Path, age: str) -> None:
     assert line[2].split()[3:6] == ["50.00", "50.00", "+0.00"]
 
 
-@pytest.mark.parametrize("age", ["new", "old"])
-def test_compare(fine: Troth, runs: tuple[str, str], age: str) -> None:
-    named = [old(run) if age == "old" else run for run in runs]
-    out = fine("compare", *named, "--metrics", "u_f1,faithful:u_f1").out.splitlines()
+def test_compare(fine: Troth, runs: tuple[str, str]) -> None:
+    out = fine("compare", *runs, "--metrics", "u_f1,faithful:u_f1").out.splitlines()
     assert out[1].split()[2:6] == ["u_f1", "0.375", "0.625", "-0.250"]
     assert out[2].split()[2:6] == ["faithful:u_f1", "25.00", "50.00", "-25.00"]
     low, high = (float(out[1].split()[place]) for place in (6, 8))
@@ -115,4 +108,5 @@ def test_a_metric_of_someone_else(fine: Troth, runs: tuple[str, str]) -> None:
         if score["metric"] == "u_f1":
             score |= {"metric": "theirs", "value": -3.70149, "low": -4.0, "high": -3.0}
     path.write_text(json.dumps(kept))
+    reseal(runs[0])
     assert "theirs         -3.701 (-4.000 … -3.000)\n" in fine("table", runs[0], "--groups", "all").out

@@ -56,7 +56,7 @@ def test_the_metric_and_its_explanation(tmp_path: Path) -> None:
     result = troth.ground(path, metrics="facts")
     assert result["facts"].value == 0.75
     assert result["facts"].n == 2
-    assert "the response has no name, number, date or time" in " ".join(result.notes)
+    assert "the response has no name, number, date or time" in " ".join(map(str, result.notes))
     assert "window:3|best:2|elsewhere:0.5" in result["facts"].signature
     run = CliRunner().invoke(app, ["ground", str(path), "--metrics", "facts", "--explain", "1"])
     assert run.exit_code == 0, run.output

@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 from troth.core.errors import UserError
+from troth.core.parts import row_schema
 from troth.core.progress import within
-from troth.core.result import Result
+from troth.core.result import Result, UnscoredCount
 from troth.core.version import __version__
 from troth.grounding import calibration, score
 from troth.grounding.calibration import Calibration
@@ -71,10 +72,12 @@ def test_means_and_groups(data: str) -> None:
 
 def test_what_has_no_number_is_counted(data: str) -> None:
     result = ground(data, metrics=["u_f1"], resamples=10)
-    assert result.counts["data"] == {
-        "responses": 5, "documents": 2, "u_f1: the document is empty": 1, "u_f1: the response is empty": 1,
-    }  # fmt: skip
-    assert "data: u_f1: 1 of 5 not scored: the document is empty" in result.notes
+    assert result.counts["data"] == {"responses": 5, "documents": 2}
+    assert sorted(result.unscored, key=lambda count: count.reason) == [
+        UnscoredCount("data", "u_f1", "the document is empty", 1),
+        UnscoredCount("data", "u_f1", "the response is empty", 1),
+    ]
+    assert "data: u_f1: 1 of 5 not scored: the document is empty" in [*map(str, result.notes)]
     assert [view.values.get("u_f1") for view in views(result)] == [1.0, 0.5, 0.0, None, None]
     assert views(result)[3].reasons == {"u_f1": "the document is empty"}
 
@@ -84,7 +87,7 @@ def test_nothing_can_be_scored(tmp_path: Path) -> None:
     assert (result["u_f1"].value, result["u_f1"].low, result["u_f1"].n) == (None, None, 0)
     assert result["u_f1"].reason in ("the document is empty", "the response is empty")
     only = ground(write(tmp_path / "y.jsonl", ROWS[3:4]), metrics=["u_f1"], resamples=10)
-    assert "y: no response has a document" in only.notes[0]
+    assert "y: no response has a document" in str(only.notes[0])
 
 
 def test_documents_are_drawn_whole(tmp_path: Path) -> None:
@@ -129,7 +132,9 @@ def test_runs_compare(tmp_path: Path) -> None:
 
 def test_rows(data: str) -> None:
     frame = ground(data, metrics=["u_f1"], resamples=10).rows()
-    assert frame.columns == ["system", "metric", "dialogue", "id", "source", "label", "num", "den"]
+    assert frame.columns == list(row_schema())
+    assert frame["id"].null_count() == 0
+    assert frame["turn"].null_count() == frame["service"].null_count() == len(frame)
     assert frame["num"].to_list() == [1.0, 0.5, 0.0]
     assert frame["dialogue"].n_unique() == 2
     assert frame.schema["label"] == pl.Int64
@@ -169,7 +174,7 @@ def test_calibrated(tmp_path: Path, data: str) -> None:
     assert (share.scale, result["u_f1"].scale) == ("share", "number")
     assert (result.metric("faithful:u_f1").of, result.metric("faithful:u_f1").variant) == ("faithful", "u_f1")
     assert "|threshold:1|" in share.signature
-    assert "no verdict: the calibration has no rouge_l" in result.notes
+    assert "no verdict: the calibration has no rouge_l" in [*map(str, result.notes)]
     assert [view.faithful for view in views(result)] == [{"u_f1": True}, {"u_f1": False}, {"u_f1": False}, {}, {}]
     assert views(result)[0].probability == {"u_f1": 1.0}
     assert set(result.rows()["metric"].unique()) == {"u_f1", "rouge_l", "faithful:u_f1"}

@@ -140,7 +140,7 @@ def test_a_schema_without_descriptions_is_told() -> None:
     }
     made = rerank(GOLD, schema=bare, nli=FakeNli(), turns=5, resamples=10)
     assert "|desc:none|" in made.scores[0].signature
-    assert made.notes == ["the schema has no descriptions: names stand in their place"]
+    assert [*map(str, made.notes)] == ["the schema has no descriptions: names stand in their place"]
     assert not run(FakeNli(), turns=5, resamples=10).notes
 
 

@@ -60,7 +60,7 @@ def test_a_schema_without_descriptions_is_told() -> None:
         for name, one in SCHEMA.items()
     }
     made = run(DIR, schema=bare, nli=FakeNli(), turns=5, resamples=10)
-    assert made.notes == ["the schema lacks some descriptions: names stand in their place"]
+    assert [*map(str, made.notes)] == ["the schema lacks some descriptions: names stand in their place"]
     assert all("|desc:part|augment:" in score.signature for score in made.scores)
     assert not run(DIR, nli=FakeNli(), turns=5, resamples=10).notes
 

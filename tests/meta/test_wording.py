@@ -14,6 +14,7 @@ import pytest
 
 from tests.responses.build import AREA, BYE, CORPUS, NAME, OTHER, REQUEST, SCHEMA, STAYS, WIFI, dialogue, no, write, yes
 from troth.core.errors import UserError
+from troth.core.parts import row_schema
 from troth.core.progress import within
 from troth.core.records import Act, Dialogue, Schema
 from troth.core.result import Result
@@ -112,7 +113,7 @@ def test_the_judges_differ_as_they_should() -> None:
     corpus = [dialogue("a", ("I want the Fawlty Towers.", "What about Grand Budapest?", [NAME]))]
     result = judge([*corpus, CORPUS[1]], SCHEMA, FakeNli(values), turns=None, resamples=20)
     rows = result.rows().filter(pl.col("dialogue") == "a")
-    accepted = {(row["sort"], row["system"]): bool(row["num"]) for row in rows.iter_rows(named=True)}
+    accepted = {(row["source"].split()[0], row["system"]): bool(row["num"]) for row in rows.iter_rows(named=True)}
     assert [accepted["true", f"original/{name}"] for name in JUDGES] == [True, True, True, True, True]
     assert [accepted["tampered", f"original/{name}"] for name in JUDGES] == [False, True, False, False, False]
 
@@ -153,7 +154,15 @@ def test_rows() -> None:
     result = judge(CORPUS, SCHEMA, FakeNli(values), resamples=5)
     rows = result.rows()
     assert len(rows) == (7 + 5 + 2) * len(JUDGES)
-    assert set(rows.columns) >= {"system", "metric", "dialogue", "turn", "kind", "sort", "num", "den"}
+    assert rows.columns == list(row_schema())
+    assert set(rows["metric"]) == {"accepted"}
+    mine = rows.filter((pl.col("system") == "original/rule") & (pl.col("dialogue") == "a") & (pl.col("turn") == 1))
+    cells = mine.select("id", "source", "label", "service").rows()
+    assert cells[0] == ("0 true", "true name", 1, "Stays_1")
+    assert [sort == "true" for _, source, *_ in cells for sort in [source.split()[0]]] == [
+        bool(label) for _, _, label, _ in cells
+    ]
+    assert all(id.split()[1] == source.split()[0] for id, source, *_ in cells)
 
 
 def test_progress_runs_over_all_wordings() -> None:
@@ -202,8 +211,8 @@ def test_recipes() -> None:
     trained = [
         judge(CORPUS, SCHEMA, FakeNli(values), train_schema={"Stays_1": STAYS, one: STAYS}, resamples=5) for one in "ab"
     ]
-    assert len({score(one, "f1", "seen").recipe for one in trained}) == 2
-    assert len({score(one, "f1").recipe for one in trained}) == 1
+    assert len({score(one, "f1", "seen").identity for one in trained}) == 2
+    assert len({score(one, "f1").identity for one in trained}) == 1
 
 
 def test_a_schema_without_descriptions_is_told() -> None:
@@ -213,10 +222,10 @@ def test_a_schema_without_descriptions_is_told() -> None:
         )
     }
     told = judge(CORPUS, bare, FakeNli(values), resamples=5).notes
-    assert told == ["the schema has no descriptions: names stand in their place"]
+    assert [*map(str, told)] == ["the schema has no descriptions: names stand in their place"]
     partly = judge(CORPUS, SCHEMA, FakeNli(values), variants={"v1": SCHEMA, "v2": VARIANT}, resamples=5).notes
     lacks = "the schema lacks some descriptions: names stand in their place"
-    assert partly == [lacks, f"v1: {lacks}"]
+    assert [*map(str, partly)] == [lacks, f"v1: {lacks}"]
 
 
 SAYS = "Grand Budapest, in the north."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 from click.testing import CliRunner
 
@@ -17,6 +18,7 @@ from tests.agents import server as servers
 from troth import demo
 from troth.agents.live.run import run_agent
 from troth.cli import app
+from troth.core.encoding import decode_json, encode_json
 from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
@@ -26,6 +28,8 @@ from troth.report.sources import ScoredSystem, Source
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
 from troth.storage import explorer
+from troth.storage import runs as stored
+from troth.storage.files import sha256
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 EVIL = '</script><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>{{script}}'
@@ -279,10 +283,13 @@ def _hostile_corpus(folder: Path, evil: str, *, said: str = "user") -> tuple[str
     return str(folder / "gold"), str(folder / "pred")
 
 
-def unsealed(run: str | Path) -> Path:
-    """The run without the digest of its rows, as earlier versions wrote it: rows that are changed can be read."""
+def reseal(run: str | Path) -> Path:
+    """Writes the digests of a run again, so that a run whose files were changed on purpose can be read."""
     file = Path(run) / "run.json"
-    file.write_text(json.dumps(json.loads(file.read_bytes()) | {"sha256": {}}, indent=1))
+    digests = {name: sha256(Path(run) / name) for name in (stored.ROWS, explorer.NAME) if (Path(run) / name).is_file()}
+    record = msgspec.structs.replace(decode_json(file.read_bytes(), stored.Run), sha256=digests)
+    record = msgspec.structs.replace(record, seal=stored._seal(record))
+    file.write_bytes(msgspec.json.format(encode_json(record), indent=1) + b"\n")
     return Path(run)
 
 
@@ -292,11 +299,12 @@ def rename(out: Path, old: str, new: str) -> None:
     file = out / "run.json"
     text = file.read_bytes().replace(b'"system": ' + before, b'"system": ' + after)
     file.write_bytes(text.replace(before + b": {", after + b": {"))
-    rows = pl.read_parquet(unsealed(out) / "rows.parquet")
+    rows = pl.read_parquet(out / "rows.parquet")
     rows.with_columns(system=pl.lit(new)).write_parquet(out / "rows.parquet")
     dialogues = out / explorer.NAME
     lines = gzip.decompress(dialogues.read_bytes()).replace(b'"system":' + before, b'"system":' + after)
     dialogues.write_bytes(gzip.compress(lines))
+    reseal(out)
 
 
 def load(folder: str) -> Any:
@@ -325,7 +333,7 @@ def system(source: Source, name: str) -> ScoredSystem:
 def result(name: str, metric: Metric, right: int) -> Result:
     """A system with so many dialogues of 200 that count."""
     score = Score(
-        name, metric.name, "all", right / 200, None, None, 200, metric.name.upper(), scale=metric.scale,
+        name, metric.name, "all", right / 200, None, None, 200, {}, scale=metric.scale,
         better=metric.better,
     )  # fmt: skip
     rows = pl.DataFrame(

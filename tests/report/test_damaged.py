@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
-from tests.report.make import sources, tracked, unsealed, varied
+from tests.report.make import reseal, sources, tracked, varied
 from troth.core.errors import UserError
 from troth.report import page, write
 from troth.report.page.render import MARK
@@ -35,8 +35,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     ],
 )
 def test_columns_of_another_kind(runs: dict[str, str], tmp_path: Path, damage: pl.Expr, expected: str) -> None:
-    path = unsealed(shutil.copytree(runs["dst"], tmp_path / "run"))
+    path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
     pl.read_parquet(path / "rows.parquet").with_columns(damage).write_parquet(path / "rows.parquet")
+    reseal(path)
     with pytest.raises(UserError) as told:
         page.build(sources(str(path)))
     assert str(told.value) == f"{path}: {expected} (make the run again)"
@@ -56,8 +57,9 @@ def test_a_flipped_bit_never_changes_a_number(runs: dict[str, str], tmp_path: Pa
 
 
 def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
-    path = unsealed(shutil.copytree(runs["dst"], tmp_path / "run"))
+    path = Path(shutil.copytree(runs["dst"], tmp_path / "run"))
     pl.read_parquet(path / "rows.parquet").drop("turn").write_parquet(path / "rows.parquet")
+    reseal(path)
     with pytest.raises(UserError, match=r"rows\.parquet has no column 'turn'"):
         page.build(sources(str(path)))
 
@@ -65,17 +67,18 @@ def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("values", {"v1": "abc"}, "run.json: details: Expected `float`, got `str` - at `$[0].values[...]`"),
-        ("turn", [1], "run.json: details: Expected `int | null`, got `array` - at `$[0].turn`"),
+        ("values", {"v1": "abc"}, "run.json: findings: Expected `float`, got `str` - at `$.values[...]`"),
+        ("turn", [1], "run.json: findings: Expected `int | null`, got `array` - at `$.turn`"),
     ],
 )
-def test_details_of_another_kind(
+def test_findings_of_another_kind(
     runs: dict[str, str], tmp_path: Path, field: str, value: object, expected: str
 ) -> None:
     path = Path(shutil.copytree(runs["schema"], tmp_path / "run"))
     found = json.loads((path / "run.json").read_bytes())
-    found["details"][0][field] = value
+    found["findings"][0][field] = value
     (path / "run.json").write_text(json.dumps(found))
+    reseal(path)
     with pytest.raises(UserError) as told:
         page.build(sources(str(path)))
     assert expected in str(told.value)

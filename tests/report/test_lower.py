@@ -39,7 +39,7 @@ def test_a_name_says_nothing_of_the_direction(base: int, new: int, verdict: str)
 def test_the_least_error_is_best_in_a_table() -> None:
     values = {"jga": ("higher", 0.2, 0.5), "ser": ("lower", 0.2, 0.5), "service_f1": ("higher", 0.2, 0.5)}
     scores = [
-        Score(system, metric, "all", value, value - 0.01, value + 0.01, 9, metric, better=better)  # type: ignore[arg-type]
+        Score(system, metric, "all", value, value - 0.01, value + 0.01, 9, {}, better=better)  # type: ignore[arg-type]
         for metric, (better, *both) in values.items()
         for system, value in zip("ab", both, strict=True)
     ]
@@ -52,7 +52,7 @@ def test_metrics_that_are_no_trackers_are_all_shown() -> None:
     """A table by group shows trackers' headline metrics; a run that has none of them shows what it has."""
 
     def score(metric: str) -> Score:
-        return Score("a", metric, "kind:x", 0.5, 0.4, 0.6, 9, metric)
+        return Score("a", metric, "kind:x", 0.5, 0.4, 0.6, 9, {})
 
     others = ["bleu", "ser", "sgsacc", "sgsacc_plain", "sgsacc_gated"]
     (table,) = of_scores([score(metric) for metric in others], headline=["jga", "aga"])

@@ -109,5 +109,5 @@ def test_what_is_no_ratio_is_named(tmp_path: Path) -> None:
     merged = merge(run)
     assert merged["ser"].value == run["ser"].value
     assert "bleu" not in {one.metric for one in merged.scores}
-    assert any("bleu" in note for note in merged.notes)
+    assert any("bleu" in note.text for note in merged.notes)
     assert isinstance(merged.rows(), pl.DataFrame)

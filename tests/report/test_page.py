@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tests.report.make import (
@@ -19,11 +18,11 @@ from tests.report.make import (
     answered,
     grounded,
     perturbed,
+    reseal,
     run,
     sources,
     system,
     tracked,
-    unsealed,
     varied,
 )
 from troth.core.errors import UserError
@@ -220,9 +219,9 @@ def test_robustness(runs: dict[str, str]) -> None:
     found = charts(made)
     assert {"before-after", "cjga", "flips", "wordings", "sensitivity"} <= found.keys()
     flips = {row[2]: row[3] for row in found["flips"].rows}
-    details = sources(runs["user"])[0].result.details
-    assert int(flips["right only before"] or 0) == sum(flip["right"] == "before" for flip in details)
-    assert int(flips["right only after"] or 0) == sum(flip["right"] == "after" for flip in details)
+    findings = sources(runs["user"])[0].result.findings
+    assert int(flips["right only before"] or 0) == sum(flip.right == "before" for flip in findings)
+    assert int(flips["right only after"] or 0) == sum(flip.right == "after" for flip in findings)
     assert [row[2] for row in found["wordings"].rows] == ["original", "v1", "v2", "v3"]
     assert {row[1] for row in found["sensitivity"].rows} == {"Sights_1", "Stays_1", "Trains_1"}
 
@@ -314,8 +313,8 @@ def test_every_chart_has_its_data(runs: dict[str, str]) -> None:
 # -- old runs, and runs that say nothing -------------------------------------------------------------------------------
 
 
-def old(path: str, out: Path) -> str:
-    """The run as an earlier troth wrote it: no dialogues."""
+def without_dialogues(path: str, out: Path) -> str:
+    """The run without its dialogues."""
     out.mkdir()
     for name in ("run.json", "rows.parquet"):
         (out / name).write_bytes((Path(path) / name).read_bytes())
@@ -324,7 +323,7 @@ def old(path: str, out: Path) -> str:
 
 @pytest.mark.parametrize("kind", ["dst", "user", "schema", "nlg", "ground"])
 def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path, kind: str) -> None:
-    found = sources(old(runs[kind], tmp_path / "old"))
+    found = sources(without_dialogues(runs[kind], tmp_path / "run"))
     made = page.build(found)
     assert made.cards
     assert made.explorer
@@ -334,20 +333,11 @@ def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path
     )
 
 
-def test_rows_of_old_robustness_runs(runs: dict[str, str], tmp_path: Path) -> None:
-    """They had `jga` for every set and the set beside it."""
-    path = unsealed(old(runs["user"], tmp_path / "old"))
-    rows = pl.read_parquet(path / "rows.parquet").filter(pl.col("metric").is_in(["jga", "jga:SDI"]))
-    label = pl.when(pl.col("metric") == "jga").then(pl.lit("orig")).otherwise(pl.lit("SDI"))
-    rows.with_columns(set=label, metric=pl.lit("jga")).write_parquet(path / "rows.parquet")
-    (source,) = sources(str(path))
-    assert set(source.rows["metric"].unique()) == {"jga", "jga:SDI"}
-
-
 def test_a_run_of_nothing_that_is_shown(runs: dict[str, str], tmp_path: Path) -> None:
-    path = Path(old(runs["dst"], tmp_path / "odd"))
+    path = Path(without_dialogues(runs["dst"], tmp_path / "odd"))
     text = (path / "run.json").read_text().replace('"command": "dst"', '"command": "other"')
     (path / "run.json").write_text(text)
+    reseal(path)
     with pytest.raises(UserError, match="nothing to show in runs of: other"):
         page.build(sources(str(path)))
 

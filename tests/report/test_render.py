@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Troth, troth  # noqa: F401  (a fixture)
-from tests.report.make import EVIL, hostile, page, sources, tracked
+from tests.report.make import EVIL, hostile, page, reseal, sources, tracked
 from troth.report import page as pages
 from troth.report import write
 from troth.report.page import render
@@ -137,6 +137,7 @@ def test_clear_errors(troth: Troth, run: str, tmp_path: Path) -> None:  # noqa: 
     for name in ("run.json", "rows.parquet"):
         (tmp_path / "odd" / name).write_bytes((Path(run) / name).read_bytes())
     (tmp_path / "odd" / "dialogues.jsonl.gz").write_bytes(b"no gzip")
+    reseal(tmp_path / "odd")
     out = str(tmp_path / "new.html")
     for arguments, told in (
         ((str(tmp_path / "nowhere"), "--out", out), "not a run: no run.json in it"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from troth.core.score import Score
+from troth.core.version import __version__
 from troth.report.page import words
 
 
@@ -65,8 +66,10 @@ def test_figures() -> None:
     assert words.figure(Score("s", "jga", "all", None, None, None, 0, {}, "no unit")) == "–"
 
 
-def test_rules_of_a_signature() -> None:
-    signature = "JGA|profile:sgd|unit:frame|match:fuzzy-indel|n:2|v:0.1.0"
-    assert words.units(signature) == "frames"
-    assert words.rules(signature)["profile"] == "sgd"
-    assert words.units("BLEU") == "units"
+def test_units_of_a_recipe() -> None:
+    recipe = {"profile": "sgd", "unit": "frame", "match": "fuzzy-indel"}
+    score = Score("s", "jga", "all", 0.5, None, None, 2, recipe)
+    assert words.units(score) == "frames"
+    assert score.profile == "sgd"
+    assert score.signature == f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|n:2|v:{__version__}"
+    assert words.units(Score("s", "bleu", "all", 0.5, None, None, 2, {})) == "units"

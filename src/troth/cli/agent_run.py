@@ -35,19 +35,12 @@ def run(agent: str, tasks: str, json: bool, **settings: Any) -> None:
 
     result = run_agent(agent, tasks, **settings)
     if json:
-        show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": list(map(str, result.notes))})
+        notes = [str(note) for note in result.notes]
+        show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": notes})
         return
     whole = [score for score in result.scores if score.group == "all"]
-    layout = [*tables.of_scores(whole), *_finding_tables([_read_effect(row) for row in result.findings])]
+    layout = [*tables.of_scores(whole), *_finding_tables(result.findings)]
     show.result(result, json_form=False, out=f"{settings['out']}/{RESULT}", layout=layout)
-
-
-def _read_effect(row: Any) -> RewordingEffect:
-    import msgspec
-
-    from troth.agents.live.summary import RewordingEffect
-
-    return msgspec.convert(row, RewordingEffect)
 
 
 def _finding_tables(effects: Sequence[RewordingEffect]) -> list[Table]:

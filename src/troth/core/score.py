@@ -40,11 +40,12 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     scale: Scale = "share"
     better: Better = "higher"
     interval_note: str | None = None  # why there is no interval, or why it is as wide as it is
-    version: str = __version__
+    version: str = ""  # of troth; filled in, so that a stored score keeps the version that made it
     signature: str = ""  # computed from the fields above; what is passed or stored is ignored
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "group", Group.parse(self.group))
+        msgspec.structs.force_setattr(self, "version", self.version or __version__)
         line = f"{self.identity}|n:{self.n}|v:{self.version}"
         msgspec.structs.force_setattr(self, "signature", line)
 
