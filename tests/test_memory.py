@@ -72,7 +72,9 @@ def _agent() -> tuple[Result, Result]:
     path, tools = demo.path("agents/hasty.jsonl"), demo.path("agents/tools.json")
     trials = ReadTrials(list(trajectories.read(path)), "chat", "memory")
     corpus = join({"hasty": trials}, tools=tuple(tool_readers.load(tools)))
-    return agent(path, tools=tools, by="tool", resamples=20), score_corpus(corpus, AgentSettings(by="tool", resamples=20))
+    return agent(path, tools=tools, by="tool", resamples=20), score_corpus(
+        corpus, AgentSettings(by="tool", resamples=20)
+    )
 
 
 @pytest.mark.parametrize("task", [_dst, _checkdst, _sgdx, _nlg, _ground, _agent])

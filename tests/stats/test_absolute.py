@@ -41,7 +41,12 @@ def test_equal_values_decide_nothing(value: float) -> None:
     """Without spread there is no bound, however far the level is."""
     for at_least in (value - 2, value, value + 2):
         found = level_gate([value * d for d in (1, 2, 7)], [1.0, 2.0, 7.0], at_least=at_least, top=None)
-        assert (found.verdict, found.low, found.high, found.reason) == ("undecided", None, None, intervals.no_spread("dialogue"))
+        assert (found.verdict, found.low, found.high, found.reason) == (
+            "undecided",
+            None,
+            None,
+            intervals.no_spread("dialogue"),
+        )
 
 
 def test_refused() -> None:

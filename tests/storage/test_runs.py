@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from troth import demo
-from troth.core import score
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.parts import Parts, lazy_rows
@@ -26,10 +25,10 @@ SCORE = Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {})
 ROWS = pl.DataFrame({"system": ["s"], "metric": ["jga"], "dialogue": ["d"], "num": [1.0], "den": [2.0]})
 
 
-def save(out: Path, saved: Score = SCORE) -> None:
+def save(out: Path, score: Score = SCORE) -> None:
     jga = Metric("jga", "Joint goal accuracy", compute=len)
     counts = {"s": {"dialogues": 1}}
-    Result("dst", [saved], [jga], counts, [Note("a note")], arguments={"gold": "g"}, make_rows=lambda: ROWS).save(out)
+    Result("dst", [score], [jga], counts, [Note("a note")], arguments={"gold": "g"}, make_rows=lambda: ROWS).save(out)
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_a_changed_number_is_noticed(tmp_path: Path) -> None:
 def test_a_run_of_another_version_keeps_its_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It opens, and its numbers do not claim to be made by this version."""
     save(tmp_path / "run")
-    monkeypatch.setattr(score, "__version__", "99.0")
+    monkeypatch.setattr("troth.core.score.__version__", "99.0")
     assert open_run(tmp_path / "run").scores == [SCORE]
     assert Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {}).signature.endswith("|v:99.0")
 

@@ -96,7 +96,9 @@ def test_shares_are_whole_and_about_equal(tmp_path: Path) -> None:
 
 def cuts(folder: Path, workers: int) -> list[slice]:
     systems = [feed.Predictions(feed.DialogueSource(str(folder / "b")), list)]
-    return [share.files or slice(None) for share in feed._shares(feed.DialogueSource(str(folder / "a")), systems, workers)]
+    return [
+        share.files or slice(None) for share in feed._shares(feed.DialogueSource(str(folder / "a")), systems, workers)
+    ]
 
 
 def test_systems_are_shared_out_where_files_cannot_be(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ _METRICS = (
              _per_solved(_used(lambda usage: usage.cost)), **_COST),
 )  # fmt: skip
 
-METRICS = Registry(
+METRICS: Registry[Metric] = Registry(
     "metric of assistants",
     "troth.agent_metrics",
     {one.name: one for one in (*map(pass_hat, range(1, 5)), *_METRICS)},
@@ -285,8 +285,7 @@ METRICS = Registry(
 def metric(name: str) -> Metric:
     """A metric by name; `pass^8` for any number of trials."""
     hat = re.fullmatch(r"pass\^([1-9][0-9]{0,3})", name)
-    known: Metric = pass_hat(int(hat[1])) if hat else METRICS.load(name)
-    return known
+    return pass_hat(int(hat[1])) if hat else METRICS.load(name)
 
 
 def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:

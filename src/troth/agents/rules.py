@@ -61,7 +61,7 @@ ABOUT: dict[str, str] = {one.name: one.metadata["about"] for one in fields(Match
 # The order in which `explain` changes one choice after the other: those that act on single values first.
 ORDER = ("values", "lists", "schema", "order", "failed", "calls", "extra", "outputs")
 
-RULES = Registry(
+RULES: Registry[MatchingRule] = Registry(
     "matching rule",
     "troth.matching_rules",
     {
@@ -86,5 +86,5 @@ def rule(text: str | MatchingRule) -> MatchingRule:
     if isinstance(text, MatchingRule):
         return text
     name, *changes = text.strip().split("+")
-    known: MatchingRule = RULES.load(name)
+    known = RULES.load(name)
     return known.with_choices(**dict(change.partition(":")[::2] for change in changes))

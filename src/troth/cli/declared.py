@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MemberOptions = Mapping[str, Mapping[str, DeclaredOption]]  # flag to member to option
 
 
-def member_options(registry: Registry) -> MemberOptions:
+def member_options(registry: Registry[Any]) -> MemberOptions:
     """The command-line options that the members of a registry declare."""
     found: dict[str, dict[str, DeclaredOption]] = {}
     for name in registry:
@@ -27,7 +27,7 @@ def member_options(registry: Registry) -> MemberOptions:
     return found
 
 
-def with_member_options(registry: Registry) -> Callable[[options.F], options.F]:
+def with_member_options(registry: Registry[Any]) -> Callable[[options.F], options.F]:
     """Adds the options of all members to a command, which gets those that were given as `given`: flag to value."""
     members_by_flag = member_options(registry)
 

@@ -22,7 +22,9 @@ TRANSFERRED = ("auroc", "unfaithful_recall", "unfaithful_precision", "false_alar
 
 
 @click.command(
-    **options.settings(options.SettingsSource("troth.meta.labels.evaluate:FittingSettings", leave_out=("out",)), models=MODELS)
+    **options.settings(
+        options.SettingsSource("troth.meta.labels.evaluate:FittingSettings", leave_out=("out",)), models=MODELS
+    )
 )
 @click.argument("dev", nargs=-1, required=True, metavar="DEV...", type=options.FILE)
 @click.option("--transfer", multiple=True, metavar="DATA", type=options.FILE,

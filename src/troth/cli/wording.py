@@ -67,8 +67,7 @@ def _by_kind(
         return tables.percent(None if score is None else score.value)
 
     rows = tuple(
-        (kind.name, str(cells[system, first, kind].n), *(percent(*head, kind) for head in heads))
-        for kind in kinds
+        (kind.name, str(cells[system, first, kind].n), *(percent(*head, kind) for head in heads)) for kind in kinds
     )
     names = [f"{metric.partition('_')[0]} {judge.partition('/')[2]}" for metric, judge in heads]
     return tables.Table((f"{wording}: kind", "cases", *names), rows)

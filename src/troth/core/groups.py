@@ -41,7 +41,9 @@ ALL, SEEN, UNSEEN = Group("all"), Group("seen"), Group("unseen")
 WHOLE = (ALL, SEEN, UNSEEN, Group("seen_domain"), Group("unseen_domain"))  # groups without a name of their own
 
 
-def parse_groups(by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None) -> tuple[str, ...]:
+def parse_groups(
+    by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None
+) -> tuple[str, ...]:
     """The kinds of groups that are asked for, checked; seen and unseen come with the training services."""
     groups = listed(by)
     for name in groups:

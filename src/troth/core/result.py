@@ -173,7 +173,7 @@ class Result:
         return pl.DataFrame() if self.make_rows is None else self.make_rows().lazy().collect()
 
     def explorer(self) -> Any:
-        """Every dialogue, response or trajectory, with the verdict on each system (`troth.storage.explorer.Archive`)."""
+        """Every dialogue, response or trajectory with the verdict on each system (`troth.storage.explorer.Archive`)."""
         return imported("troth.storage.explorer:Archive")() if self.make_explorer is None else self.make_explorer()
 
     def save(self, folder: Path) -> None:

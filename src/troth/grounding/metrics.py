@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from troth.storage.cache import Store
     from troth.storage.explorer import ClaimSupport
 
-METRICS = Registry(
+METRICS: Registry[Metric] = Registry(
     "metric of grounded responses",
     "troth.grounding_metrics",
     {

@@ -18,7 +18,7 @@ _FOLDERS = {
     "agreement": "people", "annotate": "people", "evaluate": "labels", "ratings": "people", "rerank": "trials",
     "stress": "trials", "templates": "trials", "wording": "trials",
 }  # fmt: skip
-__all__ = list(_FOLDERS)  # noqa: PLE0605
+__all__ = list(_FOLDERS)
 
 
 def __getattr__(name: str) -> Any:

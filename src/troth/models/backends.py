@@ -51,7 +51,7 @@ class Backend:
 
 INT8 = {"int8": "language models that are Llamas, by any name above: in eight bits, faster and a little off"}
 
-BACKENDS = Registry(
+BACKENDS: Registry[Backend] = Registry(
     "backend",
     "troth.backends",
     {
@@ -113,7 +113,7 @@ def _parted(name: Path) -> tuple[str, str]:
 def backend_for(name: str) -> Backend:
     """The backend that a name belongs to, by its scheme."""
     scheme, colon, _ = name.partition(":")
-    backend: Backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
+    backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
     # `fake:x` and a folder called `hf` are no names of these schemes.
     return backend if (":" in backend.form) == bool(colon) else BACKENDS.load("folder")
 

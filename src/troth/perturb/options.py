@@ -20,7 +20,7 @@ def flag(metavar: str, help: str, *, option: str = "") -> Option:
     return Option(help, metavar, option)
 
 
-def chosen(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:
+def chosen(registry: Registry[type[M]], kind: type[M], with_: object) -> dict[str, M]:
     """Members by name, in order: from names (comma-separated, or a list), values, or a mapping of names to options."""
     if isinstance(with_, Mapping):
         return {name: configured(registry, name, options) for name, options in with_.items()}
@@ -35,12 +35,12 @@ def chosen(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:
     return members
 
 
-def name_of(registry: Registry, member: object) -> str:
+def name_of(registry: Registry[type[M]], member: M) -> str:
     """The name that a member's class is registered under."""
     return next((name for name in registry if registry.load(name) is type(member)), type(member).__name__.lower())
 
 
-def configured(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
+def configured(registry: Registry[type[M]], name: str, options: Mapping[str, Any]) -> M:
     """A member of a registry with these options; numbers and lists may be given as text, as on a command line."""
     member = registry.load(name)
     kinds = {field.name: field.type for field in msgspec.structs.fields(member)}

@@ -16,14 +16,14 @@ from troth.core.records import Dialogue, Pair, Schema, Service
 from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, decode_unique, error_context
-from troth.readers.format import Format, recognise
+from troth.readers.format import Format, Reader, recognise
 from troth.readers.shots import Shots, sample
 from troth.storage.files import check_new, new_file, new_folder
 
 __all__ = ["FORMATS", "LAYOUT", "batches", "convert", "detect", "gold", "predictions", "read", "schema",
            "schema_beside", "side", "write"]  # fmt: skip
 
-FORMATS = Registry(
+FORMATS: Registry[Reader] = Registry(
     "format",
     "troth.readers",
     # In the order in which they are tried: the most distinctive formats first.

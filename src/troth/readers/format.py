@@ -48,7 +48,7 @@ class Reader(Protocol):
         ...
 
 
-def recognise(formats: Registry, document: Document, *, json: bool = True) -> str:
+def recognise(formats: Registry[Reader], document: Document, *, json: bool = True) -> str:
     """The name of the first format that recognises a document. `json`: all formats of the registry are JSON."""
     if not document.data.strip():
         raise empty_error(document)

@@ -72,7 +72,8 @@ class ResponseScorer:
         """One system's cells over everything and by group, and its scores that are not ratios of sums (BLEU)."""
         wanted = [metric for metric in self.metrics if metric.name not in self.unscored]
         ratios = [metric for metric in wanted if metric.unit != "corpus"]
-        further = [score for metric in wanted if metric.unit == "corpus" for score in self._corpus_scores(system, metric)]
+        whole = [metric for metric in wanted if metric.unit == "corpus"]
+        further = [score for metric in whole for score in self._corpus_scores(system, metric)]
         further += [
             self._score(system, metric, ALL, reason=self.unscored[metric.name])
             for metric in self.metrics

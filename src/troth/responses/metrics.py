@@ -193,14 +193,16 @@ SGSACC_GATED = SGSACC.derive(
 )  # fmt: skip
 
 OURS = (SER, SER_APPLICABLE, BLEU, SGSACC, SGSACC_PLAIN, SGSACC_VALIDATED, SGSACC_GATED)
-METRICS = Registry("metric of responses", "troth.responses_metrics", {metric.name: metric for metric in OURS})
+METRICS: Registry[Metric] = Registry(
+    "metric of responses", "troth.responses_metrics", {metric.name: metric for metric in OURS}
+)
 
 
 def select_metrics(names: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of these names, each with those that are derived from it. None: all of ours."""
     metrics: dict[str, Metric] = {}
     for name in listed(names) or METRICS.own:
-        metric: Metric = METRICS.load(name)
+        metric = METRICS.load(name)
         metrics |= {one.name: one for one in (metric, *(one for one in OURS if one.of == metric.name))}
     return list(metrics.values())
 

@@ -91,8 +91,8 @@ def checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str]
     """Scores a tracker on its test set and on perturbed twins of it: consistency, hallucination, coreference.
 
     `original` and each of `perturbed` are a file that holds gold and prediction together, `GOLD,PRED`, a pair of paths,
-    or a pair of lists of dialogues. `perturbed` is a mapping of names (NED, PI, …) to these, or a list of `NAME=PATH`. The options are those of
-    `CheckdstSettings`. `Result.findings` has the units that are right in one set only.
+    or a pair of lists of dialogues. `perturbed` is a mapping of names (NED, PI, …) to these, or a list of `NAME=PATH`.
+    The options are those of `CheckdstSettings`. `Result.findings` has the units that are right in one set only.
 
     >>> from troth import demo
     >>> twins = {"SDI": (demo.path("gold"), demo.path("twins/hasty-SDI.jsonl"))}

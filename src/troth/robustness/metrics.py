@@ -42,7 +42,7 @@ NOHF = Metric(
 )  # fmt: skip
 SLACK = Metric("slack", "Average slack", "mean distance from the best one over the other columns", better="lower")
 
-METRICS = Registry(
+METRICS: Registry[Metric] = Registry(
     "metric", "troth.robustness_metrics", {one.name: one for one in (JGA, CJGA, CJGA_ALL, COREF_JGA, NOHF, SLACK)}
 )
 

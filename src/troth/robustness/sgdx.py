@@ -82,9 +82,7 @@ class _Common(NamedTuple):
 
 
 @keywords(SgdxSettings)
-def sgdx(
-    gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Any
-) -> Result:
+def sgdx(gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Any) -> Result:
     """Scores a tracker's predictions under variants of the schema: the mean over the variants, and how much units vary.
 
     `variants` is a mapping of names (v1, v2, …) to predictions, or a list of `NAME=PATH`; `orig` stands for predictions

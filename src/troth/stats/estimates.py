@@ -1,4 +1,4 @@
-"""From parts to scores and results: the one place where a value, its interval, its signature and its rows come together.
+"""From parts to scores and results: the one place where values, intervals, signatures and rows come together.
 
 A task gives cells: a metric for a group of units, as parts of a ratio. Shares, and other means between 0 and a known
 bound, get Wilson's interval, which needs no resampling; all other ratios get the expanded percentile of the bootstrap.

@@ -20,7 +20,7 @@ from troth.core.encoding import decode_json, encode_json
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.panics import without_backtrace
-from troth.core.result import FINDINGS, Finding, Note, Result, UnscoredCount, package_versions
+from troth.core.result import FINDINGS, Note, Result, UnscoredCount, package_versions
 from troth.core.score import Score
 from troth.storage import files
 from troth.storage.files import recover, sha256
@@ -137,9 +137,8 @@ def _typed(finding: dict[str, Any], path: str) -> Any:
     tag = finding.get("finding")
     if tag not in FINDINGS:
         return finding
-    kind: type[Finding] = FINDINGS[tag]
     try:
-        return msgspec.convert(finding, kind)
+        return msgspec.convert(finding, FINDINGS[tag])
     except msgspec.ValidationError as error:
         raise UserError(f"run.json: findings: {error}", file=path, hint=AGAIN) from None
 
@@ -248,4 +247,3 @@ def _reading(file: Path) -> Iterator[Path]:
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
     with reading(file, hint=AGAIN, also=damage), without_backtrace():
         yield file
-

@@ -186,8 +186,7 @@ def variants_from(how: str, seed: int = 0) -> Generator:
     else:
         hint = "backtranslate, corrupt, a file of paraphrases, or a folder of schemas as SGD-X has them"
         raise UserError(f"variants of the schema cannot come from '{how}'", hint=hint)
-    generator: Generator = configured(GENERATORS, *options)
-    return generator
+    return configured(GENERATORS, *options)
 
 
 def _wording(variant: Variant) -> Wording:

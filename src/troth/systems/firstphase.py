@@ -17,7 +17,7 @@ from troth.core.errors import UserError
 from troth.core.randomness import generator
 from troth.systems.data import TrackerCorpus
 from troth.systems.recipe import TrainableTracker
-from troth.systems.tasks import TASKS, PrefineTask, sources
+from troth.systems.tasks import TASKS, sources
 from troth.systems.text import DECODERS, ENCODER_DECODERS, TextExample, TextNetwork
 from troth.systems.wholestate import SimpleTod, WholeStateModel
 
@@ -62,7 +62,7 @@ class PrefineDst(Soloist, frozen=True, kw_only=True):
         return split(every)
 
     def _examples(self, network: TextNetwork, name: str, path: str, seed: int) -> Iterator[TextExample]:
-        task: PrefineTask = TASKS.load(name)
+        task = TASKS.load(name)
         for number, fields in enumerate(task.read(path)):
             drawn = generator(seed, "prompt", f"{name}/{number}").randrange(len(task.prompts))
             text, answer = task.put(fields, drawn)
@@ -73,7 +73,7 @@ class Muppet(PrefineDst, frozen=True, kw_only=True):
     """The whole state as text, after a first phase on tasks in one form each, which count alike (Muppet)."""
 
     def _examples(self, network: TextNetwork, name: str, path: str, seed: int) -> Iterator[TextExample]:  # noqa: ARG002
-        task: PrefineTask = TASKS.load(name)
+        task = TASKS.load(name)
         for fields in task.read(path):
             text, answer = task.put(fields, 0)
             example = network.example((f"{name}: {text}", " "), answer)

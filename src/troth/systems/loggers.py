@@ -40,7 +40,7 @@ def wandb(folder: Path, settings: Mapping[str, Any]) -> Report:
     return lambda step, metrics: run.log(dict(metrics), step=step)
 
 
-LOGGERS = Registry(
+LOGGERS: Registry[Callable[[Path, Mapping[str, Any]], Report]] = Registry(
     "experiment tracker", "troth.loggers", {"tensorboard": tensorboard, "mlflow": mlflow, "wandb": wandb}
 )
 

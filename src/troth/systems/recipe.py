@@ -10,7 +10,7 @@ the entry point group `troth.recipes`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,7 +23,7 @@ from troth.perturb.options import configured
 from troth.systems.data import TrackerCorpus, TrackerTurn
 from troth.systems.trainable import E, Trainable
 
-RECIPES = Registry(
+RECIPES: Registry[type[Recipe]] = Registry(
     "recipe",
     "troth.recipes",
     {
@@ -39,7 +39,7 @@ RECIPES = Registry(
         "prompted": "troth.systems.prompted:Prompted",
     },
 )
-TRACKERS = Registry(  # trained ones by name: functions that return their folder
+TRACKERS: Registry[Callable[[], Path]] = Registry(  # trained ones by name: functions that return their folder
     "tracker",
     "troth.trackers",
     {"troth-track": "troth.systems.box:plain", "troth-track-robust": "troth.systems.box:robust"},
@@ -140,5 +140,4 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def recipe_of(name: str, options: Mapping[str, Any] | None = None) -> Recipe:
     """The recipe of this name with these options."""
-    made: Recipe = configured(RECIPES, name, options or {})
-    return made
+    return configured(RECIPES, name, options or {})

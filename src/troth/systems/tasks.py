@@ -263,7 +263,7 @@ _STATE = (
     TaskPrompt("Read the conversation and note what was asked for.\n{dialogue}\nNote: {services}", "{state}"),
 )
 
-TASKS = Registry(
+TASKS: Registry[PrefineTask] = Registry(
     "task",
     "troth.tasks",
     {

@@ -170,7 +170,7 @@ _METRICS = (
              _mean("tagging_recall"), unit="frame", needs=("schema", "spans")),
 )  # fmt: skip
 
-METRICS = Registry(
+METRICS: Registry[Metric] = Registry(
     "metric",
     "troth.tracking_metrics",
     {one.name: one for one in _METRICS} | {f"fga@{r:g}": fga(r) for r in DEFAULT_RATES},
@@ -182,8 +182,7 @@ def metric(name: str) -> Metric:
     rate = re.fullmatch(r"fga@([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)", name)
     if rate and math.isfinite(float(rate[1])):
         return fga(rate[1])
-    known: Metric = METRICS.load(name)
-    return known
+    return METRICS.load(name)
 
 
 def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:

@@ -77,7 +77,7 @@ ORDER = ("case", "match", "values", "typed", "norm", "dontcare", "none", "scope"
 
 _TURNS = {"unit": "turn", "typed": "no", "case": "keep", "values": "first", "scope": "state", "average": "turn"}
 
-PROFILES = Registry(
+PROFILES: Registry[Profile] = Registry(
     "profile",
     "troth.profiles",
     {
@@ -114,5 +114,4 @@ def profile(text: str | Profile) -> Profile:
         return text
     name, *changes = text.strip().split("+")
     rules = dict(change.partition(":")[::2] for change in changes)
-    known: Profile = PROFILES.load(name)
-    return known.with_rules(**rules)
+    return PROFILES.load(name).with_rules(**rules)

@@ -158,7 +158,9 @@ class TrackingCorpus(NamedTuple):
 
 
 def read_tracking(
-    gold: Gold, preds: Sequence[Path] | Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]], settings: TrackingSettings
+    gold: Gold,
+    preds: Sequence[Path] | Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]],
+    settings: TrackingSettings,
 ) -> TrackingCorpus:
     """The corpus of a scoring run, from files or from dialogues in memory; formats and schemas are read here."""
     one_of("unknown", settings.unknown, ("error", "ignore"))
@@ -251,7 +253,7 @@ def _inputs(consumers: Sequence[Any], schema: Schema | None) -> dict[str, str]:
 def _maker(
     file: TrackedFile, settings: TrackingSettings, grouping: Grouping, gold: dict[Profile, GoldStates], *, first: bool
 ) -> Callable[[], list[PairConsumer]]:
-    """Makes one scorer per profile; dialogues are recorded as the first profile has them. The first file digests gold."""
+    """Makes one scorer per profile; dialogues are recorded under the first profile. The first file digests gold."""
     by_slot, strict = "slot" in grouping.by, settings.unknown == "error"
 
     def make() -> list[PairConsumer]:
@@ -332,9 +334,7 @@ def schema_of(schema: Path | Schema | None, gold: str) -> Schema | None:
     return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
 
 
-def _profiles(
-    settings: TrackingSettings, gold: str | None, pred: str | None, schema: Schema | None
-) -> list[Profile]:
+def _profiles(settings: TrackingSettings, gold: str | None, pred: str | None, schema: Schema | None) -> list[Profile]:
     """The profiles to score with; `gold` is None for dialogues in memory."""
     wanted = settings.profile
     if wanted is None:
@@ -362,12 +362,11 @@ def fitting(
 def default_profile(schema: Schema | None, format: str) -> Profile:
     """The profile that a format declares; else SGD's where there is a schema, and TRADE's where there is none."""
     declared = readers.FORMATS.load(format).FORMAT.profile
-    profile: Profile = PROFILES.load(declared or ("sgd" if schema is not None else "trade"))
-    return profile
+    return PROFILES.load(declared or ("sgd" if schema is not None else "trade"))
 
 
 def applicable(schema: Schema | None, format: str) -> list[Profile]:
     """The profiles under which data of this format can be scored."""
-    profiles: list[Profile] = [PROFILES.load(name) for name in PROFILES.by_name()]
+    profiles = [PROFILES.load(name) for name in PROFILES.by_name()]
     correctness = readers.FORMATS.load(format).FORMAT.correctness
     return [p for p in profiles if (p.match == "given") == correctness and (schema is not None or p.scope == "state")]

@@ -137,7 +137,7 @@ ARGUMENT_RECALL = Metric(
     "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
     unit="argument", headline=True, compute=_arguments,
 )  # fmt: skip
-METRICS = Registry(
+METRICS: Registry[Metric] = Registry(
     "metric of live runs",
     "troth.agent_run_metrics",
     {
@@ -158,7 +158,7 @@ METRICS = Registry(
 
 def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
     """The metrics of one set: over everything, by tool, and by argument."""
-    metrics: list[Metric] = [METRICS.load(name) for name in METRICS]
+    metrics = [METRICS.load(name) for name in METRICS]
     for member in metrics:
         yield Cell(member, member.compute(one), recipe)
     for tool in sorted({call.tool for call in one.outcomes}):

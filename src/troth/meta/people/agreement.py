@@ -243,4 +243,3 @@ def _difference(vote: Vote, row: SheetRow) -> dict[str, object]:
     """A pair on which the metric and most people differ."""
     shown = {name: getattr(row, name) for name in ("dialogue", "turn", "words", "previous", "utterance")}
     return {"id": vote.id, **shown, "metric": row.faithful, "votes": vote.faithful}
-

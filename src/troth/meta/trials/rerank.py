@@ -1,4 +1,4 @@
-"""Whether the reranker chooses the faithful response: gold among corrupted copies of itself (`troth.meta.trials.corrupt`).
+"""Whether the reranker chooses the faithful response: gold among copies of itself (`troth.meta.trials.corrupt`).
 
 A list holds one corrupted copy for each kind of corruption that applies, and gold. There are no likelihoods, and gold
 comes last, so where the model sees no difference it loses. By kind, gold competes with the copy of that kind alone.

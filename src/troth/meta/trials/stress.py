@@ -216,9 +216,7 @@ def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Re
         for group, pairs in _groups(made.pairs).items()
     }
     cells = [_caught(system, values, group, pairs) for group, pairs in groups.items()]
-    yield from estimates.score_cells(
-        system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document"
-    )
+    yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document")
     for group, pairs in groups.items():
         if pairs:
             yield _auroc(system, values, group, pairs)

@@ -268,7 +268,7 @@ def _validation(
 
 
 def _accepted(judged: Sequence[_JudgedCase], judge: str) -> Cell:
-    """One row per case: whether it was accepted, with its kind and sort as the source and 1 as the label of true acts."""
+    """One row per case: whether it was accepted. Its sort and kind are the source, and the label of true acts is 1."""
     cases = [one.case for one in judged]
     keys = [(case.turn.dialogue, case.turn.turn, f"{case.place} {case.sort}") for case in cases]
     parts = Parts.of([(float(JUDGES[judge](one)), 1.0) for one in judged], keys, item_column="id")

@@ -23,7 +23,7 @@ from troth.core.registry import Registry
 from troth.text.facts import Fact, find_facts
 from troth.text.proper_names import find_names, name_words
 
-KINDS = Registry(
+KINDS: Registry[CorruptionKind] = Registry(
     "corruption of answers",
     "troth.corruptions",
     {
@@ -144,7 +144,7 @@ def corruptions(
     supported = SupportedAnswer(document, answer)
     found: list[Corruption] = []
     for name in listed(kinds) or list(KINDS):
-        kind: CorruptionKind = KINDS.load(name)
+        kind = KINDS.load(name)
         ways = list(kind.ways(supported))
         generator(seed, f"corruption {name}", id or answer).shuffle(ways)
         texts: set[str] = {_plain(answer)}

@@ -39,7 +39,7 @@ from troth.readers import source as sources
 from troth.readers.decode import decode, error_context
 from troth.readers.plain import encode_indented
 
-GENERATORS = Registry(
+GENERATORS: Registry[type[Generator]] = Registry(
     "schema generator",
     "troth.schema_generators",
     {

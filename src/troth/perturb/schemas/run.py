@@ -112,8 +112,7 @@ def _generator(settings: VarySettings) -> Generator:
         raise UserError("variants come from one generator", hint="one of: " + ", ".join(GENERATORS))
     ((name, options),) = named.items()
     drawn = {"seed": settings.seed} if "seed" in GENERATORS.load(name).__struct_fields__ else {}
-    generator: Generator = configured(GENERATORS, name, {**drawn, **options})
-    return generator
+    return configured(GENERATORS, name, {**drawn, **options})
 
 
 def _variation(variant: Variant, source: str, how: dict[str, Any], counts: DialogueCounts) -> Variation:

@@ -29,7 +29,7 @@ from troth.core.registry import Registry
 from troth.perturb.options import name_of
 from troth.perturb.users.values import ValueSet, annotated
 
-FAMILIES = Registry(
+FAMILIES: Registry[type[Family]] = Registry(
     "perturbation",
     "troth.perturbations",
     {
@@ -108,5 +108,5 @@ def _inventory(values: dict[str, set[str]], categorical: set[str], known: set[st
 
 def apply(family: str | Family, dialogue: Dialogue, known: Inventory, *, seed: int = 0) -> Twin:
     """Returns the dialogue's twin under one family. `known` is the inventory of the whole corpus."""
-    member: Family = family if isinstance(family, Family) else FAMILIES.load(family)()
+    member = family if isinstance(family, Family) else FAMILIES.load(family)()
     return member.perturb(dialogue, generator(seed, name_of(FAMILIES, member), dialogue.id), known)

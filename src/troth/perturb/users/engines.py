@@ -5,13 +5,13 @@ An engine of the registry is a function that takes the options of the family (`P
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from troth.core.registry import Registry
 from troth.perturb.users.guard import Stretch
 
-ENGINES = Registry(
+ENGINES: Registry[Callable[..., Paraphraser]] = Registry(
     "paraphrase engine",
     "troth.paraphrase_engines",
     {

@@ -147,5 +147,4 @@ def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
 @lru_cache(maxsize=8)
 def _engine(options: Paraphrase) -> Paraphraser:
     """An engine may hold a model or a cache: made once for the same options."""
-    engine: Paraphraser = ENGINES.load(options.engine)(options)
-    return engine
+    return ENGINES.load(options.engine)(options)

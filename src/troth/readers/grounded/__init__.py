@@ -16,7 +16,7 @@ from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.decode import LAYOUT, error_context
-from troth.readers.format import recognise
+from troth.readers.format import Reader, recognise
 from troth.readers.grounded import mapped
 from troth.readers.paths import to_path
 from troth.readers.source import Document
@@ -26,7 +26,7 @@ ENDINGS = (*(f".{kind}{packed}" for kind in _KINDS for packed in source.PACKED),
 # Files beside the dialogues of MultiDoc2Dial and Topical-Chat, which are read together with them.
 NOT_RESPONSES = ("multidoc2dial_doc", "reading_", "wiki.json", "run.json")
 
-FORMATS = Registry(
+FORMATS: Registry[Reader] = Registry(
     "format of grounded responses",
     "troth.grounded_readers",
     # In the order in which they are tried: the most distinctive formats first.

@@ -13,9 +13,9 @@ from troth.core.registry import Registry
 from troth.core.trajectories import Trajectory
 from troth.readers import source
 from troth.readers.decode import LAYOUT, error_context
-from troth.readers.format import recognise
+from troth.readers.format import Reader, recognise
 
-FORMATS = Registry(
+FORMATS: Registry[Reader] = Registry(
     "format of trajectories",
     "troth.trajectory_readers",
     # In the order in which they are tried: the most distinctive formats first.

@@ -16,9 +16,7 @@ from troth.report.page.model import Page, RunFacts
 from troth.report.sources import Source
 
 LONGEST_TITLE = 60
-NO_DIALOGUES = (
-    "The runs hold no dialogues. Make them again with --out to explore turns."
-)
+NO_DIALOGUES = "The runs hold no dialogues. Make them again with --out to explore turns."
 
 
 def build(sources: Sequence[Source]) -> Page:

@@ -191,7 +191,8 @@ def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
             )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
     note += " Flips that only carry on that of the turn before come last."
-    return [Examples("Flipped units", items, note, sum(len(one.source.findings(Flip)) for one in found))] if items else []
+    total = sum(len(one.source.findings(Flip)) for one in found)
+    return [Examples("Flipped units", items, note, total)] if items else []
 
 
 def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:

@@ -38,8 +38,7 @@ class _Effect(NamedTuple):
     @property
     def measure(self) -> str:
         """The metric that is compared."""
-        title: str = METRICS.load(self.found.metric).title
-        return title
+        return METRICS.load(self.found.metric).title
 
 
 def answer(one: Contest) -> Card | None:
