@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from troth.meta.trials.templates import REJECTED
-from troth.meta.trials.truth import FALSE_ACCEPTS, RECALL
 
 from tests.cli.conftest import GOLD, HASTY, STURDY, Troth
 from troth.core.metric import Metric
+from troth.meta.trials.templates import REJECTED
+from troth.meta.trials.truth import FALSE_ACCEPTS, RECALL
 from troth.responses import metrics as responses
 from troth.robustness import metrics as robustness
 from troth.storage.runs import open as open_run

@@ -37,6 +37,8 @@ SHARES = {
     "convfactual": 0.03, "paws": 0.02, "data-to-text": 0.01, "wikisplit": 0.01, "answers": 0.01, "boolq": 0.01,
     "sgd": 0.09, "made": 0.02, "degenerate": 0.035,
 }  # fmt: skip
+# Plain entailment comes first: from all sources at once the model learns nothing for the first hundreds of steps.
+OPENING, OPENING_SOURCES = 250, ("mnli", "snli", "cad", "fever")
 Row = dict[str, Any]
 
 
@@ -134,21 +136,24 @@ class Sampler:
         self.groups = {name: groups[name] for name in SHARES if groups[name]}
         self.queues: dict[str, list[int]] = {name: [] for name in self.groups}
 
-    def _draw(self) -> int:
-        name = self.rng.choices(list(self.groups), [SHARES[name] for name in self.groups])[0]
+    def _draw(self, sources: Sequence[str]) -> int:
+        name = self.rng.choices(sources, [SHARES[name] for name in sources])[0]
         if not self.queues[name]:
             self.queues[name] = self.rng.sample(self.groups[name], len(self.groups[name]))
         return self.queues[name].pop()
 
-    def batches(self) -> Iterator[list[Row]]:
+    def batches(self, step: int) -> Iterator[list[Row]]:
+        """Batches from this step on; the first ones are of the opening sources."""
         while True:
-            window = sorted((self.rows[self._draw()] for _ in range(2048)), key=lambda row: row["length"])
+            sources = OPENING_SOURCES if step < OPENING else list(self.groups)
+            window = sorted((self.rows[self._draw(sources)] for _ in range(1024)), key=lambda row: row["length"])
             batches: list[list[Row]] = [[]]
             for row in window:
                 if (len(batches[-1]) + 1) * min(row["length"], MAX_TOKENS) > self.tokens:
                     batches.append([])
                 batches[-1].append(row)
             self.rng.shuffle(batches)
+            step += len(batches)
             yield from filter(None, batches)
 
 
@@ -215,7 +220,7 @@ def train(options: argparse.Namespace) -> None:
     sampler = Sampler(rows, options.tokens, options.seed + training.step)
     lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
     print(f"{len(rows)} pairs, from step {training.step}, {training.seconds / 60:.0f} minutes done", flush=True)
-    for batch in sampler.batches():
+    for batch in sampler.batches(training.step):
         started = time.monotonic()
         lost += training.learn(batch)
         training.seconds += time.monotonic() - started
@@ -240,7 +245,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--hours", type=float, default=2.0, help="training time in all, over resumed runs")
     parser.add_argument("--decay", type=float, default=0.2, help="share of the time in which the rate decays")
-    parser.add_argument("--tokens", type=int, default=1400, help="tokens of a batch")
+    parser.add_argument("--tokens", type=int, default=800, help="tokens of a batch")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)

@@ -100,7 +100,7 @@ class Result:
     notes: Sequence[Note] = ()
     findings: Sequence[Any] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=package_versions)
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the packages; empty: those of this process
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # per system: digests of gold and schema
     cluster: str = "dialogue"  # what intervals and tests resample: "dialogue", "document" or "task"
     unscored: Sequence[UnscoredCount] = ()

@@ -22,6 +22,7 @@ from troth.core.extras import require
 from troth.core.groups import ALL
 from troth.core.result import Result
 from troth.core.score import Score
+from troth.core.version import __version__
 from troth.storage import runs
 from troth.storage.runs import open as open_run
 
@@ -109,7 +110,7 @@ def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun
         },
         signatures={key: score.signature for key, score in keys.items() if score.group == ALL},
         unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
-        about={"version": result.versions["troth"], "command": result.task, "system": ", ".join(systems)},
+        about={"version": result.versions.get("troth", __version__), "command": result.task, "system": ", ".join(systems)},
         files=files,
     )
 

@@ -28,6 +28,7 @@ from troth.core.parts import NONE, Parts, Units
 from troth.core.result import Note, Result, UnscoredCount
 from troth.core.score import Score
 from troth.core.sums import DialogueSums
+from troth.core.version import __version__
 from troth.stats.estimates import Cell, Resampling, score_cells
 from troth.storage.explorer import Archive
 from troth.storage.runs import check_out
@@ -247,7 +248,7 @@ def _notes(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> Iterato
         yield f"not merged, since they are no ratios of sums over rows: {', '.join(lost)}"
     if any(score.group != ALL for one in shards for score in one.result.scores):
         yield "scores by group are not merged"
-    versions: Mapping[str, str] = {one.path: one.result.versions.get("troth", "?") for one in shards}
+    versions: Mapping[str, str] = {one.path: one.result.versions.get("troth", __version__) for one in shards}
     if len(set(versions.values())) > 1:
         yield "WARNING: the shards were scored by different versions of troth: " + ", ".join(
             f"{path} by {version}" for path, version in versions.items()

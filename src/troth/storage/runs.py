@@ -20,7 +20,7 @@ from troth.core.encoding import decode_json, encode_json
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.panics import without_backtrace
-from troth.core.result import FINDINGS, Note, Result, UnscoredCount
+from troth.core.result import FINDINGS, Note, Result, UnscoredCount, package_versions
 from troth.core.score import Score
 from troth.storage import files
 from troth.storage.files import recover, sha256
@@ -68,7 +68,7 @@ def save(result: Result, folder: str) -> None:
     run = Run(
         result.task,
         dict(result.arguments),
-        dict(result.versions),
+        dict(result.versions) or package_versions(),
         {system: dict(counts) for system, counts in result.counts.items()},
         list(result.scores),
         findings=[msgspec.to_builtins(finding) for finding in result.findings],

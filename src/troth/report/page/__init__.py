@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from troth.core.errors import UserError
 from troth.core.registry import imported
+from troth.core.result import package_versions
 from troth.core.tasks import TASKS
 from troth.core.version import __version__
 from troth.report.charts import PALETTE
@@ -81,4 +82,4 @@ def _facts(source: Source) -> RunFacts:
         if value not in (None, [], "")
     }
     counts = {name: dict(count) for name, count in result.counts.items()}
-    return RunFacts(source.name, f"troth {result.task}", arguments, dict(result.versions), counts)
+    return RunFacts(source.name, f"troth {result.task}", arguments, dict(result.versions) or package_versions(), counts)
