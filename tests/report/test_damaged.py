@@ -68,7 +68,7 @@ def test_rows_without_turns(runs: dict[str, str], tmp_path: Path) -> None:
     ("field", "value", "expected"),
     [
         ("values", {"v1": "abc"}, "run.json: findings: Expected `float`, got `str` - at `$.values[...]`"),
-        ("turn", [1], "run.json: findings: Expected `int | null`, got `array` - at `$.turn`"),
+        ("turn", [1], "run.json: findings: Expected `int`, got `array` - at `$.turn`"),
     ],
 )
 def test_findings_of_another_kind(
