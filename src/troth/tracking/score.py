@@ -246,8 +246,8 @@ def _notes(
 
 def _inputs(consumers: Sequence[Any], schema: Schema | None) -> dict[str, str]:
     """Digests of what systems are scored against."""
-    gold = next(one for one in consumers if isinstance(one, GoldDigest))
-    return {"gold": str(gold.digest), **schema_digest(schema)}
+    gold = [{"gold": str(one.digest)} for one in consumers if isinstance(one, GoldDigest)]
+    return {**gold[0], **schema_digest(schema)} if gold else {}
 
 
 def _maker(
@@ -261,7 +261,8 @@ def _maker(
             Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
             for p in file.profiles
         ]
-        digests: list[PairConsumer] = [GoldDigest()] if first else []
+        # Only a result that is kept is ever compared with another one's gold.
+        digests: list[PairConsumer] = [GoldDigest()] if first and settings.explorer else []
         recorder = DialogueRecorder(file.profiles[0], grouping.schema, scorers[0])
         return [*scorers, *digests, *([recorder] if settings.explorer else [])]
 
