@@ -13,7 +13,6 @@ from troth.core.groups import parse_groups
 from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
 from troth.core.options import (
     keywords,
-    one_of,
     option,
     resamples_option,
     resolve,
@@ -163,7 +162,6 @@ def read_tracking(
     settings: TrackingSettings,
 ) -> TrackingCorpus:
     """The corpus of a scoring run, from files or from dialogues in memory; formats and schemas are read here."""
-    one_of("unknown", settings.unknown, ("error", "ignore"))
     train = settings.train_schema
     seen = None if train is None else frozenset(readers.schema(path_of(train)))
     if not is_path(gold):
