@@ -114,7 +114,7 @@ from troth.tracking import feed
 
 def slow(function, items, workers, mapped=feed.mapped):
     sys.stderr.write("begun\\n")
-    yield from mapped(lambda item: time.sleep(60), range(4), 3)
+    yield from parallel_map(lambda item: time.sleep(60), range(4), 3)
 
 feed.mapped = slow
 cli.main()

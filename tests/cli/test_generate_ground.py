@@ -57,7 +57,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(msgspec.msgpack.encode(GeneratedResponse(" ".join(draw.sample(WORDS, 5)), 5, 0)))
         return made
 
-    monkeypatch.setattr("troth.systems.decoding.generator.Responder._encoded", said)
+    monkeypatch.setattr("troth.systems.decoding.generator.Responder._encode_items", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")

@@ -16,7 +16,7 @@ from troth.core.table import Table
 def _complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     from troth.models import catalog
 
-    return [CompletionItem(one.name, help=one.about) for one in catalog.listed() if one.name.startswith(begun)]
+    return [CompletionItem(one.name, help=one.about) for one in catalog.all_models() if one.name.startswith(begun)]
 
 
 NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)
@@ -37,7 +37,7 @@ def list_(json: bool = False) -> None:
     """List the embedded models and their folders."""
     from troth.models import catalog
 
-    known = catalog.listed()
+    known = catalog.all_models()
     if json:
         fields = ("name", "about", "licence", "bytes", "here")
         show.json([{name: getattr(one, name) for name in fields} | {"where": str(one.folder)} for one in known])
@@ -80,7 +80,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
     """Check the SHA-256 of the files of models: those named, or all on this machine."""
     from troth.models import catalog
 
-    chosen = [catalog.find(name) for name in names] or [one for one in catalog.listed() if one.here]
+    chosen = [catalog.find(name) for name in names] or [one for one in catalog.all_models() if one.here]
     faults = {one.name: catalog.fault(one) for one in chosen}
     if json:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])

@@ -18,7 +18,7 @@ from troth.core.names import Path, counted, labelled, listed, path_of
 from troth.core.options import resolve
 from troth.core.records import Grounded
 from troth.core.signature import identity
-from troth.engine import alone
+from troth.engine import in_process
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
@@ -138,7 +138,7 @@ def ground(*data: Path, **options: Unpack[GroundOptions]) -> Result:
     items = {name: one.items for name, one in files.items()}
     names = [grader.metric.name for grader in settings.graders]
     every, workers = [item for own in items.values() for item in own], settings.workers
-    shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
+    shared = None if in_process(workers) else spread(every, names, settings.all_models, workers)
     systems = graded(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
     how = Resampling(settings.resamples, settings.seed)
     notes = [f"{name}: {note}" for name, one in files.items() for note in one.notes()]

@@ -16,7 +16,7 @@ from troth.core.metric import Metric
 from troth.core.names import Path, labelled, listed, path_of
 from troth.core.options import one_of, recorded, resolve
 from troth.core.records import Schema
-from troth.engine import WithModel, alone, mapped
+from troth.engine import WithModel, in_process, parallel_map
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
 from troth.readers import responses as response_files
@@ -204,12 +204,12 @@ class _Run:
     def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
         """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
         model, settings = self.model, self.settings
-        if model is None or alone(settings.workers):
+        if model is None or in_process(settings.workers):
             return [] if model is None else ask(items, model)
         work = WithModel(partial(_with_cuts, ask), partial(corpus.model, settings.nli, settings.cache))
         chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
         answers: list[Any] = []
-        for some, cut in mapped(work, chunks, settings.workers):
+        for some, cut in parallel_map(work, chunks, settings.workers):
             answers += some
             if isinstance(model, Cutting):
                 model.shortened |= cut

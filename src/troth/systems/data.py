@@ -102,7 +102,7 @@ class TrackerCorpus:
             whole = complete(dialogues)
             dialogues = list(whole)
             services = _services(whole.schema())
-        return cls(path, dialogues, services or _inferred(dialogues), complete=name != "sgd")
+        return cls(path, dialogues, services or _infer_schema(dialogues), complete=name != "sgd")
 
     def some(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
         """Some of the dialogues, for few-shot training.
@@ -131,7 +131,7 @@ class TrackerCorpus:
             raise UserError(f"augment '{ORACLE}' needs the schemas of the variants", hint="a folder, as SGD-X has them")
         how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
         variants = variants_from(how, seed).vary(self._source)
-        return replace(self, wordings=tuple(_wording(one) for one in variants))
+        return replace(self, wordings=tuple(_parse_wording(one) for one in variants))
 
     @property
     def _source(self) -> SchemaSource:
@@ -190,7 +190,7 @@ def variants_from(how: str, seed: int = 0) -> Generator:
     return generator
 
 
-def _wording(variant: Variant) -> Wording:
+def _parse_wording(variant: Variant) -> Wording:
     return Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
 
 
@@ -198,7 +198,7 @@ def _services(document: bytes) -> Schema:
     return {service.name: service for service in msgspec.json.decode(document, type=list[Service])}
 
 
-def _inferred(dialogues: Sequence[Dialogue]) -> Schema:
+def _infer_schema(dialogues: Sequence[Dialogue]) -> Schema:
     """The services, slots and intents that the states of some dialogues name, without descriptions."""
     slots: dict[str, dict[str, None]] = {}
     intents: dict[str, dict[str, None]] = {}

@@ -2,7 +2,7 @@
 
 The schema comes first and is the same for all turns of its services. A model on this disk reads it once: what it made
 of it (keys and values of attention) is taken up by every turn. A server is asked for JSON by the schema of the answer,
-or by calls of tools, and caches prompts itself. What does not parse is mended as far as it goes (`mended`).
+or by calls of tools, and caches prompts itself. What does not parse is mended as far as it goes (`repair_json`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.models import backends, hub
-from troth.models.batches import encodable, padded
+from troth.models.batches import pad_rows, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, StatelessTracker, TrackerModel
-from troth.systems.states import allowed, dialogue_text
+from troth.systems.states import dialogue_text, restrict_state
 
 Form = Literal["prompt", "tools"]
 ASK = (
@@ -44,14 +44,14 @@ class PromptedModel(StatelessTracker):
         asked = [(prefix(turn.services, self.form), question(turn)) for turn in turns]
         if isinstance(self.lm, EndpointLm):
             with ThreadPoolExecutor(self.lm.parallel) as pool:
-                answers = list(pool.map(self._served, turns))
+                answers = list(pool.map(self._ask_server, turns))
         elif isinstance(self.lm, SharedPrefixLm):
             answers = self.lm.answers(asked, self.answer)
         else:
             answers = self.lm.generate(["".join(parts) for parts in asked], max_tokens=self.answer)
-        return [states_of(mended(text), turn.services) for text, turn in zip(answers, turns, strict=True)]
+        return [states_of(repair_json(text), turn.services) for text, turn in zip(answers, turns, strict=True)]
 
-    def _served(self, turn: TrackerTurn) -> str:
+    def _ask_server(self, turn: TrackerTurn) -> str:
         """A server's answer as text: JSON by its schema, or calls of tools as one JSON object."""
         assert isinstance(self.lm, EndpointLm)
         messages = [
@@ -65,15 +65,15 @@ class PromptedModel(StatelessTracker):
             layout = {"name": "states", "schema": answer_schema(turn.services)}
             options["response_format"] = {"type": "json_schema", "json_schema": layout}
         message = self.lm.chat(messages, **options)
-        return _called(message) or str(message.get("content") or "")
+        return _join_calls(message) or str(message.get("content") or "")
 
 
-def _called(message: Mapping[str, Any]) -> str:
+def _join_calls(message: Mapping[str, Any]) -> str:
     """The calls of tools in a message as the JSON that was asked for; empty where there is none."""
     states: dict[str, Any] = {}
     for call in message.get("tool_calls") or ():
         function = call.get("function", {}) if isinstance(call, dict) else {}
-        states[str(function.get("name"))] = mended(str(function.get("arguments", "")))
+        states[str(function.get("name"))] = repair_json(str(function.get("arguments", "")))
     return json.dumps(states) if states else ""
 
 
@@ -145,7 +145,7 @@ def states_of(answer: object, services: Sequence[Service]) -> dict[str, State]:
         values = {str(name): _text(value) for name, value in slots.items()}
         requested = mine.get("requested")
         asked = [str(one) for one in requested] if isinstance(requested, list) else []
-        states[service.name] = allowed(service, values, intent=str(mine.get("intent", "")), requested=asked)
+        states[service.name] = restrict_state(service, values, intent=str(mine.get("intent", "")), requested=asked)
     return states
 
 
@@ -154,13 +154,13 @@ def _text(value: object) -> str:
     return str(value) if isinstance(value, str | int | float | bool) else ""
 
 
-def mended(text: str) -> Any:
+def repair_json(text: str) -> Any:
     """The JSON object in a text: with talk around it, quotes of the wrong kind, a comma too many, or cut off."""
     start = text.find("{")
     if start < 0:
         return {}
     body = text[start:]
-    for attempt in (body, _balanced(body), _balanced(_plain_quotes(body))):
+    for attempt in (body, _close_brackets(body), _close_brackets(_plain_quotes(body))):
         try:
             value, _ = json.JSONDecoder(strict=False).raw_decode(re.sub(r",\s*([}\]])", r"\1", attempt))
         except (ValueError, RecursionError):
@@ -176,7 +176,7 @@ def _plain_quotes(text: str) -> str:
     return re.sub(r"(?<=[{\[,:\s])'|'(?=\s*[}\],:])", '"', words)
 
 
-def _balanced(text: str) -> str:
+def _close_brackets(text: str) -> str:
     """The text with what is open closed: cut off after the last whole member."""
     closing: list[str] = []
     quoted = escaped = False
@@ -232,7 +232,7 @@ class SharedPrefixLm:
         return answers
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer(encodable(text), add_special_tokens=False)["input_ids"]
+        ids: list[int] = self.tokenizer(replace_surrogates(text), add_special_tokens=False)["input_ids"]
         return ids
 
     def _answers(self, prefix: str, questions: Sequence[str], most: int) -> list[str]:
@@ -241,7 +241,7 @@ class SharedPrefixLm:
 
         begin, cache = self._read(prefix)
         padding = self.tokenizer.pad_token_id or 0
-        ends, mask = padded([self._ids(one) for one in questions], padding, left=True)
+        ends, mask = pad_rows([self._ids(one) for one in questions], padding, left=True)
         before = torch.tensor([begin] * len(questions))
         ids = torch.cat([before, torch.from_numpy(ends)], dim=1)
         # The padding stands between the prefix and the question, and is not read.
@@ -285,7 +285,7 @@ class Prompted(Recipe, frozen=True, kw_only=True):
 
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
-            return PromptedModel(EndpointLm.named(model), self.form, self.answer)
+            return PromptedModel(EndpointLm.from_name(model), self.form, self.answer)
         if model == "embedded" or backends.backend_for(model).files is not None:
             return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
         return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)

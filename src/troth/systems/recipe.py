@@ -128,7 +128,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if not self.base:
                 hint = f"name a folder or hf:ORG/MODEL; families that fit: {', '.join(self.families)}"
                 raise UserError("no model that this recipe can begin with comes along", hint=hint)
-            return hub.embedded(self.base).folder()
+            return hub.embedded_files(self.base).folder()
         folder = hub.source(model).folder()
         with hub.loading(str(folder)):
             family = msgspec.json.decode((folder / "config.json").read_bytes())["model_type"]

@@ -44,7 +44,7 @@ class SetPlan(NamedTuple):
         return "original" if name == ORIGINAL else "twin"
 
 
-def planned(sets: str | Sequence[str]) -> SetPlan:
+def parse_sets(sets: str | Sequence[str]) -> SetPlan:
     """Which sets "orig,NED,v1..v5,mine=PATH" names."""
     families: dict[str, str] = {}
     variants: list[str] = []

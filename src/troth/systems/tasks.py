@@ -19,7 +19,7 @@ from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.source import Document
 from troth.systems.data import TrackerCorpus
-from troth.systems.states import dialogue_text, written
+from troth.systems.states import dialogue_text, format_states
 
 Fields = dict[str, str]
 UNANSWERABLE = "unanswerable"
@@ -83,26 +83,26 @@ def _table(path: str, columns: dict[str, str]) -> Iterator[Fields]:
             cells = next(csv.reader([line], delimiter="\t"))
         if len(cells) != len(head):
             raise UserError(f"line {number}: {len(cells)} columns in place of {len(head)}", file=document.name)
-        yield {name: _unquoted(cells[place]) for name, place in places.items()}
+        yield {name: _unquote(cells[place]) for name, place in places.items()}
 
 
-def _unquoted(cell: str) -> str:
+def _unquote(cell: str) -> str:
     quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
     return cell[1:-1].replace('""', '"') if quoted else cell
 
 
 def _json(path: str, layout: Any) -> Any:
     document = source.first(path)
-    return _decoded(document.data, layout, document.name)
+    return _decode(document.data, layout, document.name)
 
 
 def _json_lines(path: str, layout: Any) -> Iterator[Any]:
     document, lines = _lines(path)
     for number, line in enumerate(lines, 1):
-        yield _decoded(line, layout, f"{document.name}: line {number}")
+        yield _decode(line, layout, f"{document.name}: line {number}")
 
 
-def _decoded(data: bytes | str, layout: Any, where: str) -> Any:
+def _decode(data: bytes | str, layout: Any, where: str) -> Any:
     try:
         return msgspec.json.decode(data, type=layout)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -207,7 +207,7 @@ def _wikisql(path: str) -> Iterator[Fields]:
 def _dialogues(path: str) -> Iterator[Fields]:
     for turn in TrackerCorpus.read(path).turns():
         services = "; ".join(f"{one.name}: {', '.join(slot.name for slot in one.slots)}" for one in turn.services)
-        yield {"dialogue": dialogue_text(turn), "services": services, "state": written(turn)}
+        yield {"dialogue": dialogue_text(turn), "services": services, "state": format_states(turn)}
 
 
 # -- prompts -----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.core.progress import bar
 from troth.core.records import Dialogue, Schema
-from troth.engine import WithModel, alone, mapped
+from troth.engine import WithModel, in_process, parallel_map
 from troth.readers import source
 from troth.readers.plain import indented
 from troth.storage import files
@@ -87,7 +87,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
     (['orig', 'SDI'], 17)
     """
     settings = resolve(TrackSettings, options)
-    plan = sets.planned(settings.sets)
+    plan = sets.parse_sets(settings.sets)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format)
     corpus = corpus.first(settings.limit, settings.seed)
     tracker = model if isinstance(model, Tracker) else open_tracker(model)
@@ -97,7 +97,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
                    "limit": settings.limit, "seed": settings.seed})  # fmt: skip
     paths = sets.make(corpus, plan, place / "data", schemas=schemas, seed=settings.seed)
     return [
-        _tracked(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
+        _predict_set(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
         for name, path in paths.items()
     ]
 
@@ -110,7 +110,7 @@ def _claim(place: Folder, record: dict[str, Any]) -> None:
         raise UserError(what, file=str(place), hint="name a new folder")
 
 
-def _tracked(
+def _predict_set(
     tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool, workers: int
 ) -> TrackedSet:
     name, kind = set
@@ -125,10 +125,10 @@ def _tracked(
         shares = {part / f"dialogues_{number:03d}.json": start for number, start in enumerate(every, 1)}
         shares = {file: start for file, start in shares.items() if not file.exists()}
         cut = [corpus.dialogues[start : start + SHARE] for start in shares.values()]
-        predict = partial(_predicted, corpus.schema, complete)
-        open_model = (lambda: tracker) if alone(workers) else partial(open_tracker, tracker.name)
+        predict = partial(_predict, corpus.schema, complete)
+        open_model = (lambda: tracker) if in_process(workers) else partial(open_tracker, tracker.name)
         with bar(f"tracking {name}") as step:
-            for file, states in zip(shares, mapped(WithModel(predict, open_model), cut, workers), strict=True):
+            for file, states in zip(shares, parallel_map(WithModel(predict, open_model), cut, workers), strict=True):
                 _write(states, file)
                 step(min(shares[file] + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
         document = source.beside(gold, source.SCHEMA)
@@ -139,7 +139,7 @@ def _tracked(
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
 
 
-def _predicted(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
+def _predict(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
     return tracker.states(dialogues, schema, complete=complete)
 
 

@@ -134,7 +134,7 @@ def _train(
     model = _begin(folder, settings, recipe, run)
     evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
-    with _uncollected():
+    with _without_gc():
         examples = list(model.examples(corpus.turns()))
     fitting = Fitting(
         model,
@@ -143,7 +143,7 @@ def _train(
         None if evaluation is None else lambda: evaluation(tracker),
         {} if evaluation is None else _keys(evaluation),
         report_to(listed(settings.log_to), folder, asdict(how)),
-        lambda place, metrics: describe(place, _described(card, asdict(how), metrics)),
+        lambda place, metrics: describe(place, _with_results(card, asdict(how), metrics)),
     )
     state = fit(fitting, folder, how)
     _write_curve(folder)
@@ -151,7 +151,7 @@ def _train(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_gc() -> Iterator[None]:
     """Without garbage collection: it would look at all examples again and again while more of them are made."""
     enabled = gc.isenabled()
     gc.disable()
@@ -162,7 +162,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _described(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
+def _with_results(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
     return msgspec.structs.replace(card, training=training, metrics=metrics)
 
 
@@ -180,8 +180,8 @@ def _begin(
     """
     (seed, record), name, first = run, path_of(settings.model), folder / FIRST
     if is_done(first / STATE):
-        return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
-    model = _learning(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
+        return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
+    model = _check_trainable(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
     if not settings.first:
         claim(folder, record)
         return model
@@ -190,10 +190,10 @@ def _begin(
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
-    return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
+    return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
 
 
-def _learning(model: TrackerModel) -> TrainableTracker[Any]:
+def _check_trainable(model: TrackerModel) -> TrainableTracker[Any]:
     if not isinstance(model, TrainableTracker):
         raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
     return model

@@ -94,7 +94,7 @@ class InterruptedTraining(KeyboardInterrupt):
 
 def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
     """Trains a model, or goes on where the run in this folder was stopped; returns what came of it."""
-    with _stopping() as signals:
+    with _handle_signals() as signals:
         run = _Run(fitting, folder, settings, signals)
         try:
             with bar("training") as progress:
@@ -305,7 +305,7 @@ class _Signals:
 
 
 @contextmanager
-def _stopping() -> Iterator[_Signals]:
+def _handle_signals() -> Iterator[_Signals]:
     """Signals to end, as `_Signals` handles them; in the main thread only, where they arrive."""
     signals = _Signals()
     if threading.current_thread() is not threading.main_thread():

@@ -17,7 +17,7 @@ from troth import readers
 from troth.core.errors import PredictionError, UserError
 from troth.core.progress import note
 from troth.core.records import Dialogue, Pair
-from troth.engine import forks, mapped, parts
+from troth.engine import forks, parallel_map, parts
 from troth.readers import source
 from troth.readers.places import place
 from troth.tracking.join import Join, JoinedPair, together
@@ -80,7 +80,9 @@ def feed(corpus: Corpus, systems: Sequence[Predictions], *, workers: int = 1) ->
 def _joined(corpus: Corpus, systems: Sequence[Predictions], workers: int) -> list[Sequence[Gatherer]]:
     shares = _shares(corpus, systems, parts(workers))
     gathered: dict[int, tuple[Sequence[Gatherer], Join]] = {}
-    for share, scored in zip(shares, mapped(lambda one: _score(corpus, systems, one), shares, workers), strict=True):
+    for share, scored in zip(
+        shares, parallel_map(lambda one: _score(corpus, systems, one), shares, workers), strict=True
+    ):
         for system, (theirs, join) in zip(share.systems, scored, strict=True):
             if system not in gathered:
                 gathered[system] = (theirs, join)

@@ -112,7 +112,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     lists = decoded(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
     count = settings.count or settings.beams
-    merged = [_merged({name: found[:count] for name, found in mine.items()}) for mine in lists]
+    merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
     choices: list[Choice] | None = None
     nli = corpus.model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
     with new_file(path_of(out)) as file:
@@ -197,7 +197,7 @@ class _Merged(msgspec.Struct):
     system: str
 
 
-def _merged(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
+def _merge(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
     """One list, the likeliest first; a text that several systems give is in it once, with its highest score."""
     found: dict[str, _Merged] = {}
     for system, some in lists.items():
