@@ -409,7 +409,7 @@ def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, ch
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("own_checkers:NUMBER", "'own_checkers:NUMBER' is no function (module:function, "),
+        ("own_checkers:NUMBER", "'own_checkers:NUMBER' is not a function (module:function, "),
         ("own_checkers:nothing", "no checker of grammar is called 'own_checkers:nothing'"),
         ("bad_checkers:right", "no checker of grammar is called 'bad_checkers:right'"),
         (".x:right", "no checker of grammar is called '.x:right'"),

@@ -129,7 +129,7 @@ def test_a_long_hypothesis_is_cut_between_characters(bytes_nli: HfNli, premise: 
     """Where a character is several tokens, a cut between two of them would make other tokens of it."""
     pair = (premise, "x" * before + "😀" * 40)
     tokenizer, _, _, limit = bytes_nli._model
-    ids = bytes_nli.encoded([pair])[pair]["input_ids"]
+    ids = bytes_nli.encode([pair])[pair]["input_ids"]
     assert limit - 4 < len(ids) <= limit
     assert tokenizer.decode(ids, skip_special_tokens=True).startswith(premise + "x" * before + "😀")
     assert "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode(ids)

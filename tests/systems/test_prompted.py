@@ -74,7 +74,7 @@ def test_the_prefix_is_read_once_and_changes_no_answer(tiny: Callable[[str], Pat
     together = shared.answers(asked, 6)
     assert together == unshared.answers(asked, 6)
     assert together == [shared.answers([one], 6)[0] for one in asked]
-    assert len(shared._kept) == 2
+    assert len(shared._cached) == 2
 
 
 def test_without_training(tmp_path: Path, tiny: Callable[[str], Path]) -> None:

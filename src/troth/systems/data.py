@@ -31,7 +31,7 @@ BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
 class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
-    """A user turn: what a tracker knows when it comes, and the states that it should give."""
+    """A user turn: the input of a tracker, and the gold states."""
 
     dialogue: str
     number: int  # of the user turn, from 0
@@ -71,7 +71,7 @@ class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 class Wording(msgspec.Struct, frozen=True):
-    """A variant of the schema, and what it calls what the original has."""
+    """A variant of the schema, and its names for the elements of the original."""
 
     name: str
     schema: Schema
@@ -90,7 +90,7 @@ class TrackerCorpus:
 
     @classmethod
     def read(cls, data: Path, *, schema: Path | None = None, format: str | None = None) -> TrackerCorpus:
-        """The dialogues of a file or folder. A format without a schema gets one from what its dialogues hold."""
+        """The dialogues of a file or folder. For a format without a schema, one is inferred from the dialogues."""
         path = path_of(data)
         name = format or readers.detect(path)
         dialogues = list(readers.gold(path, name))

@@ -22,7 +22,7 @@ _RESERVED = re.compile(r"\s*[;\[\]]\s*")
 
 
 def dialogue_text(turn: TrackerTurn) -> str:
-    """What was said up to this turn, oldest first: "user: … system: … user: …"."""
+    """The dialogue up to this turn, oldest first: "user: … system: … user: …"."""
     return " ".join(f"{speaker.lower()}: {text}" for speaker, text in [*turn.history, ("USER", turn.user)])
 
 
@@ -46,7 +46,7 @@ def _format_state(state: State, said: str) -> str:
 
 
 def parse_states(text: str, services: Iterable[Service]) -> dict[str, State]:
-    """The states that a text says, as far as the schema allows them; a service that it does not name has none."""
+    """Parses states from a text, restricted to the schema; a service that the text does not name has an empty state."""
     by_service: dict[str, list[str]] = {}
     for name, body in re.findall(r"\[([^\[\]]*)\]([^\[\]]*)", text):
         by_service.setdefault(name.strip(), []).extend(body.split(";"))
@@ -79,7 +79,7 @@ def restrict_state(
 
 
 def possible(slot: SlotSchema, value: str) -> str:
-    """The value itself, or for a categorical slot the possible one that it stands for; empty for none."""
+    """The value, or for a categorical slot the matching possible value; empty if none matches."""
     text = " ".join(value.split())
     if text.lower() in ("", NOTHING):
         return ""

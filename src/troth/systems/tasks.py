@@ -296,7 +296,7 @@ def sources(items: Sequence[str]) -> dict[str, list[str]]:
     for item in items:
         task, path = named(item)
         if not task or not path:
-            raise UserError(f"'{item}' is no source of a task", hint="write it as TASK=FILE, for example mrpc=FILE")
+            raise UserError(f"'{item}' is not of the form TASK=FILE", hint="for example mrpc=FILE")
         TASKS.load(task)  # an error for a misspelt name
         files.setdefault(task, []).append(path)
     return files

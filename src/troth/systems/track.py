@@ -4,7 +4,7 @@
     OUT/data/NED/             the test set, gold
     OUT/NED/                  the predictions for it, in SGD's layout
 
-A set appears when all of it is predicted. A run that was stopped goes on where it was: shares of dialogues that are
+A set appears when all of it is predicted. An interrupted run is resumed: shares of dialogues that are
 done stay in OUT/NED.part.
 """
 
@@ -54,7 +54,7 @@ class TrackSettings:
     schemas: Path | None = None  # where variants come from: a folder as in SGD-X, "backtranslate", "corrupt", a file
     schema: Path | None = None  # of the dialogues; None: the schema.json beside them
     format: str | None = None  # of the dialogues; None: detected
-    limit: int | None = None  # track so many dialogues, drawn by the seed; None: all
+    limit: int | None = None  # number of dialogues, drawn by the seed; None: all
     seed: int = 0  # of the perturbations, and of what is drawn
     workers: int = 1  # each with a tracker of its own; 0: one per core. Results do not depend on it
 
@@ -74,9 +74,9 @@ class TrackedSet(msgspec.Struct, frozen=True):
 def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackOptions]) -> list[TrackedSet]:
     """Predicts the states of dialogues, of perturbed twins of them, and under other wordings of their schema.
 
-    `model` is a folder that `train_tracker` wrote, the name of a tracker that comes along, or RECIPE:MODEL for recipes
+    `model` is a folder that `train_tracker` wrote, the name of a bundled tracker, or RECIPE:MODEL for recipes
     that need no training (`prompted:http://HOST/v1#MODEL`). Test sets and predictions are written to the folder `out`;
-    the same call again goes on where it was stopped. The options are those of `TrackSettings`.
+    the same call again resumes an interrupted run. The options are those of `TrackSettings`.
 
     >>> import tempfile, troth
     >>> from troth import demo
@@ -103,7 +103,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Unpack[TrackO
 
 
 def _claim(place: Folder, record: dict[str, Any]) -> None:
-    """The folder is new, or one of the same tracker on the same data, which is gone on with."""
+    """Checks that the folder is new, or has a run of the same tracker on the same data, which is resumed."""
     text = indented(record)
     if files.claim_folder(place, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"

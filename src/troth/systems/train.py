@@ -2,7 +2,7 @@
 
 The folder of a run holds what `training` writes, and
 
-    training.json   the settings; the same ones again go on with the run
+    training.json   the settings; equal settings resume the run
     curve.json      the measures at each evaluation, as in CheckDST's figures 2 and 3
     first/          the first phase, of recipes that have one
 """
@@ -63,7 +63,7 @@ class TrainSettings:
     model: Path = "embedded"  # the pretrained model: a folder, hf:ORG/MODEL, or the recipe's own
     options: Mapping[str, Any] = field(default_factory=dict)  # of the recipe
     dev: Path | None = None  # dialogues to choose the best checkpoint by
-    dev_limit: int | None = 100  # so many of them, drawn; None: all
+    dev_limit: int | None = 100  # number of dialogues, drawn by the seed; None: all
     sets: str | Sequence[str] = ()  # perturbed twins of them to measure on as well: NED, SDI, PI
     shots: Shots | None = None  # train on some of the dialogues; see TrackerCorpus.some
     augment: str | None = None  # train on variants of the schema as well: backtranslate, corrupt, oracle
@@ -78,7 +78,7 @@ class TrainSettings:
 
 
 class TrainedTracker(msgspec.Struct, frozen=True):
-    """What a training run came to."""
+    """Result of a training run."""
 
     folder: str
     seed: int
@@ -89,7 +89,7 @@ class TrainedTracker(msgspec.Struct, frozen=True):
 def train_tracker(data: Path, out: Path, **options: Unpack[TrainOptions]) -> list[TrainedTracker]:
     """Trains a tracker on annotated dialogues and writes it to the folder `out`; several seeds to folders in it.
 
-    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    A call with the same arguments resumes an interrupted run, with the same result. The options are those of
     `TrainSettings`; `fit` has the fields of `FitSettings` (epochs, batch, rate, evaluate_every, patience, …).
     `troth.track(out, …)` runs the tracker.
 
@@ -152,7 +152,7 @@ def _train(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Without garbage collection: it would look at all examples again and again while more of them are made."""
+    """Turns garbage collection off: it would scan all examples repeatedly while more of them are created."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -174,7 +174,7 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
 def _begin(
     folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
 ) -> TrainableTracker[Any]:
-    """The model to train: pretrained, a tracker to train further, or what came of the first phase.
+    """The model to train: pretrained, a tracker to train further, or the result of the first phase.
 
     The folder is claimed when everything has been read, so that bad input leaves nothing behind.
     """

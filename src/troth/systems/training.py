@@ -1,4 +1,4 @@
-"""One training loop for all recipes: a killed run goes on to the same loss curve, bit by bit on the CPU.
+"""One training loop for all recipes: a killed run is resumed with the same loss curve, bit by bit on the CPU.
 
 Nothing that is drawn depends on what was drawn before: the order of the examples follows from seed and epoch, dropout
 and masks from seed and step. A checkpoint is therefore weights, optimiser and step. The folder of a run has
@@ -42,7 +42,7 @@ Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher,
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a model is trained. Every field moves the result, apart from `save_every`."""
+    """Settings of the training loop. Every field except `save_every` changes the result."""
 
     seed: int = 0
     epochs: float = 1.0
@@ -50,11 +50,11 @@ class FitSettings:
     batch: int = 32  # examples per step
     rate: float = 1e-4
     warmup: float = 0.06  # share of the steps in which the rate rises
-    schedule: Schedule = "linear"  # what it does then: falls to 0, or stays
+    schedule: Schedule = "linear"  # after the warm-up: falls to 0, or stays constant
     decay: float = 0.01
     clip: float = 1.0  # of the gradient's norm
     bfloat16: bool = False  # matrix products in bfloat16: much faster on processors that have it, slower on others
-    evaluate_every: int = 0  # steps; 0: at the end alone
+    evaluate_every: int = 0  # steps; 0: only at the end
     patience: int = 0  # evaluations without a better value of the first key before training stops; 0: never
     save_every: int = 500  # steps between checkpoints
 
@@ -77,7 +77,7 @@ def _check_number(name: str, value: Any, kind: type, *, positive: bool = False) 
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is trained, on what, and what is measured on the way."""
+    """A model to train, its examples, and what is measured during training."""
 
     model: Trainable[Any]
     examples: Sequence[Any]
@@ -89,11 +89,11 @@ class Fitting:
 
 
 class InterruptedTraining(KeyboardInterrupt):
-    """Training was stopped by a signal; the last step that was complete is saved."""
+    """Training was stopped by a signal; the last complete step is saved."""
 
 
 def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
-    """Trains a model, or goes on where the run in this folder was stopped; returns what came of it."""
+    """Trains a model, or resumes the run in this folder; returns its final state."""
     with _handle_signals() as signals:
         run = _Run(fitting, folder, settings, signals)
         try:
@@ -129,7 +129,7 @@ class _Run:
         import torch
 
         if not fitting.examples:
-            raise UserError("nothing to learn from: no example comes of this data", hint="is it the right data?")
+            raise UserError("this data gives no training examples", hint="is it the right data?")
         self.fitting, self.folder, self.settings, self.signals = fitting, folder, settings, signals
         self.model = fitting.model
         self.sizes = [self.model.size(example) for example in fitting.examples]

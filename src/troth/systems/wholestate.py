@@ -1,7 +1,7 @@
 """The whole state as text: SimpleTOD (Hosseini-Asl et al. 2020) and BART-DST, as CheckDST compares them.
 
 The network reads the dialogue and writes all states of the turn. Unlike in the papers, whose services are always the
-same, it also reads the names of the services that are asked for and of their slots; `schema="none"` leaves them out.
+same, it also reads the names of the requested services and of their slots; `schema="none"` leaves them out.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def _checker(path: str) -> Grammar:
     finally:
         sys.path.remove(here)
     if not callable(check):
-        raise UserError(f"'{path}' is no function", hint=hint)
+        raise UserError(f"'{path}' is not a function", hint=hint)
 
     def right(item: Grounded) -> bool:
         try:

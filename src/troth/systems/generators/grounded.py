@@ -54,9 +54,9 @@ class GroundedTrainOptions(TypedDict, total=False):
 @dataclass(frozen=True)
 class GroundedTrainSettings:
     model: Path = "embedded"  # to begin with: a folder, hf:ORG/MODEL; embedded: SmolLM2-135M
-    limit: int | None = None  # train on so many responses, drawn by the seed; None: all
+    limit: int | None = None  # number of training responses, drawn by the seed; None: all
     dev: Path | None = None  # responses to measure the loss on and to choose the best model by
-    dev_limit: int | None = 200  # so many of them, drawn; None: all
+    dev_limit: int | None = 200  # number of dev responses, drawn by the seed; None: all
     format: str | None = None  # None: detected
     length: int = 512  # tokens of document and history that are read; the document loses its end
     answer: int = 64  # tokens of a response
@@ -68,7 +68,7 @@ class GroundedTrainSettings:
 def train_grounded(data: Path, out: Path, **options: Unpack[GroundedTrainOptions]) -> TrainedGenerator:
     """Trains a generator on responses with their documents, and writes it to the folder `out`.
 
-    A call with the same arguments goes on with a run that was stopped. Responses that people found unsupported
+    A call with the same arguments resumes an interrupted run. Responses that people found unsupported
     (label 0) are not learned. The options are those of `GroundedTrainSettings`.
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP

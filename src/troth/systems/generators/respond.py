@@ -61,9 +61,9 @@ class RespondSettings:
     rerank: bool = False  # choose by the reranker also where there is one generator; of several it always chooses
     gated: bool = False  # the reranker counts an act only if its values stand in the response
     exact: bool = False  # a fine-tuned model beside prefixes of its base: as it is, not as the rounded difference
-    base: Path | None = None  # weights that prefixes belong to, where they are no longer where they were
+    base: Path | None = None  # weights that prefixes belong to, if they were moved
     templates: Path | None = None  # folder of further templates; those of training are known
-    limit: int | None = None  # so many dialogues, drawn by the seed; None: all
+    limit: int | None = None  # number of dialogues, drawn by the seed; None: all
     seed: int = 0
     schema: Path | None = None  # None: the schema.json beside the dialogues
     format: str | None = None  # of the dialogues; None: detected
@@ -99,7 +99,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Unpa
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))
     for path in named.values():
-        described(path)  # what is no generator is refused before the data is read
+        described(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
         ids = {one.id for one in drawn(read.dialogues, settings.limit, settings.seed)}

@@ -68,7 +68,7 @@ class ResponseTrainSettings:
     templates: Path | None = None  # folder of the services' templates; acts without one get a generic sentence
     shots: Shots | None = None  # train on some of the dialogues, see readers.shots
     dev: Path | None = None  # dialogues to measure on and to choose the best model by
-    dev_limit: int | None = 100  # so many of their system turns, drawn; None: all
+    dev_limit: int | None = 100  # number of system turns, drawn by the seed; None: all
     schema: Path | None = None  # of the dialogues; None: the schema.json beside them
     format: str | None = None  # of the dialogues; None: detected
     length: int = 256  # tokens that are read
@@ -93,7 +93,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
 def train_response(data: Path, out: Path, **options: Unpack[ResponseTrainOptions]) -> TrainedGenerator:
     """Trains a generator on the system turns of dialogues with acts, and writes it to the folder `out`.
 
-    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    A call with the same arguments resumes an interrupted run, with the same result. The options are those of
     `ResponseTrainSettings`; `fit` has the fields of `FitSettings`. `troth.respond(out, …)` runs the generator.
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
