@@ -493,7 +493,7 @@ def test_nobody_there(server: Server) -> None:
 )  # fmt: skip
 def test_no_such_name(name: str) -> None:
     with pytest.raises(UserError) as error:
-        EndpointLm.named(name)
+        EndpointLm.from_name(name)
     assert "secret" not in str(error.value)
 
 

@@ -27,7 +27,7 @@ from troth.core.options import (
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
-from troth.engine import WithModel, alone, mapped
+from troth.engine import WithModel, in_process, parallel_map
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
 from troth.readers import responses as response_files
@@ -251,12 +251,12 @@ class _Run:
     def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
         """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
         model, settings = self.model, self.settings
-        if model is None or alone(settings.workers):
+        if model is None or in_process(settings.workers):
             return [] if model is None else ask(items, model)
         work = WithModel(partial(_with_cuts, ask), partial(corpus.model, settings.nli, settings.cache))
         chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
         answers: list[Any] = []
-        for some, cut in mapped(work, chunks, settings.workers):
+        for some, cut in parallel_map(work, chunks, settings.workers):
             answers += some
             if isinstance(model, Cutting):
                 model.shortened |= cut

@@ -88,7 +88,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
 def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     """Trains a generator on the system turns of dialogues with acts, and writes it to the folder `out`.
 
-    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    A call with the same arguments resumes an interrupted run, with the same result. The options are those of
     `ResponseTrainSettings`; `fit` has the fields of `FitSettings`. `troth.respond(out, …)` runs the generator.
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
