@@ -17,11 +17,8 @@ from troth.core.options import size
 MISSING = "the service needs FastAPI and uvicorn"
 
 
-@click.command(
-    **options.settings(
-        "troth.serve.settings:ServeSettings", models=options.SettingsSource(MODELS, leave_out=("cache", "timeout"))
-    )
-    | {"no_args_is_help": False}
+@options.command(
+    "troth.serve.settings:ServeSettings", models=options.SettingsSource(MODELS, leave_out=("cache", "timeout"))
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8017, show_default=True, help="Port (0 = any free one).")
