@@ -29,6 +29,7 @@ Binding = tuple[str, str, str]  # module, name, alias
 
 def write_stub() -> str:
     """The text of the stub."""
+    paths: dict[str, str] = vars(troth)["_NAMES"]
     names = [name for name in troth.__all__ if not name.startswith("__")]
     functions = {name: inspect.unwrap(getattr(troth, name)) for name in names}
     tasks = {name: function for name, function in functions.items() if hasattr(function, "settings")}
@@ -36,7 +37,7 @@ def write_stub() -> str:
     for name in names:
         if name not in tasks:
             own = functions[name].__module__ if inspect.isfunction(functions[name]) else "troth"
-            bindings.add((troth._NAMES.get(name, own), name, name))
+            bindings.add((paths.get(name, own), name, name))
     exported = {name for _, name, _ in bindings}
     for function in tasks.values():
         bindings |= {binding for binding in _bindings_of(function) if binding[1] not in exported}
@@ -45,7 +46,17 @@ def write_stub() -> str:
     for module, name, alias in sorted(bindings):
         if module:
             lines.append(f"from {module} import {name}" + (f" as {alias}" if alias else ""))
-    return "\n".join([HEAD, "", *lines, "", *(_signature(name, function) for name, function in tasks.items())])
+    return "\n".join(
+        [
+            HEAD,
+            "",
+            *lines,
+            "",
+            "__all__: list[str]",
+            "",
+            *(_signature(name, function) for name, function in tasks.items()),
+        ]
+    )
 
 
 def _check_names(bindings: set[Binding]) -> None:

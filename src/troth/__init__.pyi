@@ -56,6 +56,8 @@ from troth.tracking.profiles import Profile as Profile
 from troth.tracking.score import ProfileLike
 from typing import Any
 
+__all__: list[str]
+
 def agent(
     *transcripts: Path,
     gold: Path | Sequence[Path] | None = None,
