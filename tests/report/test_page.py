@@ -152,11 +152,13 @@ def test_no_difference_shown_comes_with_its_interval(runs: dict[str, str], tmp_p
 @pytest.mark.parametrize("profile", ["dst", "sgd"])
 def test_the_curve_over_lambda_runs_through_the_scores(runs: dict[str, str], profile: str) -> None:
     (source,) = sources(runs[profile])
+    rows = charts(page.build([source]))["fga"].rows
+    rates = {0.0: "jga", 0.25: "fga@0.25", 0.5: "fga@0.5", 0.75: "fga@0.75", 1.0: "fga@1"}
+    assert len(source.systems) == 2
     for one in source.systems:
-        rates = [0.0, 0.25, 0.5, 0.75, 1.0]
-        scores = [one.score(name) for name in ("jga", "fga@0.25", "fga@0.5", "fga@0.75", "fga@1")]
-        found = one.tally.flexible(rates)
-        assert found == pytest.approx([score.value for score in scores if score], abs=1e-12)
+        scores = [(rate, one.score(name)) for rate, name in rates.items()]
+        expected = [(rate, score.value, score.low, score.high) for rate, score in scores if score]
+        assert [tuple(row[1:5]) for row in rows if row[0] == one.name] == expected
 
 
 def test_rows_by_service_are_the_scores_by_service(runs: dict[str, str], tmp_path: Path) -> None:

@@ -160,7 +160,8 @@ def write(
     `schema`: the schema of the services, written beside the dialogues if the format is a folder. `origin`: the format
     that they were read from; without a schema, its reader may be able to add one and other missing annotations.
     """
-    target, writer = writable(format), FORMATS.load(format)
+    target = writable(format)
+    writer: Any = FORMATS.load(format)
     check_new(out)
     if not target.folder:
         with new_file(out) as file:
