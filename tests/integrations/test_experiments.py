@@ -17,6 +17,7 @@ import pytest
 import troth
 from troth import demo
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.score import Score
 from troth.integrations import experiments
 
@@ -32,7 +33,7 @@ def result() -> Any:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, result: Any) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "hasty"
-    scores = [*result.scores, Score("hasty", "unheard", "all", None, None, None, 0, {}, "nobody said it")]
+    scores = [*result.scores, Score("hasty", "unheard", ALL, None, None, None, 0, {}, "nobody said it")]
     replace(result, scores=scores, make_explorer=None).save(folder)
     return folder
 
@@ -66,7 +67,7 @@ def test_several_systems_stand_in_the_key() -> None:
 
 
 def test_names_that_come_to_the_same_are_refused() -> None:
-    scores = [Score(name, "jga", "all", 0.5, None, None, 1, {}) for name in ("a@1", "a.1")]
+    scores = [Score(name, "jga", ALL, 0.5, None, None, 1, {}) for name in ("a@1", "a.1")]
     with pytest.raises(UserError, match="would both be logged as 'a_1/jga'"):
         experiments._keys(scores, named=True)
 
@@ -142,7 +143,7 @@ def test_mlflow_takes_the_run_that_is_open(mlflow: Mlflow, result: Any) -> None:
 
 
 def test_mlflow_in_pieces(mlflow: Mlflow) -> None:
-    scores = [Score("a", f"m{place}", "all", 0.5, 0.4, 0.6, 1, {}) for place in range(500)]
+    scores = [Score("a", f"m{place}", ALL, 0.5, 0.4, 0.6, 1, {}) for place in range(500)]
     troth.integrations.to_mlflow(troth.Result("dst", scores, []))
     assert (len(mlflow.metrics), len(mlflow.tags)) == (1500, 503)
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from troth import demo
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
@@ -28,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     folder = tmp_path_factory.mktemp("runs")
     for name, pred in (("hasty", HASTY), ("sturdy", STURDY)):
         result = dst(GOLD, pred, by=["service"])
-        scores = [*result.scores, Score(name, "unheard", "all", None, None, None, 0, {}, "nobody said it")]
+        scores = [*result.scores, Score(name, "unheard", ALL, None, None, None, 0, {}, "nobody said it")]
         replace(result, scores=scores).save(folder / name)
     return str(folder / "hasty"), str(folder / "sturdy")
 
@@ -136,7 +137,7 @@ def grounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
             schema=["system", "metric", "dialogue", "num", "den"],
             orient="row",
         )
-        scores = [Score(name, "logs", "all", sum(values) / 30, -3.1, -0.8, 30, {}, scale="number")]
+        scores = [Score(name, "logs", ALL, sum(values) / 30, -3.1, -0.8, 30, {}, scale="number")]
         logs = Metric("logs", "Logs", scale="number")
         Result("ground", scores, [logs], make_rows=rows.clone).save(folder / name)
     return str(folder / "good"), str(folder / "bad")
@@ -189,7 +190,7 @@ def test_the_example_of_the_docs(pytester: pytest.Pytester, runs: tuple[str, str
     folder = pytester.mkdir("runs")
     for name, run in zip(("old", "new"), runs, strict=True):
         (folder / name).symlink_to(run)
-    scores = [Score("ours", "ser", "all", 0.02, None, None, 9, {})]
+    scores = [Score("ours", "ser", ALL, 0.02, None, None, 9, {})]
     rows = pl.DataFrame({"system": ["ours"]})
     Result("nlg", scores, [], make_rows=lambda: rows).save("runs/responses")
     pytester.makepyfile(example)

@@ -19,6 +19,7 @@ from troth import demo
 from troth.agents.live.run import run_agent
 from troth.cli import app
 from troth.core.encoding import decode_json, encode_json
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
@@ -333,7 +334,7 @@ def system(source: Source, name: str) -> ScoredSystem:
 def result(name: str, metric: Metric, right: int) -> Result:
     """A system with so many dialogues of 200 that count."""
     score = Score(
-        name, metric.name, "all", right / 200, None, None, 200, {}, scale=metric.scale,
+        name, metric.name, ALL, right / 200, None, None, 200, {}, scale=metric.scale,
         better=metric.better,
     )  # fmt: skip
     rows = pl.DataFrame(

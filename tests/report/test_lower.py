@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.report.make import result
+from troth.core.groups import Group
 from troth.core.metric import Metric
 from troth.core.score import Score
 from troth.core.table import of_scores
@@ -52,7 +53,7 @@ def test_metrics_that_are_no_trackers_are_all_shown() -> None:
     """A table by group shows trackers' headline metrics; a run that has none of them shows what it has."""
 
     def score(metric: str) -> Score:
-        return Score("a", metric, "kind:x", 0.5, 0.4, 0.6, 9, {})
+        return Score("a", metric, Group("kind", "x"), 0.5, 0.4, 0.6, 9, {})
 
     others = ["bleu", "ser", "sgsacc", "sgsacc_plain", "sgsacc_gated"]
     (table,) = of_scores([score(metric) for metric in others], headline=["jga", "aga"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from troth.core.groups import ALL
 from troth.core.score import Score
 from troth.core.version import __version__
 from troth.report.page import words
@@ -59,17 +60,17 @@ def test_counts() -> None:
 
 def test_figures() -> None:
     assert words.figure(None) == "–"
-    assert words.figure(Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {})) == "50.0 (40.0 … 60.0)"
-    assert words.figure(Score("s", "ss_jga", "all", 0.519, 0.419, 0.619, 2, {})) == "51.9 (41.9 … 61.9)"
-    assert words.figure(Score("s", "pmi", "all", -3.2, -4.0, -3.0, 2, {}, scale="number")) == "-3.200 (-4.000 … -3.000)"
-    assert words.figure(Score("s", "jga", "all", 0.5, None, None, 2, {})) == "50.0"
-    assert words.figure(Score("s", "jga", "all", None, None, None, 0, {}, "no unit")) == "–"
+    assert words.figure(Score("s", "jga", ALL, 0.5, 0.4, 0.6, 2, {})) == "50.0 (40.0 … 60.0)"
+    assert words.figure(Score("s", "ss_jga", ALL, 0.519, 0.419, 0.619, 2, {})) == "51.9 (41.9 … 61.9)"
+    assert words.figure(Score("s", "pmi", ALL, -3.2, -4.0, -3.0, 2, {}, scale="number")) == "-3.200 (-4.000 … -3.000)"
+    assert words.figure(Score("s", "jga", ALL, 0.5, None, None, 2, {})) == "50.0"
+    assert words.figure(Score("s", "jga", ALL, None, None, None, 0, {}, "no unit")) == "–"
 
 
 def test_units_of_a_recipe() -> None:
     recipe = {"profile": "sgd", "unit": "frame", "match": "fuzzy-indel"}
-    score = Score("s", "jga", "all", 0.5, None, None, 2, recipe)
+    score = Score("s", "jga", ALL, 0.5, None, None, 2, recipe)
     assert words.units(score) == "frames"
     assert score.profile == "sgd"
     assert score.signature == f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|n:2|v:{__version__}"
-    assert words.units(Score("s", "bleu", "all", 0.5, None, None, 2, {})) == "units"
+    assert words.units(Score("s", "bleu", ALL, 0.5, None, None, 2, {})) == "units"

@@ -9,6 +9,7 @@ import pytest
 
 from troth import stats
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
@@ -25,7 +26,7 @@ def metric(name: str) -> Metric:
 
 def run(system: str = "s", **values: float) -> Result:
     names = {name.replace("__", ":"): value for name, value in values.items()}
-    scores = [Score(system, name, "all", value, None, None, 10, {}) for name, value in names.items()]
+    scores = [Score(system, name, ALL, value, None, None, 10, {}) for name, value in names.items()]
     return Result("robust checkdst", scores, [metric(name) for name in names])
 
 
@@ -86,7 +87,7 @@ def test_what_does_not_differ_beyond_its_error_is_marked_alike() -> None:
 
 
 def test_runs_of_other_tasks_have_their_own_columns() -> None:
-    scores = [Score(name, "ss_jga", "all", value, None, None, 9, {}) for name, value in (("a", 0.2), ("b", 0.5))]
+    scores = [Score(name, "ss_jga", ALL, value, None, None, 9, {}) for name, value in (("a", 0.2), ("b", 0.5))]
     sensitivity = Metric("ss_jga", "Schema sensitivity of JGA", better="lower", scale="number")
     table = medians([Result("robust sgdx", [score], [sensitivity]) for score in scores])
     assert [column.name for column in table.columns] == ["ss_jga"]

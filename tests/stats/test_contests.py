@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from troth.core.groups import ALL
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
 from troth.stats import compare
@@ -86,7 +87,7 @@ def test_bold_without_rows() -> None:
 
 
 def test_nothing_is_bold_where_recipes_differ() -> None:
-    other = Score("b", "jga", "all", 0.6, None, None, 10, {"profile": "trade"})
+    other = Score("b", "jga", ALL, 0.6, None, None, 10, {"profile": "trade"})
     assert unbeaten([score("a", 0.5), other], p_of(ba=1.0)) == frozenset()  # type: ignore[arg-type]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from troth import demo
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.parts import Parts, lazy_rows
 from troth.core.result import Note, Result
@@ -21,7 +22,7 @@ from troth.storage import runs as store
 from troth.storage.runs import open as open_run
 from troth.tracking.score import dst
 
-SCORE = Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {})
+SCORE = Score("s", "jga", ALL, 0.5, 0.4, 0.6, 2, {})
 ROWS = pl.DataFrame({"system": ["s"], "metric": ["jga"], "dialogue": ["d"], "num": [1.0], "den": [2.0]})
 
 
@@ -85,12 +86,12 @@ def test_a_run_of_another_version_keeps_its_signatures(tmp_path: Path, monkeypat
     save(tmp_path / "run")
     monkeypatch.setattr("troth.core.score.__version__", "99.0")
     assert open_run(tmp_path / "run").scores == [SCORE]
-    assert Score("s", "jga", "all", 0.5, 0.4, 0.6, 2, {}).signature.endswith("|v:99.0")
+    assert Score("s", "jga", ALL, 0.5, 0.4, 0.6, 2, {}).signature.endswith("|v:99.0")
 
 
 def test_a_run_is_replaced_as_a_whole(tmp_path: Path) -> None:
     save(tmp_path / "run")
-    save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, {}))
+    save(tmp_path / "run", Score("s", "jga", ALL, 0.7, 0.6, 0.8, 2, {}))
     assert store.load(str(tmp_path / "run")).scores[0].value == 0.7
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
@@ -104,7 +105,7 @@ def test_a_crash_leaves_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(pl.DataFrame if broken == "write_parquet" else files, broken, crash)
     with pytest.raises(KeyboardInterrupt):
-        save(tmp_path / "run", Score("s", "jga", "all", 0.7, 0.6, 0.8, 2, {}))
+        save(tmp_path / "run", Score("s", "jga", ALL, 0.7, 0.6, 0.8, 2, {}))
     assert store.load(str(tmp_path / "run")).scores == [SCORE]
     assert store.rows(str(tmp_path / "run")).equals(ROWS)
     assert [p.name for p in tmp_path.iterdir()] == ["run"]

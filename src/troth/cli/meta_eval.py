@@ -9,13 +9,14 @@ import click
 
 from troth.cli import options, show
 from troth.cli.ground import MODELS
+from troth.core.groups import ALL, Group
 from troth.core.names import counted
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.core.table import Table, figure, number, signed, tidy
 from troth.storage.runs import describe_files
 
-Scores = Mapping[tuple[str, str], Score]  # by metric and group
+Scores = Mapping[tuple[str, Group], Score]  # by metric and group
 
 
 @options.command("troth.meta.labels.evaluate:EvaluateSettings", name="eval", models=MODELS)
@@ -63,7 +64,7 @@ def _metric_names(result: Result) -> list[str]:
 
 
 def _tables(result: Result) -> Iterator[tuple[str, Table]]:
-    scores = {(score.metric, score.group): score for score in result.scores}
+    scores: Scores = {(score.metric, score.group): score for score in result.scores}
     names = _metric_names(result)
     groups = {kind: _groups(scores, kind) for kind in ("source", "slice", "bin")}
     fitted = any(group == "dev" for _, group in scores)
@@ -79,29 +80,28 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
     if several:
         yield "AUROC by source", _by_group(scores, names, "auroc", "source", groups["source"])
     if fitted:
-        yield "From dev (table 9)", _table(scores, names, ("Min", "Max", "Threshold"), "dev")
+        yield "From dev (table 9)", _table(scores, names, ("Min", "Max", "Threshold"), Group("dev"))
     if result.findings:
         yield "Against the first metric", _difference_table(result.findings)
     lines = []
     for name in groups["slice"]:
-        cells = [scores.get((f"auroc:{metric}", f"slice:{name}")) for metric in names]
+        cells = [scores.get((f"auroc:{metric}", Group("slice", name))) for metric in names]
         n = max((cell.n for cell in cells if cell is not None), default=0)
         lines.append((name.replace("_", " "), str(n), *map(figure, cells)))
     yield "AUROC by slice", Table(("slice", "n", *names), tuple(lines))
     curves = [(bin, *(_point(scores, name, bin) for name in names)) for bin in sorted(groups["bin"], key=int)]
     if fitted:
-        curves.append(("ece", *(figure(scores.get((f"ece:{name}", "all"))) for name in names)))
+        curves.append(("ece", *(figure(scores.get((f"ece:{name}", ALL))) for name in names)))
     heading = "Reliability: mean score → share of positives, in bins of equal size"
     heading += "; ece: expected calibration error, by dev" if fitted else ""
     yield heading, Table(("bin", *names), tuple(curves))
 
 
 def _groups(scores: Scores, kind: str) -> list[str]:
-    names = [(group.kind, ":", group.name) for _, group in scores]
-    return list(dict.fromkeys(name for own, _, name in names if own == kind))
+    return list(dict.fromkeys(group.name for _, group in scores if group.kind == kind))
 
 
-def _table(scores: Scores, names: Sequence[str], measures: Sequence[str], group: str = "all") -> Table:
+def _table(scores: Scores, names: Sequence[str], measures: Sequence[str], group: Group = ALL) -> Table:
     """A row per metric, a column per measure."""
     rows = [
         (name, *(figure(scores.get((f"{measure.lower()}:{name}", group))) for measure in measures)) for name in names
@@ -113,7 +113,7 @@ def _table(scores: Scores, names: Sequence[str], measures: Sequence[str], group:
 def _by_group(scores: Scores, names: Sequence[str], measure: str, kind: str, groups: Sequence[str]) -> Table:
     """A row per metric, a column per group."""
     rows = [
-        (name, *(figure(scores.get((f"{measure}:{name}", f"{kind}:{group}"))) for group in groups)) for name in names
+        (name, *(figure(scores.get((f"{measure}:{name}", Group(kind, group)))) for group in groups)) for name in names
     ]
     return Table(("metric", *groups), tuple(rows))
 
@@ -133,5 +133,5 @@ def _difference_table(differences: Sequence[Any]) -> Table:
 
 def _point(scores: Scores, name: str, bin: str) -> str:
     """A point of the reliability curve."""
-    mean, positive = (scores.get((f"{side}:{name}", f"bin:{bin}")) for side in ("mean", "positive"))
+    mean, positive = (scores.get((f"{side}:{name}", Group("bin", bin))) for side in ("mean", "positive"))
     return "–" if mean is None or positive is None else f"{number(mean.value, mean.scale)} → {figure(positive)}"

@@ -16,7 +16,9 @@ from troth.core.table import Table
 def _complete(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     from troth.models import catalog
 
-    return [CompletionItem(model.name, help=model.about) for model in catalog.all_models() if model.name.startswith(start)]
+    return [
+        CompletionItem(model.name, help=model.about) for model in catalog.all_models() if model.name.startswith(start)
+    ]
 
 
 NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)

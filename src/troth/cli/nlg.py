@@ -48,10 +48,10 @@ def nlg(gold: str, responses: tuple[str, ...], explain: int, acts: str | None, j
 
 
 def _check_acts(acts: str, metrics: str | None) -> None:
-    from troth.responses.metrics import chosen
+    from troth.responses.metrics import select_metrics
     from troth.storage.files import check_new
 
-    if not any("nli" in metric.needs for metric in chosen(metrics)):
+    if not any("nli" in metric.needs for metric in select_metrics(metrics)):
         raise UserError("--acts are SGSAcc's verdicts, which --metrics leaves out", hint="add sgsacc to --metrics")
     check_new(acts)
 

@@ -8,6 +8,7 @@ import click
 
 from troth.cli import options, show
 from troth.cli.ground import MODELS
+from troth.core.groups import ALL
 from troth.core.names import counted
 from troth.core.result import Result
 from troth.core.table import Table, figure
@@ -54,7 +55,7 @@ def _tables(result: Result) -> list[Table]:
     tables = []
     for measure, head in (("caught", "caught, % of pairs"), ("auroc", "AUROC")):
         rows = []
-        for group in [*(name for name in groups if name != "all"), "all"]:
+        for group in [*(group for group in groups if group != ALL), ALL]:
             cells = [scores.get((f"{measure}:{name}", group)) for name in names]
             pairs = scores.get((f"caught:{names[0]}", group))
             rows.append((group.name or group, str(pairs.n if pairs else 0), *map(figure, cells)))

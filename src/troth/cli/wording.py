@@ -12,6 +12,7 @@ from troth.cli import options
 from troth.cli.trials import show_trial
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.groups import ALL, SEEN, UNSEEN, Group
 
 if TYPE_CHECKING:
     from troth.core.score import Score
@@ -43,7 +44,7 @@ def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
     cells = {(score.system, score.metric, score.group): score for score in scores}
     systems = list(dict.fromkeys(score.system for score in scores))
     order = [metric.name for metric in (PRECISION, RECALL, F1, FALSE_ACCEPTS, VALID_ACTS, VALID_TURNS)]
-    for group in ("all", "all+absent", "seen", "unseen"):
+    for group in (ALL, Group("all+absent"), SEEN, UNSEEN):
         columns = [name for name in order if any((system, name, group) in cells for system in systems)]
         if columns:
             rows = tuple(
@@ -56,13 +57,13 @@ def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
 
 
 def _by_kind(
-    wording: str, heads: Sequence[tuple[str, str]], cells: Mapping[tuple[str, str, str], Score]
+    wording: str, heads: Sequence[tuple[str, str]], cells: Mapping[tuple[str, str, Group], Score]
 ) -> tables.Table:
     """F1 and the rate of false acceptances by kind; one column per metric and judge."""
     first, system = heads[0]
     kinds = [group for name, metric, group in cells if (name, metric) == (system, first) and group.kind == "kind"]
 
-    def percent(metric: str, judge: str, kind: str) -> str:
+    def percent(metric: str, judge: str, kind: Group) -> str:
         score = cells.get((judge, metric, kind))
         return tables.percent(None if score is None else score.value)
 

@@ -195,7 +195,9 @@ def of_scores(
 
 def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place]) -> Table:
     """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
-    places = {((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores}
+    places: dict[tuple[str, str, str], Score] = {
+        ((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores
+    }
     heads = list(dict.fromkeys(place[1:] for place in places))
     names, parts = _short([system for _, system in heads]), dict.fromkeys(part for part, _ in heads)
     single = len({system for _, system in heads}) == 1

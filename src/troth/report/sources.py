@@ -58,7 +58,8 @@ class Source:
     @cached_property
     def header(self) -> Header:
         """What the run's dialogues are about as a whole."""
-        return self.result.explorer().header
+        header: Header = self.result.explorer().header
+        return header
 
     @cached_property
     def tallies(self) -> Tallies:
@@ -67,7 +68,7 @@ class Source:
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
         """Goes through the dialogues one at a time, counts what they say, and hands each on."""
-        shown = [*self.findings(Flip)[:SHOWN], *self.findings(VaryingUnit)[:SHOWN]]
+        shown: list[Flip | VaryingUnit] = [*self.findings(Flip)[:SHOWN], *self.findings(VaryingUnit)[:SHOWN]]
         tallies = Tallies({(unit.dialogue, unit.turn) for unit in shown})
         archive = self.result.explorer()
         for view in archive.dialogues:

@@ -103,7 +103,9 @@ def _join_all(
 ) -> list[Sequence[PairConsumer]]:
     shares = _shares(gold, systems, parts(workers))
     gathered: dict[int, tuple[Sequence[PairConsumer], Join]] = {}
-    for share, scored in zip(shares, parallel_map(lambda share: _score(gold, systems, share), shares, workers), strict=True):
+    for share, scored in zip(
+        shares, parallel_map(lambda share: _score(gold, systems, share), shares, workers), strict=True
+    ):
         for system, (theirs, join) in zip(share.systems, scored, strict=True):
             if system not in gathered:
                 gathered[system] = (theirs, join)

@@ -123,7 +123,9 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     if by is not None and bounds is not None:
         ends = {"normal": f"{by.name}:plain", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
         recipe |= ends
-        systems = [replace(one, metrics=[*one.metrics, normalise(_metric_values(one, by), bounds, ends)]) for one in systems]
+        systems = [
+            replace(one, metrics=[*one.metrics, normalise(_metric_values(one, by), bounds, ends)]) for one in systems
+        ]
     result = build_result(
         "generate sweep",
         [system.system_cells() for system in systems],
