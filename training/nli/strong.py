@@ -229,8 +229,8 @@ def train(options: argparse.Namespace) -> None:
         pairs, tokens = pairs + len(batch), tokens + sum(row["length"] for row in batch)
         if training.step % 20 == 0:
             spent = time.monotonic() - began
-            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s "
-                  f"rate {training.rate():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
+            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s"
+                  f" rate {training.rate():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
             lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
         if training.step % 50 == 0:
             training.save()
