@@ -185,11 +185,11 @@ def backends() -> str:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _group(registry: Registry, section: str) -> str:
+def _group(registry: Registry[Any], section: str) -> str:
     return f"Other packages add to them through {code(registry.group)} ([how](../extending.md#{section}))."
 
 
-def _members(registry: Registry) -> list[Metric]:
+def _members(registry: Registry[Any]) -> list[Metric]:
     return [registry.load(name) for name in registry.own]
 
 
@@ -205,13 +205,13 @@ def _how() -> Iterator[str]:
     """How metrics of grounded responses are computed: what their modules say."""
     names: dict[str, list[str]] = {}
     for name, path in GROUNDING.own.items():
-        names.setdefault(path.partition(":")[0], []).append(name)
+        names.setdefault(str(path).partition(":")[0], []).append(name)
     for module, mine in names.items():
         yield "### " + ", ".join(mine)
         yield prose(inspect.getdoc(__import__(module, fromlist=["_"])))
 
 
-def _readers(registry: Registry) -> Iterator[str]:
+def _readers(registry: Registry[Any]) -> Iterator[str]:
     for name in registry.own:
         reader = registry.load(name)
         format: Format = reader.FORMAT
@@ -226,7 +226,7 @@ def _readers(registry: Registry) -> Iterator[str]:
             yield f"`troth convert IN OUT --to {name}` writes it."
 
 
-def _options(registry: Registry) -> Iterator[str]:
+def _options(registry: Registry[Any]) -> Iterator[str]:
     for name in registry.own:
         member: type[msgspec.Struct] = registry.load(name)
         yield f"### {name}"

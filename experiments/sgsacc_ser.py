@@ -16,7 +16,8 @@ import troth
 from experiments.common import arguments, publish, table
 from troth.core.parts import Parts
 from troth.core.randomness import generator
-from troth.stats.estimates import Estimate, Resampling, estimates
+from troth.core.score import Estimate
+from troth.stats.estimates import Resampling, estimates
 from troth.storage.explorer import AnswerView
 
 SHOWN = 8  # examples of each kind of disagreement

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -32,8 +33,8 @@ from troth.systems.tasks import TASKS
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
-METRICS: tuple[Registry, ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
-PLUGGABLE: tuple[Registry, ...] = (
+METRICS: tuple[Registry[Any], ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
+PLUGGABLE: tuple[Registry[Any], ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
     RULES, CORRUPTIONS, RECIPES, TRACKERS, TASKS,
 )  # fmt: skip

@@ -110,7 +110,7 @@ def test_sgd(script: str, system: str, rules: str, mode: str, tmp_path: Path) ->
     result = sgd_result(system, f"sgd+unit:{unit}+match:{match}{rules}", tmp_path)
     values = expected[script][system][mode]
     assert {"#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"} < set(values)
-    ours = {(score.metric, score.group): score.value for score in result.scores}
+    ours = {(score.metric, str(score.group)): score.value for score in result.scores}
     for name, row in values.items():
         for metric, value in zip(expected["metrics"], row, strict=True):
             found = ours.get((PUBLIC[metric], group(name)))  # none where a service has no slots of the kind

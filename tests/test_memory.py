@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from troth import demo, readers
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.score import AgentSettings, agent, score_corpus
 from troth.core.encoding import encode_json
+from troth.core.records import Dialogue
 from troth.core.result import Result
 from troth.grounding.score import ground
 from troth.models.fake import FakeNli
@@ -27,43 +29,43 @@ SCHEMA = str(Path(GOLD) / "schema.json")
 TWIN = demo.path("twins/hasty-SDI.jsonl")
 
 
-def dialogues(path: str) -> list[object]:
+def dialogues(path: str) -> list[Dialogue]:
     return list(readers.gold(path))
 
 
-def predictions(path: str) -> list[object]:
+def predictions(path: str) -> list[Dialogue]:
     return list(readers.predictions(path))
 
 
 def _dst() -> tuple[Result, Result]:
-    options = {"profile": "sgd", "by": "service,slot", "train_schema": SCHEMA, "resamples": 20}
+    options: dict[str, Any] = {"profile": "sgd", "by": "service,slot", "train_schema": SCHEMA, "resamples": 20}
     memory = {"hasty": predictions(HASTY), "sturdy": predictions(STURDY)}
     return dst(GOLD, HASTY, STURDY, **options), dst(dialogues(GOLD), pred=memory, schema=SCHEMA, **options)
 
 
 def _checkdst() -> tuple[Result, Result]:
-    options = {"profile": "trade", "resamples": 20, "schema": SCHEMA}
+    options: dict[str, Any] = {"profile": "trade", "resamples": 20, "schema": SCHEMA}
     gold = dialogues(GOLD)
     files = checkdst((GOLD, HASTY), {"SDI": (GOLD, TWIN)}, **options)
     return files, checkdst((gold, predictions(HASTY)), {"SDI": (gold, predictions(TWIN))}, **options)
 
 
 def _sgdx() -> tuple[Result, Result]:
-    options = {"schema": SCHEMA, "by": "service", "resamples": 20}
+    options: dict[str, Any] = {"schema": SCHEMA, "by": "service", "resamples": 20}
     files = sgdx(GOLD, {"v1": HASTY, "v2": STURDY}, **options)
     return files, sgdx(dialogues(GOLD), {"v1": predictions(HASTY), "v2": predictions(STURDY)}, **options)
 
 
 def _nlg() -> tuple[Result, Result]:
-    options = {"schema": SCHEMA, "nli": FakeNli(), "by": "service,kind", "resamples": 20}
+    options: dict[str, Any] = {"schema": SCHEMA, "nli": FakeNli(), "by": "service,kind", "resamples": 20}
     path, gold = demo.path("responses/terse.jsonl"), dialogues(GOLD)
-    speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in gold}  # type: ignore[attr-defined]
+    speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in gold}
     said = {key: response.text for key, response in response_files.read(path, speakers).items()}
     return nlg(GOLD, path, **options), nlg(gold, responses={"terse": said}, **options)
 
 
 def _ground() -> tuple[Result, Result]:
-    options = {"metrics": "u_f1,coverage,facts", "resamples": 20}
+    options: dict[str, Any] = {"metrics": "u_f1,coverage,facts", "resamples": 20}
     path = demo.path("documents/judged.jsonl")
     return ground(path, **options), ground(responses={"judged": list(grounded.read(path))}, **options)
 

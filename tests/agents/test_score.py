@@ -165,7 +165,8 @@ def test_saved_and_opened(bundled: Result, tmp_path: Path) -> None:
 
 
 def view(result: Result, system: str, id: str) -> TrajectoryView:
-    return next(one for one in result.explorer().trajectories if (one.system, one.id) == (system, id))
+    views: list[TrajectoryView] = list(result.explorer().trajectories)
+    return next(view for view in views if (view.system, view.id) == (system, id))
 
 
 def test_the_explorer_shows_calls_states_gold_and_claims(bundled: Result) -> None:

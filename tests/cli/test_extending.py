@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ REGISTRIES = (
 )
 
 
-def registries() -> Iterator[Registry]:
+def registries() -> Iterator[Registry[Any]]:
     for path in REGISTRIES:
         module, _, name = path.partition(":")
         yield getattr(import_module(module), name)

@@ -136,7 +136,7 @@ def test_expected_calibration_error(files: tuple[str, str]) -> None:
     test, dev = files
     result = evaluate(test, dev=dev, metrics=["u_f1"], resamples=300)
     curve = {
-        (score.metric, score.group): score for score in result.scores if score.group.startswith("bin:")
+        (score.metric, str(score.group)): score for score in result.scores if score.group.startswith("bin:")
     }  # fmt: skip
     apart = 0.0
     for (metric, group), score in curve.items():
@@ -174,7 +174,7 @@ def test_without_dev_there_is_a_reason(files: tuple[str, str]) -> None:
 
 def test_groups(files: tuple[str, str]) -> None:
     result = evaluate(*files, metrics=["u_f1"], resamples=10)
-    sizes = {score.group: score.n for score in result.scores if score.metric == "auroc:u_f1"}
+    sizes = {str(score.group): score.n for score in result.scores if score.metric == "auroc:u_f1"}
     assert sizes["source:one"] + sizes["source:two"] == sizes["all"] == 320
     assert {group for group in sizes if group.startswith("slice:")} <= {f"slice:{name}" for name in SLICES}
     for one, other in zip(SLICES[::2], SLICES[1::2], strict=True):
@@ -289,7 +289,7 @@ def test_order_and_files_change_nothing(tmp_path: Path) -> None:
     whole = evaluate(f"{write(tmp_path / 'a.jsonl', rows)}", metrics=["u_f1"], resamples=50)
     mixed = [write(tmp_path / "b.jsonl", rows[:30][::-1]), write(tmp_path / "c.jsonl", rows[30:])]
     parts = evaluate(*mixed, metrics=["u_f1"], resamples=50)
-    one, two = ({(s.metric, s.group): (s.value, s.low, s.high, s.n) for s in r.scores} for r in (whole, parts))
+    one, two = ({(s.metric, str(s.group)): (s.value, s.low, s.high, s.n) for s in r.scores} for r in (whole, parts))
     assert one.keys() == two.keys()
     for key, values in one.items():
         assert values == pytest.approx(two[key], abs=1e-9), key

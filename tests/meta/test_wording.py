@@ -197,7 +197,7 @@ def test_recipes() -> None:
         CORPUS, SCHEMA, FakeNli(values), variants={"v1": VARIANT}, train_schema={"Stays_1": STAYS}, resamples=5
     )
     own, other = fingerprint(SCHEMA), fingerprint(VARIANT)
-    parts = {score.group: score.signature.split("|") for score in result.scores if score.system == "v1/retry"}
+    parts = {str(score.group): score.signature.split("|") for score in result.scores if score.system == "v1/retry"}
     assert {"nli:fake-nli@1", "refs:b+4", f"schema:{other}", f"cases:{own}"} <= set(parts["all"])
     assert not any(part.startswith("train:") for part in parts["all"])
     for group in ("seen", "seen/all+absent", "seen/kind:name"):

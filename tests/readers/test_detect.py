@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_nothing_known(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("formats", [readers.FORMATS, grounded.FORMATS], ids=["dialogues", "grounded"])
-def test_every_reader_declares_its_format(formats: Registry) -> None:
+def test_every_reader_declares_its_format(formats: Registry[Any]) -> None:
     for name in formats.own:
         reader = formats.load(name)
         assert reader.FORMAT.name == name

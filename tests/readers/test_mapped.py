@@ -106,8 +106,8 @@ def test_broken_lines_of_our_own_format(tmp_path: Path) -> None:
     assert ([one.id for one in found.items], len(found.skipped)) == (["5"], 3)
     result = ground(path, metrics="facts", on_error="skip", resamples=10)
     assert result.counts["said"]["skipped"] == 3
-    assert result.notes[0].startswith("said: 3 rows skipped; the first: ")
-    assert result.notes[0].count("line ") == 1, "a row has one place"
+    assert str(result.notes[0]).startswith("said: 3 rows skipped; the first: ")
+    assert str(result.notes[0]).count("line ") == 1, "a row has one place"
 
 
 def test_other_formats_skip_nothing(tmp_path: Path) -> None:

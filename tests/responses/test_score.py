@@ -244,7 +244,7 @@ def test_groups(gold: str, tmp_path: Path) -> None:
         gold, responses(tmp_path, WRONG), metrics=["ser", "sgsacc"], nli=FakeNli(literal), by=by,
         train_schema=str(train), resamples=20,
     )  # fmt: skip
-    found = {(s.metric, s.group): s for s in result.scores}
+    found = {(s.metric, str(s.group)): s for s in result.scores}
     assert ("ser", "seen") not in found
     assert found["ser", "unseen"].n == 5
     assert found["ser", "unseen_domain"].n == 5
@@ -385,7 +385,7 @@ def test_order_moves_nothing(tmp_path: Path) -> None:
         folder.mkdir()
         texts = dict(list(WRONG.items())[:: 1 if number else -1])
         result = nlg(write(folder, order), responses(folder, texts), nli=FakeNli(literal), by=["act"], resamples=50)
-        scores.append({(s.metric, s.group): (s.value, s.low, s.high, s.signature) for s in result.scores})
+        scores.append({(s.metric, str(s.group)): (s.value, s.low, s.high, s.signature) for s in result.scores})
     assert scores[0] == scores[1]
     assert all(low is None or math.isfinite(low) for _, low, _, _ in scores[0].values())
 
@@ -403,7 +403,7 @@ def test_order_moves_nothing(tmp_path: Path) -> None:
         ({"metric": ["ser"]}, "there is no option 'metric' (did you mean 'metrics'?)"),
     ],
 )
-def test_wrong_use(gold: str, tmp_path: Path, options: dict[str, object], expected: str) -> None:
+def test_wrong_use(gold: str, tmp_path: Path, options: dict[str, Any], expected: str) -> None:
     with pytest.raises(UserError) as error:
         nlg(gold, responses(tmp_path, GOLD), **options)
     assert str(error.value).startswith(expected)

@@ -24,7 +24,7 @@ FAST: Any = {"resamples": 20, "explorer": False}
 
 
 def figures(result: Result) -> dict[tuple[str, str], tuple[float | None, float | None, float | None, int]]:
-    return {(s.metric, s.group): (s.value, s.low, s.high, s.n) for s in result.scores}
+    return {(s.metric, str(s.group)): (s.value, s.low, s.high, s.n) for s in result.scores}
 
 
 def test_sensitivity_of_two_trackers_taken_for_variants() -> None:
@@ -228,7 +228,7 @@ def test_predictions_under_variant_names_are_mapped_back(shared: Path, tmp_path:
         variants[variant.name] = str(tmp_path / variant.name)
     train = str(data / "sgd/train/schema.json")
     result = sgdx(str(gold), variants, schemas=data / "sgd/sgd_x", train_schema=train, **FAST)
-    found = {(score.metric, score.group): score.value for score in result.scores}
+    found = {(score.metric, str(score.group)): score.value for score in result.scores}
     for group in ("all", "seen", "unseen"):
         assert found["jga:v1", group] == found["jga:v5", group] == found["jga_orig", group]
         assert found["ss_jga", group] == found["jga_drop", group] == 0.0

@@ -308,7 +308,7 @@ def test_a_batch_has_at_most_so_many_and_closing_answers_all() -> None:
         await asyncio.sleep(0)
         go.set()
         await batcher.close()
-        return await asyncio.gather(first, *others)
+        return list(await asyncio.gather(first, *others))
 
     assert finished(run) == [0, 10, 20, 30, 40, 50]
     assert sizes == [1, 2, 2, 1]

@@ -56,7 +56,7 @@ def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -
 
 def tables(found: Result) -> Iterator[str]:
     """Headline by wording and judge; then by sort of value, for the original schema and for v5."""
-    scores = {(score.system, score.metric, score.group): score for score in found.scores}
+    scores = {(score.system, score.metric, str(score.group)): score for score in found.scores}
 
     def cell(system: str, metric: str, group: str) -> str:
         score: Score | None = scores.get((system, metric, group))

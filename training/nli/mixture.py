@@ -101,7 +101,7 @@ def paraphrases(data: Path, rng: random.Random) -> Iterator[Pair]:
     for row in read_rows(data / "positives/paws_ni_train.jsonl.gz"):
         texts = [_detokenize(row["premise"]), _detokenize(row["hypothesis"])]
         rng.shuffle(texts)
-        yield Pair(*texts, "entailment" if row["label"] == "paraphrase" else UNSUPPORTED, "paws")
+        yield Pair(texts[0], texts[1], "entailment" if row["label"] == "paraphrase" else UNSUPPORTED, "paws")
     for row in read_rows(data / "positives/dart_e2e_ni.jsonl.gz"):
         label = UNSUPPORTED if row["label"] == "not_paraphrase" else "entailment"
         yield Pair(row["premise"], row["hypothesis"], label, "data-to-text")

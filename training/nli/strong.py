@@ -42,7 +42,7 @@ OPENING, OPENING_SOURCES = 250, ("mnli", "snli", "cad", "fever")
 Row = dict[str, Any]
 
 
-class LoraLinear(torch.nn.Module):
+class LoraLinear(torch.nn.Module):  # type: ignore[misc]
     """A frozen linear layer plus a trained update of low rank."""
 
     def __init__(self, base: torch.nn.Linear, rank: int) -> None:
@@ -55,7 +55,7 @@ class LoraLinear(torch.nn.Module):
         return self.base(x) + (x @ self.down.T) @ self.up.T
 
 
-class Classifier(torch.nn.Module):
+class Classifier(torch.nn.Module):  # type: ignore[misc]
     """MPNet with a three-way head on its first token, and a head that marks unsupported tokens."""
 
     def __init__(self, folder: Path, rank: int = RANK) -> None:
@@ -166,7 +166,9 @@ class Training:
         trained = self.model.trained()
         heads = [p for name, p in trained.items() if not name.startswith("encoder.")]
         lora = [p for name, p in trained.items() if name.endswith((".up", ".down"))]
-        small = [p for name, p in trained.items() if name.startswith("encoder.") and not name.endswith((".up", ".down"))]
+        small = [
+            p for name, p in trained.items() if name.startswith("encoder.") and not name.endswith((".up", ".down"))
+        ]
         self.optimizer = torch.optim.AdamW(
             # A faster head saturates its tanh in a few steps, and nothing is learnt any more.
             [{"params": lora, "rate": options.rate}, {"params": heads, "rate": options.rate / 20},
@@ -185,7 +187,7 @@ class Training:
     def rate(self) -> float:
         """Factor of the learning rate: warm-up over 40 steps, constant, linear decay at the end of the time."""
         left = 1 - self.seconds / (self.options.hours * 3600)
-        return min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay))
+        return float(min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay)))
 
     def learn(self, rows: Sequence[Row]) -> float:
         encoded = self.tokenizer([r["premise"] for r in rows], [r["hypothesis"] for r in rows], padding=True,
@@ -227,8 +229,8 @@ def train(options: argparse.Namespace) -> None:
         pairs, tokens = pairs + len(batch), tokens + sum(row["length"] for row in batch)
         if training.step % 20 == 0:
             spent = time.monotonic() - began
-            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s "
-                  f"rate {training.rate():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
+            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s"
+                  f" rate {training.rate():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
             lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
         if training.step % 50 == 0:
             training.save()

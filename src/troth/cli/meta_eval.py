@@ -64,7 +64,7 @@ def _metric_names(result: Result) -> list[str]:
 
 
 def _tables(result: Result) -> Iterator[tuple[str, Table]]:
-    scores = {(score.metric, score.group): score for score in result.scores}
+    scores: Scores = {(score.metric, score.group): score for score in result.scores}
     names = _metric_names(result)
     groups = {kind: _groups(scores, kind) for kind in ("source", "slice", "bin")}
     fitted = any(group == "dev" for _, group in scores)

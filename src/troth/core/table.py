@@ -195,7 +195,7 @@ def of_scores(
 
 def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place]) -> Table:
     """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
-    places: dict[Place, Score] = {
+    places: dict[tuple[str, str, str], Score] = {
         ((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores
     }
     heads = list(dict.fromkeys(place[1:] for place in places))

@@ -7,7 +7,7 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
@@ -160,8 +160,7 @@ def write(
     `schema`: the schema of the services, written beside the dialogues if the format is a folder. `origin`: the format
     that they were read from; without a schema, its reader may be able to add one and other missing annotations.
     """
-    target = writable(format)
-    writer: Any = FORMATS.load(format)
+    target, writer = writable(format), cast(Any, FORMATS.load(format))  # a format that is writable has `write`
     check_new(out)
     if not target.folder:
         with new_file(out) as file:

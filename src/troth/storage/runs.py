@@ -134,7 +134,7 @@ def open(folder: str | os.PathLike[str]) -> Result:
 
 def _typed(finding: dict[str, Any], path: str) -> Any:
     """A stored finding as the record that its task declares; findings of tasks that are not installed stay mappings."""
-    tag = finding.get("finding", "")
+    tag = str(finding.get("finding"))
     if tag not in FINDINGS:
         return finding
     try:

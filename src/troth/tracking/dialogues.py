@@ -86,6 +86,8 @@ class DialogueRecorder:
     def __init__(self, profile: Profile, schema: Schema | None, scorer: Scorer | None = None) -> None:
         self.comparer = Comparer(profile, schema, strict=False)
         self.scorer = scorer
+        if scorer is not None:
+            scorer.keeps_slot_scores = True
         self.dialogues: list[str] = []
         self.read: list[bytes] = []
 

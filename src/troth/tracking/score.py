@@ -23,7 +23,7 @@ from troth.core.options import (
 from troth.core.records import Dialogue, Gold, Schema
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
-from troth.readers.source import first
+from troth.readers.source import head
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.explorer import Archive, Header
 from troth.storage.runs import check_out
@@ -40,6 +40,7 @@ from troth.tracking.states import GoldStates
 
 TASK = Task("dst", "state tracking", "dialogues", "troth.report.page.tracking")
 ProfileLike = str | Profile
+HEAD = 1 << 20  # bytes of a file that tell gold from predictions
 MEMORY = "jsonl"  # the format whose profile suits dialogues in memory: bare states
 # What SGD's gold has and most predictions do not: keys in the file, and what they hold.
 GOLD_MARKS = {b'"actions"': "acts", b'"service_results"': "results of services"}
@@ -312,7 +313,7 @@ def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred
 
     def marks(path: str) -> frozenset[bytes]:
         if path not in kept:
-            data = first(path).data
+            data = head(path, HEAD)
             kept[path] = frozenset(mark for mark in GOLD_MARKS if mark in data)
         return kept[path]
 

@@ -76,7 +76,8 @@ class Scorer:
         self.states_seen = [False, False]
         self.other_gold = 0  # turns in which gold that came with the predictions differs from this gold
         self.near_misses: Counter[tuple[str, str]] = Counter()  # by slot and difference in writing
-        # Of the last dialogue: the slots that are not right, by turn and service, for whoever shows them.
+        # Of the last dialogue: the slots that are not right, by turn and service, for a recorder that shows them.
+        self.keeps_slot_scores = False
         self.slot_scores: dict[int, dict[str, Mapping[str, float]]] = {}
         self._last: dict[str, _Last] = {}  # by service
         self._counts = Counts()
@@ -190,7 +191,8 @@ class Scorer:
                 self._counts.missing_frames += 1
             if missing and skip:
                 continue
-            self.slot_scores[number] = scores
+            if self.keeps_slot_scores:
+                self.slot_scores[number] = scores
             mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
             was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
             now = after[service] = (mine[0], theirs[0])

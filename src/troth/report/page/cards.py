@@ -17,7 +17,7 @@ from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Se
 from troth.report.sources import ScoredSystem, Source
 from troth.stats.contests import Marked
 
-GROUPS: Mapping[str, str] = {group: group.replace("_", " ") for group in WHOLE}
+GROUPS: dict[str, str] = {group: group.replace("_", " ") for group in WHOLE}
 NOTE = "Shares in percent, with the 95% interval over dialogues."
 LEAST_SHOWN = 8  # examples of each system
 NOTED = 3  # intervals that a note speaks of
