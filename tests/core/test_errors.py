@@ -28,7 +28,12 @@ def test_short_ones_stay_as_they_are() -> None:
 
 def test_long_names_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
-    monkeypatch.setattr("difflib.get_close_matches", lambda name, *_, **__: compared.append(name) or [])
+
+    def compare(name: str, *_: object, **__: object) -> list[str]:
+        compared.append(name)
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", compare)
     assert near(HUGE, [HUGE + "y", "x"]) is None
     assert not compared
     assert near("x" * 10, ["y"]) is None

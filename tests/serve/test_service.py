@@ -308,7 +308,7 @@ def test_a_batch_has_at_most_so_many_and_closing_answers_all() -> None:
         await asyncio.sleep(0)
         go.set()
         await batcher.close()
-        return await asyncio.gather(first, *others)
+        return list(await asyncio.gather(first, *others))
 
     assert finished(run) == [0, 10, 20, 30, 40, 50]
     assert sizes == [1, 2, 2, 1]
@@ -323,7 +323,7 @@ def test_items_of_different_functions_are_not_scored_together() -> None:
         answers = asyncio.gather(*requests)
         await asyncio.sleep(0)
         await batcher.close()
-        return await answers
+        return list(await answers)
 
     assert finished(run) == [0, 1, 2, 3, 4]
     assert sizes == [1] * 5
