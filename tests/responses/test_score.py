@@ -397,8 +397,8 @@ def test_order_moves_nothing(tmp_path: Path) -> None:
         ({"by": ["seen"]}, "seen and unseen need the training services (give the training schema)"),
         ({"missing": "none"}, "missing cannot be 'none' (one of: part, zero, skip)"),
         ({"augment": "rety"}, "augment cannot be 'rety' (did you mean 'retry'?)"),
-        ({"negatives": 0}, "negatives must be from 1 to 100, not 0"),
-        ({"negatives": 101}, "negatives must be from 1 to 100, not 101"),
+        ({"negatives": 0}, "negatives cannot be '0' (1 to 100)"),
+        ({"negatives": 101}, "negatives cannot be '101' (1 to 100)"),
         ({"metric": ["ser"]}, "there is no option 'metric' (did you mean 'metrics'?)"),
     ],
 )
