@@ -18,6 +18,8 @@ from troth.demo import run as demo
 from troth.storage import explorer
 from troth.storage import runs as store
 
+pytestmark = pytest.mark.slow
+
 HEADS = ["State tracking", "Robustness", "Responses", "Grounding", "And beware"]
 LEAN = {
     "trackers": 'pip install "troth[nli]"',

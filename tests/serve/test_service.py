@@ -323,7 +323,7 @@ def test_items_of_different_functions_are_not_scored_together() -> None:
         answers = asyncio.gather(*requests)
         await asyncio.sleep(0)
         await batcher.close()
-        return await answers
+        return list(await answers)
 
     assert finished(run) == [0, 1, 2, 3, 4]
     assert sizes == [1] * 5
