@@ -20,12 +20,12 @@ import troth
 from experiments.common import arguments, cell, publish, table
 from troth.core.randomness import generator
 from troth.core.score import Score
-from troth.grounding.generate import GenerateSettings, contexts, respond
 from troth.grounding.overlap import rouge_l
-from troth.grounding.settings import MODES, Setting
-from troth.grounding.sweep import SweepSettings, sweep
 from troth.readers import grounded
 from troth.report import charts
+from troth.systems.decoding.generate import GenerateSettings, contexts, respond
+from troth.systems.decoding.settings import MODES, Setting
+from troth.systems.decoding.sweep import SweepSettings, sweep
 
 METRICS, HEAD = ("pmi_faith", "nli", "relevance"), ("PMI-Faith", "entailment", "ROUGE-L to gold")
 

@@ -240,7 +240,7 @@ def test_who_goes_on_waits_for_ray_to_stop(monkeypatch: pytest.MonkeyPatch, ends
     monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
     monkeypatch.setattr(engine_cluster, "_init", lambda *_: None)
     expected = EndNow if ends else KeyboardInterrupt
-    with pytest.raises(expected) as caught, engine_cluster._connected(2, None, ends=ends):
+    with pytest.raises(expected) as caught, engine_cluster._connect(2, None, ends=ends):
         raise KeyboardInterrupt
     assert stopped == ([] if ends else [True])
     if ends:
@@ -252,7 +252,7 @@ def test_no_folder_for_ray_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setenv("RAY_TMPDIR", "/nowhere")
     line = r"/nowhere: Ray has no folder for its files: .*RAY_TMPDIR names another"
-    with pytest.raises(UserError, match=line), engine_cluster._connected(2, None, ends=True):
+    with pytest.raises(UserError, match=line), engine_cluster._connect(2, None, ends=True):
         pass
 
 
@@ -260,5 +260,5 @@ def test_nobody_at_the_address_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     """Ray would try for minutes."""
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
-        with pytest.raises(UserError, match="Ray cannot be reached"), engine_cluster._connected(2, address, ends=True):
+        with pytest.raises(UserError, match="Ray cannot be reached"), engine_cluster._connect(2, address, ends=True):
             pass

@@ -26,7 +26,7 @@ TRACKERS = {"troth-track": None, "troth-track-robust": "oracle"}
 
 def encoder(out: Path) -> None:
     """The pretrained encoder with its word vectors as they are shipped, in 4 bits, so that training knows them."""
-    source = hub.embedded("minilm-l6").folder()
+    source = hub.embedded_files("minilm-l6").folder()
     model = AutoModel.from_pretrained(source, use_safetensors=True)
     words = model.embeddings.word_embeddings.weight
     with torch.no_grad():
