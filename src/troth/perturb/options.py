@@ -1,4 +1,4 @@
-"""Options that members of a registry declare as fields of a frozen struct, set from Python or from a command line."""
+"""Options of registry members, declared as fields of a frozen struct and set from Python or the command line."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ M = TypeVar("M", bound=msgspec.Struct)
 
 
 class Flag(NamedTuple):
-    """A field that has a command-line option of its own."""
+    """A field with its own command-line option."""
 
     field: str
     option: str  # "--stop-words"
     metavar: str
     help: str
-    many: bool  # takes several values; FILE: one per line, NAMES: with commas, else the option is repeated
+    many: bool  # has several values; FILE: one per line, NAMES: comma-separated, else the option is repeated
 
 
 def flag(metavar: str, help: str, *, option: str | None = None) -> Any:
-    """Annotation of a field that gets a command-line option of its own; without `option`, named after the field."""
+    """Annotation of a field with its own command-line option, named `option` or after the field."""
     return msgspec.Meta(description=help, extra={"metavar": metavar, "option": option})
 
 
 def flags(member: type[msgspec.Struct]) -> list[Flag]:
-    """The fields of a member that have a command-line option of their own."""
+    """The fields of a member with their own command-line option."""
     options = []
     defaults = {field.name: field.default for field in msgspec.structs.fields(member)}
     for field, kind in get_type_hints(member, include_extras=True).items():
@@ -46,28 +46,28 @@ def flags(member: type[msgspec.Struct]) -> list[Flag]:
     return options
 
 
-def chosen(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:
+def parse_members(registry: Registry, kind: type[M], with_: object) -> dict[str, M]:
     """Members by name, in order: from names (comma-separated, or a list), values, or a mapping of names to options."""
     if isinstance(with_, Mapping):
-        return {name: configured(registry, name, options) for name, options in with_.items()}
+        return {name: configure(registry, name, options) for name, options in with_.items()}
     items: Any = [with_] if isinstance(with_, kind) else with_.split(",") if isinstance(with_, str) else with_
     members: dict[str, M] = {}
     for item in items:
-        member = item if isinstance(item, kind) else configured(registry, item.strip(), {})
+        member = item if isinstance(item, kind) else configure(registry, item.strip(), {})
         name = name_of(registry, member)
         if name in members:
-            raise UserError(f"{registry.kind} '{name}' is named twice", hint="each is applied once, in the given order")
+            raise UserError(f"{registry.kind} '{name}' is named twice", hint="name each only once")
         members[name] = member
     return members
 
 
 def name_of(registry: Registry, member: object) -> str:
-    """The name that a member's class is registered under."""
+    """The name under which the class of a member is registered."""
     return next((name for name in registry if registry.load(name) is type(member)), type(member).__name__.lower())
 
 
-def configured(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
-    """A member of a registry with these options; numbers and lists may be given as text, as on a command line."""
+def configure(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
+    """A member of a registry with these options; numbers and lists may be text, as on the command line."""
     member = registry.load(name)
     kinds = {field.name: field.type for field in msgspec.structs.fields(member)}
     known = "options: " + ", ".join(kinds)
@@ -81,6 +81,6 @@ def configured(registry: Registry, name: str, options: Mapping[str, Any]) -> Any
     try:
         return msgspec.convert(values, member, strict=False)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$.")
-        place = f"{name}.{where.rstrip('`').partition('[')[0]}".rstrip(".")
-        raise UserError(f"{place}: {what}", hint=known) from error
+        what, _, path = str(error).partition(" - at `$.")
+        option_name = f"{name}.{path.rstrip('`').partition('[')[0]}".rstrip(".")
+        raise UserError(f"{option_name}: {what}", hint=known) from error

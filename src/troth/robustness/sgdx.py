@@ -22,8 +22,8 @@ from troth.core.metric import Metric
 from troth.core.names import Path, path_of
 from troth.core.options import one_of, resolve
 from troth.core.parts import Parts, join
-from troth.perturb.schemas.files import SchemaSource, load, published
-from troth.perturb.schemas.renaming import renamed
+from troth.perturb.schemas.files import SchemaSource, load, load_published
+from troth.perturb.schemas.renaming import rename_dialogue
 from troth.robustness.metrics import of_variants
 from troth.robustness.sensitivity import all_wrong, values, variation
 from troth.robustness.settings import RobustnessOptions, RobustnessSettings, by_name
@@ -129,14 +129,14 @@ def _scored(
     renamings = {}
     if settings.schemas is not None:
         labels = [label for label in paths if label != ORIGINAL]
-        renamings = {one.name: one.renaming.back() for one in published(source, path_of(settings.schemas), labels)}
+        renamings = {one.name: one.renaming.back() for one in load_published(source, path_of(settings.schemas), labels)}
 
     def make() -> list[Gatherer]:
         scorer = Scorer(profile, source.schema)
         return [scorer, DialogueGatherer(profile, source.schema)] if settings.explorer else [scorer]
 
     predictions = [
-        Predictions(path, make, partial(renamed, renaming=renamings[label]) if label in renamings else None)
+        Predictions(path, make, partial(rename_dialogue, renaming=renamings[label]) if label in renamings else None)
         for label, path in paths.items()
     ]
     gathered = feed(Corpus(gold), predictions, workers=settings.workers)
