@@ -138,7 +138,7 @@ class _Conversation:
         functions = {function.name: new for new, function in wording.names.items() if function.name != new}
         self.messages = list(recording.opening)
         self.sent = [
-            {"role": message.role, "content": mentions.replaced(message.text, functions)}
+            {"role": message.role, "content": mentions.replace_names(message.text, functions)}
             for message in recording.opening
         ]
         self.made: Counter[str] = Counter()

@@ -30,7 +30,7 @@ from troth.core.records import Act, Gold, Schema, Service
 from troth.core.result import Result
 from troth.meta.trials.trial import Trial, TrialSettings
 from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
-from troth.perturb.schemas.files import SchemaSource, published, variant_names
+from troth.perturb.schemas.files import SchemaSource, load_published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode
 from troth.readers.source import Document
@@ -94,7 +94,7 @@ def _variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]:
         schemas = dict(settings.variants)
     elif settings.folder is not None:
         source, folder = SchemaSource("", "schema", trial.gold.schema, None), path_of(settings.folder)
-        for one in published(source, folder, variant_names(settings.variants)):
+        for one in load_published(source, folder, variant_names(settings.variants)):
             document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
             schemas[one.name] = {service.name: service for service in decode(document, list[Service])}
     if ORIGINAL in schemas:
