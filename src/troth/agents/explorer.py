@@ -22,12 +22,14 @@ from troth.storage.trajectory_views import (
 )
 
 
-def archive(systems: Iterable[AgentAnalysis]) -> Archive:
+def build_archive(systems: Iterable[AgentAnalysis]) -> Archive:
     """The trials of all systems, as a run keeps them."""
-    return Archive(Header(holds="trajectories"), trajectories=(view for system in systems for view in views(system)))
+    return Archive(
+        Header(holds="trajectories"), trajectories=(view for system in systems for view in trial_views(system))
+    )
 
 
-def views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
+def trial_views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
     """Each trial that the system has."""
     for one in system.trials:
         if not one.absent:

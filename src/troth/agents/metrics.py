@@ -27,11 +27,11 @@ STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "
 Fraction = tuple[float, float] | None
 
 
-def _of_trials(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+def _per_trial(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
     return lambda analysis: analysis.of_trials(fraction)
 
 
-def _of_tasks(fraction: Callable[[list[TrialAnalysis]], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+def _per_task(fraction: Callable[[list[TrialAnalysis]], Fraction]) -> Callable[[AgentAnalysis], Parts]:
     return lambda analysis: analysis.of_tasks(fraction)
 
 
@@ -49,7 +49,7 @@ def pass_hat(k: int) -> Metric:
         return (comb(int(sum(judged)), k) / comb(len(judged), k), 1.0) if len(judged) >= k else None
 
     return _declare(
-        f"pass^{k}", f"pass^{k}", "chance that all of k trials of a task are solved", _of_tasks(fraction), unit="task",
+        f"pass^{k}", f"pass^{k}", "chance that all of k trials of a task are solved", _per_task(fraction), unit="task",
         needs=("success",), of="pass^k", variant=str(k), headline=k == 1,
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ def pass_hat(k: int) -> Metric:
 # -- calls against gold ------------------------------------------------------------------------------------------------
 
 
-def _matched(one: TrialAnalysis) -> tuple[int, int, int] | None:
+def _count_matches(one: TrialAnalysis) -> tuple[int, int, int] | None:
     """How many calls match, how many there are, and how many gold has."""
     if one.matched is None:
         return None
@@ -65,17 +65,17 @@ def _matched(one: TrialAnalysis) -> tuple[int, int, int] | None:
 
 
 def _precision(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+    counts = _count_matches(one)
     return None if counts is None else (counts[0], counts[1])
 
 
 def _recall(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+    counts = _count_matches(one)
     return None if counts is None else (counts[0], counts[2])
 
 
 def _f1(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+    counts = _count_matches(one)
     return None if counts is None else (2 * counts[0], counts[1] + counts[2])
 
 
@@ -116,7 +116,7 @@ def _right(one: TrialAnalysis) -> Fraction:
 
 
 def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysis], Parts]:
-    return _of_trials(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
+    return _per_trial(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
 
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
@@ -143,7 +143,7 @@ def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
         mine = [detail for detail in one.details if detail.kind == kind]
         return sum(not detail.supported for detail in mine), len(mine)
 
-    return _of_trials(fraction)
+    return _per_trial(fraction)
 
 
 def _grounded(one: TrialAnalysis) -> Fraction:
@@ -158,7 +158,7 @@ def _grounded(one: TrialAnalysis) -> Fraction:
 # -- trials of one task ------------------------------------------------------------------------------------------------
 
 
-def _wavers(trials: list[TrialAnalysis]) -> Fraction:
+def _is_wavering(trials: list[TrialAnalysis]) -> Fraction:
     judged = {one.solved for one in trials if one.solved is not None}
     return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
 
@@ -193,7 +193,7 @@ def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[Age
     return compute
 
 
-def _used(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
+def _read_usage(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
     return lambda one: None if one.absent else read(one.usage)
 
 
@@ -202,7 +202,7 @@ def _tokens(usage: Usage) -> float | None:
     return sum(known) if known else None
 
 
-def _on_states(name: str) -> Metric:
+def _state_metric(name: str) -> Metric:
     base = tracking_metric(name)
 
     def compute(analysis: AgentAnalysis) -> Parts:
@@ -223,21 +223,21 @@ _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
-             _of_trials(_right), **_GOLD, headline=True),
-    _declare("call_precision", "Call precision", "share of calls that gold expects", _of_trials(_precision),
+             _per_trial(_right), **_GOLD, headline=True),
+    _declare("call_precision", "Call precision", "share of calls that gold expects", _per_trial(_precision),
              **_GOLD_CALLS),
-    _declare("call_recall", "Call recall", "share of gold's calls that were made", _of_trials(_recall), **_GOLD_CALLS),
+    _declare("call_recall", "Call recall", "share of gold's calls that were made", _per_trial(_recall), **_GOLD_CALLS),
     _declare("call_f1", "Call F1", "harmonic mean of call precision and call recall, over all trials together",
-             _of_trials(_f1), **_GOLD_CALLS, headline=True),
+             _per_trial(_f1), **_GOLD_CALLS, headline=True),
     _declare("arguments_right", "Arguments right", "share of the arguments of gold's calls that were given right",
-             _of_trials(_arguments), needs=("gold",), unit="argument"),
+             _per_trial(_arguments), needs=("gold",), unit="argument"),
     _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
-             _of_trials(_order), **_GOLD),
-    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _of_trials(_extra), **_GOLD,
+             _per_trial(_order), **_GOLD),
+    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _per_trial(_extra), **_GOLD,
              **_COUNT),
-    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _of_trials(_missing),
+    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _per_trial(_missing),
              **_GOLD, **_COUNT),
-    *map(_on_states, STATES),
+    *map(_state_metric, STATES),
     _declare("repeated_calls", "Repeated calls", "share of calls that repeat one after which nothing has changed",
              _share_of_calls(lambda call: call.repeats), **_CALLS),
     _declare("failed_calls", "Failed calls", "share of calls whose result is an error",
@@ -248,7 +248,7 @@ _METRICS = (
              "share of values in calls that change something which the user said or a result held", _provenance,
              unit="argument", headline=True),
     _declare("claims_without_calls", "Claims without calls",
-             "share of claims of done actions that no successful call stands behind", _of_trials(_claims), unit="trial",
+             "share of claims of done actions that no successful call stands behind", _per_trial(_claims), unit="trial",
              better="lower", headline=True),
     _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
              _unsupported("number"), unit="trial", better="lower"),
@@ -257,22 +257,22 @@ _METRICS = (
     _declare("unsupported_names", "Unsupported names", "share of names and codes in answers that nothing seen supports",
              _unsupported("name"), unit="trial", better="lower"),
     _declare("grounded_answers", "Grounded answers",
-             "share of answers with details or claims in which all of them are supported", _of_trials(_grounded),
+             "share of answers with details or claims in which all of them are supported", _per_trial(_grounded),
              unit="trial"),
     _declare("wavering_tasks", "Wavering tasks", "share of tasks that some trials solve and others do not",
-             _of_tasks(_wavers), unit="task", better="lower", needs=("success", "trials")),
+             _per_task(_is_wavering), unit="task", better="lower", needs=("success", "trials")),
     _declare("same_calls", "Same calls", "share of pairs of trials of a task that change the same things in order",
-             _of_tasks(_same_calls), unit="task", needs=("trials",)),
+             _per_task(_same_calls), unit="task", needs=("trials",)),
     _declare("calls_per_solved", "Calls per solved trial", "calls of all trials per solved one",
              _per_solved(lambda one: float(len(one.calls))), **_COST),
     _declare("turns_per_solved", "User turns per solved trial", "user turns of all trials per solved one",
              _per_solved(lambda one: float(len(one.trial.users()))), **_COST),
     _declare("tokens_per_solved", "Tokens per solved trial", "tokens of all trials per solved one",
-             _per_solved(_used(_tokens)), **_COST),
+             _per_solved(_read_usage(_tokens)), **_COST),
     _declare("seconds_per_solved", "Seconds per solved trial", "seconds of all trials per solved one",
-             _per_solved(_used(lambda usage: usage.seconds)), **_COST),
+             _per_solved(_read_usage(lambda usage: usage.seconds)), **_COST),
     _declare("cost_per_solved", "Cost per solved trial", "cost of all trials per solved one",
-             _per_solved(_used(lambda usage: usage.cost)), **_COST),
+             _per_solved(_read_usage(lambda usage: usage.cost)), **_COST),
 )  # fmt: skip
 
 METRICS: Registry[Metric] = Registry(

@@ -11,8 +11,7 @@ from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
 from troth.agents.corpus import AgentCorpus, gold_files, load
 from troth.agents.metrics import BY_TOOL, select_metrics
-from troth.agents.rules import MatchingRule
-from troth.agents.rules import rule as find_rule
+from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
 from troth.core.digest import digest
@@ -117,7 +116,7 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
-        explorer=lambda: explorer.archive(systems),
+        explorer=lambda: explorer.build_archive(systems),
     )
 
 

@@ -110,7 +110,11 @@ def entries(run: Run, report: str | os.PathLike[str] | None = None) -> LoggedRun
         },
         signatures={key: score.signature for key, score in keys.items() if score.group == ALL},
         unscored={key: score.reason or "" for key, score in keys.items() if score.value is None},
-        about={"version": result.versions.get("troth", __version__), "command": result.task, "system": ", ".join(systems)},
+        about={
+            "version": result.versions.get("troth", __version__),
+            "command": result.task,
+            "system": ", ".join(systems),
+        },
         files=files,
     )
 

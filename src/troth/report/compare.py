@@ -108,19 +108,21 @@ def compare(
     if len(systems) < 2:
         raise UserError("comparing takes two systems or more", hint="name another run or prediction")
     if base is not None:
-        systems = _led_by(base, systems)
+        systems = _put_first(base, systems)
     if common:
-        systems = _in_common(systems)
+        systems = _restrict_to_common(systems)
     names = listed(metrics) or _first_metric(systems)
     chosen = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
     for one, other in chosen:
         for metric in names:
             _check_alike(one, other, metric)
         _note_schemas(one, other)
-    return corrected([d for pair in chosen for d in paired(*pair, names, resamples=resamples, seed=seed)])
+    return correct_differences(
+        [d for pair in chosen for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
+    )
 
 
-def _led_by(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems with the base first."""
     names = [one.name for one in systems]
     if base not in names:
@@ -128,7 +130,7 @@ def _led_by(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     return sorted(systems, key=lambda one: one.name != base)
 
 
-def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems on the dialogues that all of them have."""
     shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
     if not shared:
@@ -136,7 +138,9 @@ def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
         raise UserError(f"no {one} is in all of these runs", hint="are they of the same split?")
     every = frozenset[str].union(*(frozenset(one.dialogues) for one in systems))
     lacking = [
-        _lacking(one, sorted(every.difference(one.dialogues))) for one in systems if len(one.dialogues) < len(every)
+        _describe_missing(one, sorted(every.difference(one.dialogues)))
+        for one in systems
+        if len(one.dialogues) < len(every)
     ]
     if lacking:
         over = systems[0].source.result.clusters
@@ -178,7 +182,7 @@ def gate(
     old, other = systems
     _check_alike(old, other, metric)
     _note_schemas(old, other)
-    facts = _facts(old, other, metric)
+    facts = _describe_metric(old, other, metric)
     if facts["scale"] == "share" and margin >= WIDEST:
         what = f"a margin of {margin:g} is {100 * margin:g} points, and would let almost anything pass"
         raise UserError(what, hint="a margin is a fraction: 0.005 is half a point")
@@ -220,7 +224,7 @@ def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.
     )  # fmt: skip
 
 
-def paired(
+def compare_pair(
     base: ScoredSystem, other: ScoredSystem, metrics: Sequence[str], *, resamples: int, seed: int
 ) -> list[Difference]:
     """A system against a base on each metric, before the correction for many tests.
@@ -232,14 +236,14 @@ def paired(
     parts = [np.stack(sides, axis=1) for one in (base, other) for sides in zip(*map(one.sums, metrics), strict=True)]
     return [
         Difference(
-            base=base.name, system=other.name, **_facts(base, other, metric), **asdict(found),
+            base=base.name, system=other.name, **_describe_metric(base, other, metric), **asdict(found),
             p_holm=found.p_randomization,
         )
         for metric, found in zip(metrics, stats.compare(*parts, resamples=resamples, seed=seed), strict=True)
     ]  # fmt: skip
 
 
-def corrected(differences: Sequence[Difference]) -> list[Difference]:
+def correct_differences(differences: Sequence[Difference]) -> list[Difference]:
     """The same with Holm's correction over all of them."""
     adjusted = stats.holm([one.p_randomization for one in differences])
     return [msgspec.structs.replace(one, p_holm=p) for one, p in zip(differences, adjusted, strict=True)]
@@ -266,7 +270,7 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
     if base.dialogues != other.dialogues:
         sides = ((base, other), (other, base))
         differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
-        lacking = [_lacking(one, ids) for one, ids in differing if ids]
+        lacking = [_describe_missing(one, ids) for one, ids in differing if ids]
         over = base.source.result.clusters
         what = f"'{base.name}' and '{other.name}' are scored on different {over}: {', '.join(lacking)}"
         raise UserError(what, hint=f"score both on the same gold, or compare the {over} that they have in common")
@@ -285,12 +289,12 @@ def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
         note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
 
-def _lacking(one: ScoredSystem, ids: Sequence[str]) -> str:
+def _describe_missing(one: ScoredSystem, ids: Sequence[str]) -> str:
     """`'new' lacks 19 (demo_01, demo_02, demo_03, …)`."""
     return f"'{one.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
 
 
-def _facts(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:
+def _describe_metric(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:
     """What is known of a metric and its two values without a test."""
     values = [float(num.sum() / den.sum()) for num, den in (base.sums(metric), other.sums(metric))]
     score, declared = base.score(metric), base.metric(metric)

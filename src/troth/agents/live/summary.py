@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.agents.live.replay import Recording, Replayed, ToolWording
-from troth.agents.matching import MISSING, argument_error, match
+from troth.agents.matching import MISSING, argument_error, match_calls
 from troth.agents.metrics import metric
-from troth.agents.rules import rule
-from troth.agents.states import nearest
+from troth.agents.rules import find_rule
+from troth.agents.states import pair_nearest
 from troth.agents.tools import Toolbox
 from troth.core.groups import Group
 from troth.core.metric import Metric
@@ -28,7 +28,7 @@ from troth.stats import paired
 from troth.stats.estimates import Cell
 
 ORIGINAL = "original"
-RULE = rule("exact").with_choices(order="any", extra="allowed")
+RULE = find_rule("exact").with_choices(order="any", extra="allowed")
 LEVEL = 0.05  # of p-values, after Holm's correction over everything that is looked at
 
 
@@ -56,8 +56,8 @@ class CallOutcome(NamedTuple):
 
 def outcomes(key: ReplayKey, replayed: Replayed, expected: Sequence[Expected]) -> Iterator[CallOutcome]:
     """Every expected call of a conversation, and the call that comes closest to it."""
-    matched = match(replayed.trajectory, expected, RULE, Toolbox())
-    near = nearest(matched, RULE)
+    matched = match_calls(replayed.trajectory, expected, RULE, Toolbox())
+    near = pair_nearest(matched, RULE)
     for place, gold in enumerate(matched.gold):
         number = near.pairs.get(place)
         arguments: dict[str, str | None] = {}
@@ -166,10 +166,12 @@ def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
         for member in metrics:
             yield Cell(member, member.compute(mine), recipe, Group("tool", tool))
         for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
-            yield Cell(ARGUMENT_RECALL, _arguments(_only(mine, argument)), recipe, f"argument:{tool}.{argument}")
+            yield Cell(
+                ARGUMENT_RECALL, _arguments(_select_argument(mine, argument)), recipe, f"argument:{tool}.{argument}"
+            )
 
 
-def _only(one: LiveSet, argument: str) -> LiveSet:
+def _select_argument(one: LiveSet, argument: str) -> LiveSet:
     """The calls that have an argument, with nothing else in them."""
     calls = [call for call in one.outcomes if argument in call.arguments]
     return LiveSet([call._replace(arguments={argument: call.arguments[argument]}) for call in calls], {})
@@ -219,11 +221,11 @@ def findings(
     variants = [one.name for one in wordings if one.name != ORIGINAL]
     for reworded, sets in (("tools", variants), ("users", list(users))):
         if sets:
-            listed += _compared(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
+            listed += _compare_sets(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
     for one in wordings:
         if one.name != ORIGINAL:
             renamed = _new_names(one)
-            listed += [found for found in _compared(seen, "tools", [one.name], renamed, seed) if found.name]
+            listed += [found for found in _compare_sets(seen, "tools", [one.name], renamed, seed) if found.name]
     corrected = paired.holm([1.0 if one.p is None else one.p for one in listed])
     judged = [
         one if one.p is None else msgspec.structs.replace(one, p=float(p))
@@ -232,7 +234,7 @@ def findings(
     return sorted(judged, key=lambda one: (one.set != "", one.difference if one.difference is not None else 0.0))
 
 
-def _compared(
+def _compare_sets(
     seen: Sequence[CallOutcome],
     reworded: Literal["tools", "users"],
     sets: Sequence[str],
@@ -248,7 +250,7 @@ def _compared(
     for tool, argument, measure in measured:
         sides = [LiveSet([one for one in side if one.tool == tool], {}) for side in (before, after)]
         if argument:
-            sides = [_only(side, argument) for side in sides]
+            sides = [_select_argument(side, argument) for side in sides]
         first, second = (measure.compute(side) for side in sides)
         reasons = [one.arguments[argument] for one in sides[1].outcomes] if argument else []
         yield RewordingEffect(

@@ -18,12 +18,12 @@ from troth.report.page.cards import (
     Line,
     card,
     contribution,
+    examples_per_system,
     grid,
     metrics_grid,
-    share_of,
     systems_of,
 )
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.report.trials import EXTRA, MISSING, WRONG, TrialFacts
@@ -49,16 +49,16 @@ def contribute(sources: Sequence[Source]) -> Contribution:
         return Contribution()
     main = next((name for name in MAIN if any(one.known(name) for one in given)), "")
     scored, worded = Contest.of(given, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
-    marked = tested(scored, worded)
+    marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if given else []
     if live:
         blocks += [*([Heading("Under other words")] if given else []), *rewording.blocks(worded, 1)]
     cards = [
         card(_question(main), scored, lambda _: main, _sentence, _facts),
         card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
-        rewording.answer(worded),
+        rewording.make_card(worded),
     ]
-    lines = story(scored, marked[0].marks, scored.headline) + rewording.found(worded)
+    lines = summary_lines(scored, marked[0].marks, scored.headline) + rewording.summary_lines(worded)
     section = Section("agents", "Assistants", LEAD, blocks, marked)
     return contribution([*scored.systems, *worded.systems], cards, section, lines)
 
@@ -104,7 +104,7 @@ def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
     if missing:
         verbs = "has no trial and counts" if missing == 1 else "have no trial and count"
         yield f"{words.count(missing, 'task')} of gold {verbs} as failed."
-    yield from (f"{s.value:,.0f} {words.inline(_metric(one, s).title)}." for s in _costs(one)[:1] if s.value)
+    yield from (f"{s.value:,.0f} {words.title_in_sentence(_metric(one, s).title)}." for s in _costs(one)[:1] if s.value)
 
 
 def _claims_sentence(one: ScoredSystem, score: Score) -> str:
@@ -122,7 +122,7 @@ def _claims_facts(one: ScoredSystem, _: Score) -> Iterator[str]:
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
         share = one.value(name)
         if share:
-            what = words.inline(one.metric(name).title).split()[-1]
+            what = words.title_in_sentence(one.metric(name).title).split()[-1]
             yield f"{words.percent(share)}% of the {what} in its answers rest on nothing that it had seen."
 
 
@@ -184,7 +184,7 @@ def _blocks(one: Contest) -> list[Block]:
         *_examples(found, "value", "Values in calls that nobody said", "A click shows the call."),
         *_cost(one),
         Heading("Everything"), metrics_grid("agents", one, GROUPS, NOTE),
-        *([Text(f"{words.listed(lacking)}: the run holds no trajectories. Make it again.")] if lacking else []),
+        *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Make it again.")] if lacking else []),
     ]  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def _examples(found: Sequence[ScoredSystem], kind: str, title: str, note: str) -
         mine = [finding for finding in _findings(one) if finding.kind == kind]
         total += len(mine)
         group = one.name if len(found) > 1 else ""
-        items += (EXAMPLES[kind](one, finding, group) for finding in mine[: share_of(SHOWN, found)])
+        items += (EXAMPLES[kind](one, finding, group) for finding in mine[: examples_per_system(SHOWN, found)])
     return [Examples(title, items, note, total)] if items else []
 
 
@@ -370,4 +370,4 @@ def _place(found: AgentFinding) -> str:
 
 
 def _numbers(trials: Sequence[int]) -> str:
-    return words.listed([str(trial) for trial in trials])
+    return words.join_words([str(trial) for trial in trials])

@@ -12,7 +12,7 @@ from troth.core.groups import WHOLE
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.contests import Contest, apart
+from troth.report.page.contests import Contest, uncompared_notes
 from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Section
 from troth.report.sources import ScoredSystem, Source
 from troth.stats.contests import Marked
@@ -39,11 +39,11 @@ def contribution(
 ) -> Contribution:
     """The same without cards that are empty, charts that have no rows, and headings that nothing follows."""
     if section is not None:
-        section = msgspec.structs.replace(section, blocks=_filled(section.blocks))
+        section = msgspec.structs.replace(section, blocks=_drop_empty(section.blocks))
     return Contribution(systems, [card for card in cards if card is not None], section, list(dict.fromkeys(story)))
 
 
-def _filled(blocks: Sequence[Block]) -> list[Block]:
+def _drop_empty(blocks: Sequence[Block]) -> list[Block]:
     shown = [block for block in blocks if not (isinstance(block, Chart) and not block.rows)]
     return [
         block
@@ -57,7 +57,7 @@ def systems_of(sources: Sequence[Source], task: str) -> list[ScoredSystem]:
     return [one for source in sources if source.result.task == task for one in source.systems]
 
 
-def share_of(shown: int, found: Sequence[ScoredSystem]) -> int:
+def examples_per_system(shown: int, found: Sequence[ScoredSystem]) -> int:
     """How many examples each of several systems may show."""
     return max(LEAST_SHOWN, shown // max(1, len(found)))
 
@@ -138,8 +138,8 @@ def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -
         figures.append([n for s in scores for n in ((s.value, s.low, s.high) if s else (None, None, None))])
         few += [(len(rows) - 1, c, s.interval_note) for c, s in enumerate(scores, labels) if s and s.interval_note]
     resting = [f"{rows[row][0]}, {frame.columns[column]}: {why}" for row, column, why in few]
-    notes = [f"{FEW} {'; '.join(words.some(resting, NOTED))}."] if resting else []
-    note = " ".join([frame.note, *apart(one), *notes])
+    notes = [f"{FEW} {'; '.join(words.truncate(resting, NOTED))}."] if resting else []
+    note = " ".join([frame.note, *uncompared_notes(one), *notes])
     marked = place if len(one.systems) > 1 else -1
     return Grid(
         frame.id, frame.title, list(frame.columns), rows, labels, [line.note for line in lines], note, figures, best,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, grid, share_of
+from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, examples_per_system, grid
 from troth.report.page.contests import Contest
 from troth.report.page.model import MANY, Block, Card, Cell, Chart, Example, Examples, Grid, Piece
 from troth.report.sources import SHOWN, ScoredSystem
@@ -34,7 +34,7 @@ def headline(found: Sequence[ScoredSystem]) -> list[str]:
     return []
 
 
-def answer(one: Contest) -> Card | None:
+def make_card(one: Contest) -> Card | None:
     """The main metric of the contest is cJGA."""
     return card(QUESTION, one, lambda _: one.headline[0], _sentence, _facts) if one.headline else None
 
@@ -54,7 +54,7 @@ def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
         value = one.value(metric.name)
         if metric.name != shown.metric and value is not None:
             yield f"Under {metric.variant}, {words.percent(value, 0)}% is right both ways."
-    flips = _flips(one)
+    flips = _count_flips(one)
     if flips:
         before, after = words.count(flips["before"], "unit"), f"{flips['after']:,}"
         yield f"{before} right only before, {after} right only after a change."
@@ -64,7 +64,7 @@ def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
         yield f"At worst {words.percent(1 - least)}% of the names it predicts were never said."
 
 
-def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
+def _count_flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
     """How many units are right only "before" and only "after" a change."""
     return Counter(flip.right for flip in one.source.findings(Flip) if label in (None, flip.perturbation))
 
@@ -86,7 +86,7 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             )
             score = one.scores[metric.name, "all"]
             steady.append([one.name, label, score.value, score.low, score.high, score.n])
-            counts = _flips(one, label)
+            counts = _count_flips(one, label)
             flips += ([one.name, label, f"right only {when}", counts[when]] for when in ("before", "after"))
     return [
         *_over_training(found),
@@ -151,7 +151,7 @@ def _table(contest: Contest, place: int) -> Grid:
     titles = [_title(found[0], name) for name in COLUMNS]
     coref = {one.name: words.figure(score) for one in found if (score := one.known("coref_jga"))}
     figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
-    note = NOTE + (f" Coreference JGA: {words.listed(figures)}." if figures else "")
+    note = NOTE + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
     return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, place)
 
@@ -169,7 +169,7 @@ def _wide_table(contest: Contest, place: int, perturbed: Sequence[str]) -> Grid:
 def _title(one: ScoredSystem, name: str) -> str:
     """A metric's title without the set: a run has `cjga:NED`, and no `cjga`."""
     for metric in () if one.score(name) else one.derived(name):
-        return words.family(metric.title, metric.variant)
+        return words.base_title(metric.title, metric.variant)
     return one.metric(name).title
 
 
@@ -177,15 +177,15 @@ def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
     """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
     for one in found:
-        flips = causes_first(one.source.findings(Flip))
-        for flip, inherited in flips[: share_of(SHOWN, found)]:
+        flips = sort_causes_first(one.source.findings(Flip))
+        for flip, inherited in flips[: examples_per_system(SHOWN, found)]:
             facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
             facts += ["as in the turn before"] if inherited else []
             facts += ["said as before: its state rests on an earlier turn"] if flip.text == flip.twin else []
             items.append(
                 Example(
                     flip.perturbation if len(found) == 1 else f"{one.name}: {flip.perturbation}",
-                    f"{flip.dialogue}, turn {flip.turn}", changed(flip.text, flip.twin), facts, flip.dialogue,
+                    f"{flip.dialogue}, turn {flip.turn}", mark_changes(flip.text, flip.twin), facts, flip.dialogue,
                     str(flip.turn), flip.perturbation, one.name, flip.perturbation if len(found) == 1 else one.name,
                 )
             )  # fmt: skip
@@ -195,7 +195,7 @@ def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
     return [Examples("Flipped units", items, note, total)] if items else []
 
 
-def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
+def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
     told = [
@@ -205,10 +205,10 @@ def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     return sorted(told, key=lambda pair: pair[1])
 
 
-def changed(text: str, twin: str) -> list[Piece]:
+def mark_changes(text: str, twin: str) -> list[Piece]:
     """Two texts as one, with the words that differ marked. Space before a full stop is no difference."""
     ours, theirs = (re.findall(r"\w+|[^\w\s]", side) for side in (text, twin))
-    whole = (_spaced(ours, text), _spaced(theirs, twin))
+    whole = (_split_with_spaces(ours, text), _split_with_spaces(theirs, twin))
     pieces = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -219,7 +219,7 @@ def changed(text: str, twin: str) -> list[Piece]:
     return pieces
 
 
-def _spaced(tokens: Sequence[str], text: str) -> list[str]:
+def _split_with_spaces(tokens: Sequence[str], text: str) -> list[str]:
     """Each word with the space that follows it in the text."""
     made, at = [], 0
     for token in tokens:

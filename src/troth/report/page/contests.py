@@ -113,7 +113,7 @@ def _rank(score: Score | None) -> float:
 # -- what the page's script marks --------------------------------------------------------------------------------------
 
 
-def tested(*contests: Contest) -> list[model.ContestMarks]:
+def mark_contests(*contests: Contest) -> list[model.ContestMarks]:
     """The contests of one section with their marks from every base; a section's tests are one family."""
     marks: list[dict[str, list[str]]] = [{} for _ in contests]
     tests: dict[str, int] = {}
@@ -139,7 +139,7 @@ def tested(*contests: Contest) -> list[model.ContestMarks]:
         model.ContestMarks(
             [s.name for s in one.systems],
             one.metrics,
-            [_inline(one, metric) for metric in one.metrics],
+            [_title_in_sentence(one, metric) for metric in one.metrics],
             one.base,
             tests,
             mine,
@@ -168,13 +168,13 @@ def _ranges(one: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def story(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
+def summary_lines(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
     """What the summary says of several systems. `marks`: those of the page (`tested`)."""
     spoken = [metric for metric in metrics if metric in one.metrics]
     if len(one.systems) < 2:
         return []
     lines = [_pair(one, marks, spoken)] if len(one.systems) == 2 else [_leader(one, metric) for metric in spoken]
-    return [line for line in lines if line] + apart(one, metrics)
+    return [line for line in lines if line] + uncompared_notes(one, metrics)
 
 
 def _pair(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
@@ -182,18 +182,18 @@ def _pair(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[st
     letters = {metric: marks[one.base][one.metrics.index(metric)][place] for metric in metrics}
     beyond = [
         f"{_size(one, other, metric)} {'above' if one.difference(one.base, other, metric) > 0 else 'below'} "
-        f"{one.base} in {_inline(one, metric)}"
+        f"{one.base} in {_title_in_sentence(one, metric)}"
         for metric, letter in letters.items()
         if letter in (BETTER, WORSE)
     ]
     level = [
-        f"{_inline(one, metric)} ({_range(one, one.base, other, metric)})"
+        f"{_title_in_sentence(one, metric)} ({_range(one, one.base, other, metric)})"
         for metric, letter in letters.items()
         if letter == LEVEL_WITH
     ]
-    parts = [f"{other} is {words.listed(beyond)}, beyond noise"] if beyond else []
+    parts = [f"{other} is {words.join_words(beyond)}, beyond noise"] if beyond else []
     if level:
-        shown = f"no difference shown in {words.listed(level)}"
+        shown = f"no difference shown in {words.join_words(level)}"
         parts.append(shown if beyond else f"{other} and {one.base}: {shown}")
     return "; ".join(parts) + "." if parts else ""
 
@@ -203,13 +203,13 @@ def _leader(one: Contest, metric: str) -> str:
     known = [s for s in one.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
     near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in one.best]
-    start = f"Best in {_inline(one, metric)}: {best.name} ({_value(best, metric)})"
+    start = f"Best in {_title_in_sentence(one, metric)}: {best.name} ({_value(best, metric)})"
     if Marked(best.name, metric, ALL) not in one.best:
         return f"{start}, by recipes that differ."
     if not near:
         return f"{start}, ahead of all others beyond noise."
-    shown = words.some([f"{name} ({_range(one, best.name, name, metric)})" for name in near], NAMED)
-    return f"{start}; no difference from it shown for {words.listed(shown)}."
+    shown = words.truncate([f"{name} ({_range(one, best.name, name, metric)})" for name in near], NAMED)
+    return f"{start}; no difference from it shown for {words.join_words(shown)}."
 
 
 def _value(one: ScoredSystem, metric: str) -> str:
@@ -230,14 +230,14 @@ def _range(one: Contest, base: str, other: str, metric: str) -> str:
     return f"{text} before the correction for many tests" if clear else text
 
 
-def _inline(one: Contest, metric: str) -> str:
-    return words.inline(one.systems[0].metric(metric).title)
+def _title_in_sentence(one: Contest, metric: str) -> str:
+    return words.title_in_sentence(one.systems[0].metric(metric).title)
 
 
 # -- what cannot be compared -------------------------------------------------------------------------------------------
 
 
-def apart(one: Contest, metrics: Sequence[str] = ()) -> list[str]:
+def uncompared_notes(one: Contest, metrics: Sequence[str] = ()) -> list[str]:
     """Why systems are not compared with the base: a line for each reason. `metrics`: only these are spoken of."""
     if len(one.systems) < 2:
         return []
@@ -248,7 +248,7 @@ def apart(one: Contest, metrics: Sequence[str] = ()) -> list[str]:
         if reason:
             reasons.setdefault(reason, []).append(other.name)
     return [
-        f"{words.listed(words.some(names, NAMED))} {'is' if len(names) == 1 else 'are'}"
+        f"{words.join_words(words.truncate(names, NAMED))} {'is' if len(names) == 1 else 'are'}"
         f" not compared with {base.name}{reason}"
         for reason, names in reasons.items()
     ]
@@ -267,8 +267,8 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
     if not shared:
         return ": no metric in common."
     if unlike:
-        titles = [words.inline(base.metric(metric).title) for metric in unlike]
-        some = words.listed(titles) if len(unlike) <= 3 else "some metrics"
+        titles = [words.title_in_sentence(base.metric(metric).title) for metric in unlike]
+        some = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
         where = "" if len(unlike) == len(spoken) else f" in {some}"
         return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""

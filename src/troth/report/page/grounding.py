@@ -11,8 +11,16 @@ from troth.core.score import Score
 from troth.grounding.claims import SUPPORTED, claim_line
 from troth.grounding.score import TASK
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.cards import (
+    CardQuestion,
+    Contribution,
+    card,
+    contribution,
+    examples_per_system,
+    metrics_grid,
+    systems_of,
+)
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.storage.explorer import ResponseView
@@ -50,14 +58,14 @@ def contribute(sources: Sequence[Source]) -> Contribution:
         return Contribution()
     names = headline(given[0])
     one = Contest.of(given, names)
-    marked = tested(one)
+    marked = mark_contests(one)
     answer = None
     if names:
         judged = given[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
         answer = card(CardQuestion(QUESTION, "grounding", about), one, lambda _: names[0], _sentence, _facts)
     section = Section("grounding", "Grounding", LEAD, _blocks(one, names), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, names))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, names))
 
 
 def headline(one: ScoredSystem) -> list[str]:
@@ -66,7 +74,7 @@ def headline(one: ScoredSystem) -> list[str]:
     return (judged or one.overall)[:1]
 
 
-def scored_by(one: ScoredSystem, metric: str) -> str:
+def base_metric(one: ScoredSystem, metric: str) -> str:
     """The metric behind a figure: `nli` for `faithful:nli`, which is the share that passes a threshold on it."""
     declared = one.metric(metric)
     return declared.variant if declared.of == "faithful" else metric
@@ -76,15 +84,15 @@ def scored_by(one: ScoredSystem, metric: str) -> str:
 
 
 def _sentence(one: ScoredSystem, score: Score) -> str:
-    title = one.metric(scored_by(one, score.metric)).title
-    if scored_by(one, score.metric) != score.metric:
+    title = one.metric(base_metric(one, score.metric)).title
+    if base_metric(one, score.metric) != score.metric:
         share = words.percent(score.value, 0)
-        return f"{share}% of responses are faithful to their document, by {words.inline(title)}."
+        return f"{share}% of responses are faithful to their document, by {words.title_in_sentence(title)}."
     return f"{title} is {score.value:.2f} on average over {words.count(score.n, 'response')}; higher is truer."
 
 
 def _facts(one: ScoredSystem, score: Score) -> Iterator[str]:
-    metric = scored_by(one, score.metric)
+    metric = base_metric(one, score.metric)
     labelled = [(view.values[metric], view.label) for view in responses(one, metric) if view.label is not None]
     if labelled:
         values, labels = zip(*labelled, strict=True)
@@ -107,7 +115,7 @@ def responses(one: ScoredSystem, metric: str) -> list[ResponseView]:
 
 def _blocks(one: Contest, names: Sequence[str]) -> list[Block]:
     found = one.systems
-    metrics = list(dict.fromkeys(scored_by(system, metric) for system in found for metric, _ in system.scores))
+    metrics = list(dict.fromkeys(base_metric(system, metric) for system in found for metric, _ in system.scores))
     blocks: list[Block] = [
         metrics_grid("ground", one, GROUPS, NOTE),
         Heading("Scores and what people say"),
@@ -115,7 +123,7 @@ def _blocks(one: Contest, names: Sequence[str]) -> list[Block]:
         _reliability(found, metrics),
     ]
     for name in names:
-        metric = scored_by(found[0], name)
+        metric = base_metric(found[0], name)
         blocks += [Heading("By source"), _by_source(found, metric), Heading("Responses"), *_examples(found, metric)]
     if any(system.source.tallies.is_empty for system in found):
         blocks.append(Text("A run here holds no responses, so none can be shown. Make it again."))
@@ -219,7 +227,7 @@ def _examples(found: Sequence[ScoredSystem], metric: str) -> list[Block]:
             lowest = views[: math.ceil(len(views) * LOWEST)]
         deceived = [view for view in reversed(views) if view.label == 0 and view.faithful.get(metric, False)]
         total += len(lowest) + len(deceived)
-        title, most = one.metric(metric).title, share_of(SHOWN, found)
+        title, most = one.metric(metric).title, examples_per_system(SHOWN, found)
         for views, group in ((lowest, "least faithful"), (deceived, "scored high, not supported")):
             chosen = group if len(found) == 1 else f"{one.name}, {group}"
             shown += (_example(view, metric, title, chosen) for view in views[:most])
@@ -235,10 +243,10 @@ def _example(view: ResponseView, metric: str, title: str, group: str) -> Example
     if metric in view.probability:
         facts.append(f"faithful with probability {view.probability[metric]:.2f}")
     facts += [claim_line(one) for one in view.claims if one.verdict != SUPPORTED]
-    return Example(f"{title} {view.values[metric]:.2f}", view.id, unsupported(view), facts, group=group)
+    return Example(f"{title} {view.values[metric]:.2f}", view.id, mark_unsupported(view), facts, group=group)
 
 
-def unsupported(view: ResponseView) -> list[Piece]:
+def mark_unsupported(view: ResponseView) -> list[Piece]:
     """The response with the content words marked that nothing before it has."""
     known = set(map(_stem, re.findall(r"\w+", " ".join((view.document, *view.history)).lower())))
     pieces: list[Piece] = []

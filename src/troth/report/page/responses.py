@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 
 from troth.core.score import Estimate, Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.cards import (
+    CardQuestion,
+    Contribution,
+    card,
+    contribution,
+    examples_per_system,
+    metrics_grid,
+    systems_of,
+)
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
-from troth.report.sources import SHOWN, ScoredSystem, Source, by_group
+from troth.report.sources import SHOWN, ScoredSystem, Source, estimate_groups
 from troth.report.tallies import Answered
 from troth.responses.score import TASK
 from troth.storage.explorer import ActView
@@ -34,11 +42,11 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     one = Contest.of(systems_of(sources, TASK.name), HEADLINE)
     if not one.systems:
         return Contribution()
-    marked = tested(one)
+    marked = mark_contests(one)
     main = (*one.headline, HEADLINE[0])[0]
     answer = card(QUESTION, one, lambda _: main, _sentence, _facts)
     section = Section("responses", "Responses", LEAD, _blocks(one), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
@@ -99,7 +107,7 @@ def _blocks(one: Contest) -> list[Block]:
     blocks: list[Block] = [metrics_grid("nlg", one)]
     for by, title in (("act", "Which acts"), ("slot", "Which slots")):
         blocks += [Heading(title), *(_chart(found, metric, by) for metric in HEADLINE)]
-    blocks += [Heading("What is dropped, what is wrong"), _lost(found), *_examples(found)]
+    blocks += [Heading("What is dropped, what is wrong"), _lost_chart(found), *_examples(found)]
     if any(system.source.tallies.is_empty for system in found):
         blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Make it again."))
     return blocks
@@ -130,10 +138,10 @@ def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
 
 def _groups(one: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
     """By act or slot: as the run has it, else from its dialogues."""
-    return one.groups(GROUPED[metric], by) or by_group(_rows(one, metric), by)
+    return one.groups(GROUPED[metric], by) or estimate_groups(_rows(one, metric), by)
 
 
-def _lost(found: Sequence[ScoredSystem]) -> Chart:
+def _lost_chart(found: Sequence[ScoredSystem]) -> Chart:
     """What becomes of acts: a small chart for each of several systems, with the same acts."""
     fates: dict[str, dict[str, Counter[str]]] = {}
     lost: Counter[str] = Counter()
@@ -165,7 +173,9 @@ def _examples(found: Sequence[ScoredSystem]) -> list[Block]:
     for one in found:
         lost = [(said, act) for said, act in one.tally.acts if fate(act) in LOST]
         total += len(lost)
-        shown += (_example(one.name, said, act, len(found) > 1) for said, act in lost[: share_of(SHOWN, found)])
+        shown += (
+            _example(one.name, said, act, len(found) > 1) for said, act in lost[: examples_per_system(SHOWN, found)]
+        )
     return [Examples("Responses that lose an act", shown, "", total)] if shown else []
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, card, metrics_grid, share_of
+from troth.report.page.cards import CardQuestion, card, examples_per_system, metrics_grid
 from troth.report.page.contests import Contest
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
 from troth.report.sources import SHOWN, ScoredSystem
@@ -47,7 +47,7 @@ def headline(found: Sequence[ScoredSystem]) -> list[str]:
     return [metrics_of(found[0]).average] if found else []
 
 
-def answer(one: Contest) -> Card | None:
+def make_card(one: Contest) -> Card | None:
     return card(QUESTION, one, lambda system: metrics_of(system).average, _sentence, _facts)
 
 
@@ -55,7 +55,7 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
     called = metrics_of(one)
     value = f"{words.percent(score.value, 0)}%"
     # Only joint accuracy counts units that are right; other metrics are averages.
-    right = f"Right in {value} of {words.units(score)} on average"
+    right = f"Right in {value} of {words.unit_noun(score)} on average"
     text = right if called.base == "jga" else f"{_title(one)} is {value}"
     text += f" over {words.count(len(called.wordings), 'wording')}"
     original = one.value(called.original)
@@ -66,7 +66,7 @@ def _title(one: ScoredSystem) -> str:
     """The title of the metric that the run is about, which the run itself may not have."""
     called = metrics_of(one)
     first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
-    return words.family(one.metric(first).title, wording)
+    return words.base_title(one.metric(first).title, wording)
 
 
 def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
@@ -115,7 +115,7 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
         metrics_grid("sgdx", contest, place=place),
-        *_wavering(found),
+        *_wavering_examples(found),
     ]  # fmt: skip
 
 
@@ -128,12 +128,12 @@ def _points(one: ScoredSystem) -> Iterator[list[Cell]]:
             yield [one.name, service, kind, accuracy[service].value, score.value]
 
 
-def _wavering(found: Sequence[ScoredSystem]) -> list[Block]:
+def _wavering_examples(found: Sequence[ScoredSystem]) -> list[Block]:
     """Units whose score depends on the wording; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
     for one in found:
         texts = one.source.tallies.texts
-        for unit in one.source.findings(VaryingUnit)[: share_of(SHOWN, found)]:
+        for unit in one.source.findings(VaryingUnit)[: examples_per_system(SHOWN, found)]:
             said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
             items.append(
                 Example(

@@ -13,9 +13,9 @@ from troth.core.names import split_profile
 from troth.core.score import Estimate, Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Heading, Rule, Section, Text
-from troth.report.sources import ScoredSystem, Source, by_group, estimated
+from troth.report.sources import ScoredSystem, Source, estimate_groups, estimate_parts
 from troth.report.tallies import SlotErrors
 from troth.storage.explorer import KINDS
 from troth.tracking.score import TASK as TRACKING
@@ -39,10 +39,10 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     one = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
     if not one.systems:
         return Contribution()
-    marked = tested(one)
+    marked = mark_contests(one)
     answer = card(QUESTION, one, lambda _: "jga", _sentence, _facts)
     section = Section("tracking", "State tracking", LEAD, _blocks(runs, one), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
 
 
 def profiles(source: Source) -> list[list[ScoredSystem]]:
@@ -58,7 +58,7 @@ def profiles(source: Source) -> list[list[ScoredSystem]]:
 
 
 def _sentence(one: ScoredSystem, score: Score) -> str:
-    start = f"Right in {words.percent(score.value, 0)}% of {words.units(score)}"
+    start = f"Right in {words.percent(score.value, 0)}% of {words.unit_noun(score)}"
     wrong = wrong_units(one)
     if not wrong.all:
         return f"{start}: nothing is wrong."
@@ -71,7 +71,9 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
         every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
         return f"{start}; {every}."
     which = "wrong ones" if whole else "wrong predictions"
-    return f"{start}; {words.share(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
+    return (
+        f"{start}; {words.share_in_words(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
+    )
 
 
 class WrongUnits(NamedTuple):
@@ -167,13 +169,13 @@ def _blocks(runs: Sequence[Source], one: Contest) -> list[Block]:
     found = one.systems
     return [
         metrics_grid("metrics", one),
-        Heading("How mistakes are carried on"), _curve(found), *_positions(found),
-        Heading("Where they are made"), _services(found), *_slots(found),
+        Heading("How mistakes are carried on"), _fga_chart(found), *_turn_charts(found),
+        Heading("Where they are made"), _service_chart(found), *_slots(found),
         Heading("The same predictions by other scripts"), *(chart for run in runs for chart in _profile_charts(run)),
     ]  # fmt: skip
 
 
-def _curve(found: Sequence[ScoredSystem]) -> Chart:
+def _fga_chart(found: Sequence[ScoredSystem]) -> Chart:
     """FGA over λ: the run's own scores with their intervals."""
     rows: list[list[Cell]] = []
     limits: dict[str, float] = {}
@@ -213,10 +215,10 @@ def _by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
     reached = {str(turn): number for turn, number in counted.iter_rows()}
     most = max(reached.values(), default=0)
     least = min(max(LEAST, most // 100), most)
-    return {turn: n for turn, n in by_group(rows, "turn").items() if reached.get(turn, 0) >= least}
+    return {turn: n for turn, n in estimate_groups(rows, "turn").items() if reached.get(turn, 0) >= least}
 
 
-def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
+def _turn_charts(found: Sequence[ScoredSystem]) -> list[Block]:
     several = len(found) > 1
     made: dict[str, list[list[Cell]]] = {
         metric: [
@@ -254,11 +256,11 @@ def _by_service(one: ScoredSystem) -> dict[str, Estimate]:
         return scored
     rows = one.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
-        return estimated(one.tally.by_service())
-    return by_group(rows, "service")
+        return estimate_parts(one.tally.by_service())
+    return estimate_groups(rows, "service")
 
 
-def _services(found: Sequence[ScoredSystem]) -> Chart:
+def _service_chart(found: Sequence[ScoredSystem]) -> Chart:
     """A row per service with a dot per system; of many systems, a small chart per service with a row per system."""
     rows: list[list[Cell]] = []
     split = any(one.source.header.seen is not None for one in found)
