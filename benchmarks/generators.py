@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks import timing, trackers
 from troth import demo
 from troth.core.records import Schema
-from troth.models.hub import embedded
+from troth.models.hub import embedded_files
 from troth.responses import corpus
 from troth.systems.generators.card import LM, GeneratorCard, describe
 from troth.systems.generators.encodings import ResponseTurn, encoded, example, response_turns
@@ -44,14 +44,14 @@ def generators(folder: Path) -> tuple[Path, Path, Path]:
     """A fine-tuned generator, prefixes of its base, and prefixes of its own, on disk."""
     import torch
 
-    base = TextNetwork(embedded(LM).folder(), length=256, answer=ANSWER)
+    base = TextNetwork(embedded_files(LM).folder(), length=256, answer=ANSWER)
     mark = fingerprint(base.module)
     ft, pt, own = (folder / name for name in ("ft", "pt", "ft-pt"))
     for place in (ft, pt, own):
         place.mkdir()
     GeneratorModel(base, "pt").save(pt)
     describe(pt, GeneratorCard("pt", base=mark, answer=ANSWER), {})
-    tuned = TextNetwork(embedded(LM).folder(), length=256, answer=ANSWER)
+    tuned = TextNetwork(embedded_files(LM).folder(), length=256, answer=ANSWER)
     torch.manual_seed(0)
     for one in tuned.module.parameters():
         one.data += 1e-3 * torch.randn_like(one)
@@ -127,7 +127,7 @@ def ensembles(folders: tuple[Path, Path, Path], turns: Sequence[ResponseTurn], s
 def main() -> None:
     read = corpus.read(demo.path("gold"))
     turns = response_turns(read)
-    mine, theirs = (TextNetwork(embedded(LM).folder(), length=128, answer=48) for _ in range(2))
+    mine, theirs = (TextNetwork(embedded_files(LM).folder(), length=128, answer=48) for _ in range(2))
     examples = [example(mine, encoded(turn, read.schema, "template", {}), turn.system.gold) for turn in turns]
     rows = trackers.training(GeneratorModel(mine, "ft"), GeneratorModel(theirs, "ft"), examples)
     del mine, theirs

@@ -17,7 +17,7 @@ from troth import stats
 from troth.core.records import Grounded
 from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
 from troth.models.hf import HfLm
-from troth.models.hub import embedded
+from troth.models.hub import embedded_files
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
 from troth.systems.decoding.generator import Responder
@@ -150,12 +150,12 @@ def main() -> None:
     if not (SHARED / "data/begin").is_dir():
         print("\nPMI-Faith: needs BEGIN in ../shared/data/begin")
         return
-    lm, eighth = HfLm(embedded(MODEL)), HfLm(embedded(MODEL), int8=True)
+    lm, eighth = HfLm(embedded_files(MODEL)), HfLm(embedded_files(MODEL), int8=True)
     for one in (lm, eighth):
         one.logprobs([("a", "b")])  # loads it
     for name, (file, wanted) in SETS.items():
         scoring(name, file, wanted, lm, eighth)
-    decoding(Responder(embedded(MODEL), Store(":memory:")))
+    decoding(Responder(embedded_files(MODEL), Store(":memory:")))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import timing
 from troth import demo
-from troth.models.hub import embedded
+from troth.models.hub import embedded_files
 from troth.systems.data import TrackerCorpus
 from troth.systems.prompted import SharedPrefixLm, prefix, question
 from troth.systems.recipe import recipe_of
@@ -130,7 +130,7 @@ def prompts(folder: Path) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    folder = embedded(MODEL).folder()
+    folder = embedded_files(MODEL).folder()
     recipe = recipe_of("simpletod", {"length": 128, "answer": 48})
     turns = list(TrackerCorpus.read(demo.path("gold")).turns())
     mine, theirs = (recipe.open(str(folder), trained=False) for _ in range(2))

@@ -29,6 +29,7 @@ Binding = tuple[str, str, str]  # module, name, alias
 
 def write_stub() -> str:
     """The text of the stub."""
+    paths: dict[str, str] = vars(troth)["_NAMES"]
     names = [name for name in troth.__all__ if not name.startswith("__")]
     functions = {name: inspect.unwrap(getattr(troth, name)) for name in names}
     tasks = {name: function for name, function in functions.items() if hasattr(function, "settings")}
@@ -36,7 +37,7 @@ def write_stub() -> str:
     for name in names:
         if name not in tasks:
             own = functions[name].__module__ if inspect.isfunction(functions[name]) else "troth"
-            bindings.add((troth._NAMES.get(name, own), name, name))
+            bindings.add((paths.get(name, own), name, name))
     exported = {name for _, name, _ in bindings}
     for function in tasks.values():
         bindings |= {binding for binding in _bindings_of(function) if binding[1] not in exported}
@@ -45,7 +46,17 @@ def write_stub() -> str:
     for module, name, alias in sorted(bindings):
         if module:
             lines.append(f"from {module} import {name}" + (f" as {alias}" if alias else ""))
-    return "\n".join([HEAD, "", *lines, "", *(_signature(name, function) for name, function in tasks.items())])
+    return "\n".join(
+        [
+            HEAD,
+            "",
+            *lines,
+            "",
+            "__all__: list[str]",
+            "",
+            *(_signature(name, function) for name, function in tasks.items()),
+        ]
+    )
 
 
 def _check_names(bindings: set[Binding]) -> None:
@@ -59,12 +70,13 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     """The function as a stub: positional parameters, then one keyword per field of its settings."""
     parameters = []
     starred = False
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            break
-        starred = starred or parameter.kind is parameter.VAR_POSITIONAL
+    for parameter in _own_parameters(function):
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            parameters.append("*")
+        starred = starred or parameter.kind in (parameter.VAR_POSITIONAL, parameter.KEYWORD_ONLY)
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        parameters.append(f"{stars}{parameter.name}: {parameter.annotation}")
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        parameters.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
     if not starred:
         parameters.append("*")
     for field in fields(function.settings):  # type: ignore[attr-defined]
@@ -75,11 +87,17 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     return f"def {name}(\n{body}) -> {inspect.signature(function).return_annotation}: ...\n"
 
 
+def _own_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function that are not fields of its settings."""
+    names = {field.name for field in fields(function.settings)}  # type: ignore[attr-defined]
+    return [own for name, own in inspect.signature(function).parameters.items() if name not in names]
+
+
 def _bindings_of(function: Callable[..., Any]) -> Iterator[Binding]:
     """The imports that the annotations of a function and of its settings need."""
     signature = inspect.signature(function)
-    positional = [one for one in signature.parameters.values() if one.kind is not one.KEYWORD_ONLY]
-    texts = {function.__module__: [str(one.annotation) for one in positional] + [str(signature.return_annotation)]}
+    own = [str(parameter.annotation) for parameter in _own_parameters(function)]
+    texts = {function.__module__: [*own, str(signature.return_annotation)]}
     for cls in function.settings.__mro__[:-1]:  # type: ignore[attr-defined]
         texts.setdefault(cls.__module__, []).extend(map(str, inspect.get_annotations(cls).values()))
     for module, hints in texts.items():

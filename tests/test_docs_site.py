@@ -92,7 +92,7 @@ def test_links_lead_somewhere_in_the_site(path: str) -> None:
         ("profiles", [*PROFILES.own, *CHOICES, *RULES.own]),
         ("formats", [*readers.FORMATS.own, *grounded.FORMATS.own, *trajectories.FORMATS.own]),
         ("perturbations", [*FAMILIES.own, *GENERATORS.own]),
-        ("backends", [*models.forms(), *(model.name for model in catalog.listed())]),
+        ("backends", [*models.forms(), *(model.name for model in catalog.all_models())]),
         ("python", [name for name in troth.__all__ if not name.startswith("__")]),
     ],
 )

@@ -17,6 +17,7 @@ from troth.core.metric import Metric as Metric
 from troth.core.names import Path
 from troth.core.records import Dialogue
 from troth.core.records import Gold
+from troth.core.records import Grounded
 from troth.core.records import Schema
 from troth.core.result import Result as Result
 from troth.core.score import Score as Score
@@ -29,6 +30,8 @@ from troth.models import Lm
 from troth.models import Nli
 from troth.perturb.users.run import Families
 from troth.perturb.users.run import Perturbation
+from troth.readers.responses import Key
+from troth.readers.responses import Response
 from troth.readers.shots import Shots
 from troth.report.compare import compare as compare
 from troth.report.compare import gate as gate
@@ -52,6 +55,8 @@ from troth.tracking.profiles import PROFILES as PROFILES
 from troth.tracking.profiles import Profile as Profile
 from troth.tracking.score import ProfileLike
 from typing import Any
+
+__all__: list[str]
 
 def agent(
     *transcripts: Path,
@@ -91,6 +96,7 @@ def checkdst(
 def dst(
     gold: Gold,
     *preds: Path,
+    pred: Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]] | None = None,
     unit: str | None = None,
     missing: str | None = None,
     resamples: int = 1000,
@@ -115,6 +121,7 @@ def dst(
 
 def ground(
     *data: Path,
+    responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None,
     metrics: str | Iterable[str] = (),
     format: str | None = None,
     context: str | Iterable[str] = 'tools+user+system',
@@ -152,6 +159,7 @@ def merge(
 def nlg(
     gold: Gold,
     *files: Path,
+    responses: Mapping[str, Mapping[Key, str | Response]] | None = None,
     metrics: str | Iterable[str] | None = None,
     schema: Path | Schema | None = None,
     train_schema: Path | Schema | None = None,

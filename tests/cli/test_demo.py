@@ -233,7 +233,7 @@ def test_what_is_lacking(
 ) -> None:
     monkeypatch.setattr(demo, "find_spec", lambda name: sys if name in installed else None)
     listed = [SimpleNamespace(name=demo.LM, here=fetched)]
-    monkeypatch.setattr("troth.models.catalog.listed", lambda: listed)
+    monkeypatch.setattr("troth.models.catalog.all_models", lambda: listed)
     assert demo.find_missing() == expected
 
 

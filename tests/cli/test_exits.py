@@ -112,11 +112,11 @@ import sys, time
 from troth import cli
 from troth.tracking import feed
 
-def slow(function, items, workers, mapped=feed.mapped):
+def slow(function, items, workers, parallel_map=feed.parallel_map):
     sys.stderr.write("begun\\n")
-    yield from mapped(lambda item: time.sleep(60), range(4), 3)
+    yield from parallel_map(lambda item: time.sleep(60), range(4), 3)
 
-feed.mapped = slow
+feed.parallel_map = slow
 cli.main()
 """
 

@@ -57,7 +57,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(msgspec.msgpack.encode(GeneratedResponse(" ".join(draw.sample(WORDS, 5)), 5, 0)))
         return made
 
-    monkeypatch.setattr("troth.systems.decoding.generator.Responder._encoded", said)
+    monkeypatch.setattr("troth.systems.decoding.generator.Responder._encode_items", said)
 
 
 COMMON = ("--lm", "fake", "--nli", "fake", "--max-tokens", "6", "--no-cache")
@@ -409,7 +409,7 @@ def test_a_checker_in_the_current_folder(troth: Troth, model: str, data: str, ch
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("own_checkers:NUMBER", "'own_checkers:NUMBER' is no function (module:function, "),
+        ("own_checkers:NUMBER", "'own_checkers:NUMBER' is not a function (module:function, "),
         ("own_checkers:nothing", "no checker of grammar is called 'own_checkers:nothing'"),
         ("bad_checkers:right", "no checker of grammar is called 'bad_checkers:right'"),
         (".x:right", "no checker of grammar is called '.x:right'"),

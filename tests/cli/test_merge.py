@@ -9,7 +9,7 @@ import msgspec
 
 import troth as package
 from tests.cli.conftest import Troth
-from tests.storage.test_merge import cut, score
+from tests.report.test_merge import cut, score
 from troth.report.merge import merge
 
 

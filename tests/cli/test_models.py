@@ -160,7 +160,7 @@ def test_one_of_two() -> None:
         probe.main(["--cache", "x", "--no-cache"], standalone_mode=False)
 
 
-@click.command(**{**options.settings("troth.grounding.metrics:Models"), "no_args_is_help": False})
+@options.command("troth.grounding.metrics:Models")
 def probe(nli: str, lm: str, cache: str | None, **_: object) -> tuple[str, str, str | None]:
     """A command that uses models."""
     return nli, lm, cache

@@ -201,7 +201,7 @@ def test_systems_with_other_turns_are_no_contest(fine: Troth, gold: str, tmp_pat
     options = ("--metrics", "ser", "--missing", missing, "--resamples", "20")
     told = fine("nlg", gold, *paths, *options)
     assert (runner.DIFFERENT in told.err) == (missing == "skip")
-    result = runner.nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)  # type: ignore[arg-type]
+    result = runner.nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)
     marked = [table.best for table in command._tables(result)]
     assert any(marked) == (missing == "part")
     out = str(tmp_path / "run")

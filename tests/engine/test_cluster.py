@@ -26,7 +26,7 @@ import troth
 from troth import demo
 from troth.core.errors import EndNow, UserError
 from troth.engine import cluster as engine_cluster
-from troth.engine import guard, mapped, parts, using
+from troth.engine import guard, parallel_map, parts, using
 from troth.grounding import spread
 from troth.grounding.metrics import Models
 from troth.tracking import feed
@@ -50,9 +50,9 @@ def cluster() -> Iterator[None]:
 
 def test_results_are_in_order(cluster: None) -> None:
     offset = 100
-    assert list(mapped(lambda n: n + offset, range(20), 2)) == [n + offset for n in range(20)]
-    assert list(mapped(lambda n: n, [], 2)) == []
-    assert list(mapped(lambda _: os.getpid(), [1], 2)) == [os.getpid()]  # not worth an actor
+    assert list(parallel_map(lambda n: n + offset, range(20), 2)) == [n + offset for n in range(20)]
+    assert list(parallel_map(lambda n: n, [], 2)) == []
+    assert list(parallel_map(lambda _: os.getpid(), [1], 2)) == [os.getpid()]  # not worth an actor
     assert parts(3) == 12
 
 
@@ -63,7 +63,7 @@ def test_the_first_error_is_raised(cluster: None) -> None:
         return number
 
     with pytest.raises(UserError, match=r"some\.json: number 5"):
-        list(mapped(fails, range(10), 2))
+        list(parallel_map(fails, range(10), 2))
 
 
 def test_a_worker_that_is_killed_loses_nothing(cluster: None, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster: None, tmp_path: Path) ->
             os.kill(os.getpid(), signal.SIGKILL)
         return 2 * number
 
-    assert list(mapped(dies, range(12), 2)) == [2 * number for number in range(12)]
+    assert list(parallel_map(dies, range(12), 2)) == [2 * number for number in range(12)]
     assert os.path.exists(mark)
 
 
@@ -87,7 +87,7 @@ def test_a_worker_that_is_always_killed_is_one_line(cluster: None) -> None:
         return number
 
     with pytest.raises(UserError, match="Ray lost part") as caught:
-        list(mapped(dies, range(4), 2))
+        list(parallel_map(dies, range(4), 2))
     assert "\n" not in str(caught.value)
 
 
@@ -108,13 +108,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def shared_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many parts each piece of work was cut into, where it went to Ray."""
     counts: list[int] = []
-    inner = engine_cluster.mapped
+    inner = engine_cluster.parallel_map
 
     def spy(function: Any, items: Any, *rest: Any, **more: Any) -> Any:
         counts.append(len(items))
         return inner(function, items, *rest, **more)
 
-    monkeypatch.setattr(engine_cluster, "mapped", spy)
+    monkeypatch.setattr(engine_cluster, "parallel_map", spy)
     return counts
 
 
@@ -170,7 +170,7 @@ main()
 """
 
 
-@pytest.mark.skipif(not guard.watchable(), reason="needs /proc")
+@pytest.mark.skipif(not guard.can_watch(), reason="needs /proc")
 def test_an_interrupted_command_leaves_no_process(cluster: None, corpus: dict[str, str], tmp_path: Path) -> None:
     """Also the daemons that Ray starts itself, and that it would leave behind."""
     many = {side: copies(Path(corpus[side]), tmp_path / side) for side in ("gold", "hasty")}
@@ -230,7 +230,7 @@ def soon(value: Callable[[], Any]) -> Any:
     return found
 
 
-@pytest.mark.skipif(not guard.watchable(), reason="needs /proc")
+@pytest.mark.skipif(not guard.can_watch(), reason="needs /proc")
 @pytest.mark.parametrize("ends", [True, False])
 def test_who_goes_on_waits_for_ray_to_stop(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
     """A command that ends does not; the guard stops what is left."""

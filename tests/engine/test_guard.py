@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from troth.engine.guard import guarded, kill, watchable
+from troth.engine.guard import can_watch, guarded_folder, kill
 
-pytestmark = pytest.mark.skipif(not watchable(), reason="needs /proc")
+pytestmark = pytest.mark.skipif(not can_watch(), reason="needs /proc")
 
 HOLDS = "import sys, time; file = open(sys.argv[1], sys.argv[2]); print(flush=True); time.sleep(60)"
 # A daemon whose parent has ended; and a process that is forked, and so holds whatever its parent had open.
 STARTS = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
-from troth.engine.guard import guarded
-with guarded() as folder:
+from troth.engine.guard import guarded_folder
+with guarded_folder() as folder:
     shell = f'"{sys.executable}" -c "$0" "$1" w >/dev/null 2>&1 </dev/null & echo $!'
     started = subprocess.run(["sh", "-c", shell, sys.argv[1], folder + "/file"], capture_output=True, text=True)
     forked = os.fork()
@@ -85,7 +85,7 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
     """Who reads a file of the folder, and who writes into one beside it."""
     others = []
     try:
-        with guarded() as folder:
+        with guarded_folder() as folder:
             Path(folder, "log").touch()
             sibling = Path(folder + "x")
             sibling.mkdir()
@@ -103,11 +103,11 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_behind_a_link(tmp_path: Path) -> None:
-    with guarded() as real:
+    with guarded_folder() as real:
         link = f"{real}/link"
         os.mkdir(f"{real}/place")
         os.symlink(f"{real}/place", link)
-        with guarded(link) as folder:
+        with guarded_folder(link) as folder:
             own = holding(f"{folder}/file", "w")
             kill(folder)
             assert own.wait(timeout=20) == -signal.SIGKILL

@@ -10,7 +10,7 @@ import pytest
 import troth
 from troth import demo
 from troth.core.progress import within
-from troth.engine import WithModel, mapped
+from troth.engine import WithModel, parallel_map
 from troth.grounding import spread
 from troth.grounding.metrics import Models
 from troth.responses import sgsacc
@@ -67,7 +67,7 @@ def test_a_model_is_opened_once_per_worker(tmp_path: Path) -> None:
         return tmp_path
 
     work: WithModel[int, Path, int] = WithModel(lambda item, _: item, opened)
-    assert list(mapped(work, range(30), 2)) == list(range(30))
+    assert list(parallel_map(work, range(30), 2)) == list(range(30))
     assert len((tmp_path / "opened").read_text()) <= 3  # this process and two more
 
 

@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 
 from troth.core.errors import UserError
-from troth.engine.processes import mapped, usable
+from troth.engine.processes import parallel_map, worker_count
 
-FORKS = usable(2) == 2
+FORKS = worker_count(2) == 2
 needs_fork = pytest.mark.skipif(not FORKS, reason="processes cannot be forked here")
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 3, 50])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 40])
 def test_results_come_in_the_order_of_the_items(count: int, workers: int) -> None:
-    assert list(mapped(lambda n: n * n, range(count), workers)) == [n * n for n in range(count)]
+    assert list(parallel_map(lambda n: n * n, range(count), workers)) == [n * n for n in range(count)]
 
 
 @needs_fork
 def test_items_are_worked_on_by_other_processes_but_the_first() -> None:
-    pids = list(mapped(lambda _: os.getpid(), range(6), 2))
+    pids = list(parallel_map(lambda _: os.getpid(), range(6), 2))
     assert pids[0] == os.getpid()
     assert os.getpid() not in pids[1:]
     assert len(set(pids[1:])) <= 2
@@ -37,11 +37,11 @@ def test_slow_items_do_not_change_the_order() -> None:
         time.sleep(0.05 if n in (0, 1) else 0)
         return n
 
-    assert list(mapped(slow, range(8), 3)) == list(range(8))
+    assert list(parallel_map(slow, range(8), 3)) == list(range(8))
 
 
 def test_results_larger_than_a_pipe_arrive() -> None:
-    sizes = [len(data) for data in mapped(lambda n: b"x" * (n * 300_000), range(6), 2)]
+    sizes = [len(data) for data in parallel_map(lambda n: b"x" * (n * 300_000), range(6), 2)]
     assert sizes == [n * 300_000 for n in range(6)]
 
 
@@ -52,7 +52,7 @@ def test_the_first_error_by_order_is_raised_with_its_place(workers: int) -> None
             raise UserError(f"bad item {n}", file="a.json", turn=n, hint="mend it")
         return n
 
-    results = mapped(fails, range(9), workers)
+    results = parallel_map(fails, range(9), workers)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(UserError) as caught:
         next(results)
@@ -66,7 +66,7 @@ def test_a_bug_in_a_worker_keeps_its_class_and_tells_where() -> None:
         return 1 / (1 - n)
 
     with pytest.raises(ZeroDivisionError) as caught:
-        list(mapped(bug, range(3), 2))
+        list(parallel_map(bug, range(3), 2))
     assert "in bug" in "".join(caught.value.__notes__)
 
 
@@ -81,13 +81,13 @@ def test_an_error_that_cannot_be_pickled_is_told_as_text() -> None:
         return n
 
     with pytest.raises(RuntimeError, match="of its own kind"):
-        list(mapped(bug, range(3), 2))
+        list(parallel_map(bug, range(3), 2))
 
 
 @needs_fork
 def test_a_result_that_cannot_be_pickled_is_an_error() -> None:
     with pytest.raises(Exception, match="pickle"):
-        list(mapped(lambda n: lambda: n, range(3), 2))
+        list(parallel_map(lambda n: lambda: n, range(3), 2))
 
 
 @needs_fork
@@ -97,18 +97,18 @@ def test_a_killed_worker_is_an_error_in_one_line() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return n
 
-    with pytest.raises(UserError, match="a worker was ended from outside"):
-        list(mapped(dies, range(5), 2))
+    with pytest.raises(UserError, match="a worker process was killed"):
+        list(parallel_map(dies, range(5), 2))
 
 
 @needs_fork
 def test_a_worker_starts_no_workers() -> None:
-    assert list(mapped(lambda _: usable(4), range(3), 2)) == [4, 1, 1]
+    assert list(parallel_map(lambda _: worker_count(4), range(3), 2)) == [4, 1, 1]
 
 
 @needs_fork
 def test_no_worker_is_left_when_the_caller_stops_early() -> None:
-    results = mapped(lambda _: os.getpid(), range(50), 2)
+    results = parallel_map(lambda _: os.getpid(), range(50), 2)
     next(results)
     child = next(results)
     results.close()
@@ -119,11 +119,11 @@ def test_no_worker_is_left_when_the_caller_stops_early() -> None:
 SCRIPT = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
-from troth.engine.processes import mapped
+from troth.engine.processes import parallel_map
 def work(n):
     open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
     time.sleep(60)
-list(mapped(work, range(6), 2))
+list(parallel_map(work, range(6), 2))
 """
 
 
@@ -170,11 +170,11 @@ def test_ctrl_c_ends_everything_and_no_worker_prints_a_traceback(tmp_path: Path)
 
 AFTER_TORCH = """
 import torch
-from troth.engine import mapped
+from troth.engine import parallel_map
 x = torch.randn(800, 800)
 work = lambda n: float((torch.nn.functional.gelu(x) @ x).sum() * 0 + n)
 work(0)
-print(list(mapped(work, range(4), 2)), list(mapped(work, range(4), 2)))
+print(list(parallel_map(work, range(4), 2)), list(parallel_map(work, range(4), 2)))
 """
 
 

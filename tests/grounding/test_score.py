@@ -158,7 +158,7 @@ def test_models_by_keyword_and_together(data: str) -> None:
     assert score.ScoringSettings(models=models).all_models is models, "models stay open"
     assert ground(data, metrics="nli", models=models, resamples=5).arguments["models"]["critic"] == "hf:a/b"
     with pytest.raises(UserError, match=r"there is no option 'metric' \(did you mean 'metrics'\?\)"):
-        ground(data, metric="nli")  # type: ignore[call-arg]
+        ground(data, metric="nli")
 
 
 def test_calibrated(tmp_path: Path, data: str) -> None:

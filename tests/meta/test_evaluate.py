@@ -465,7 +465,7 @@ def test_saved_and_opened(files: tuple[str, str], tmp_path: Path) -> None:
     assert again.findings[0].measure == "auroc"
     assert again.counts["test"]["positive"] == u_f1(result)["label"].sum()
     with pytest.raises(UserError, match="there is no option 'devs'"):
-        evaluate(files[0], devs=[])  # type: ignore[call-arg]
+        evaluate(files[0], devs=[])
 
 
 def test_a_calibration_is_written(files: tuple[str, str], tmp_path: Path) -> None:

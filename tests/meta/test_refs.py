@@ -44,4 +44,4 @@ def test_the_sentences_asked_and_the_signature(trial: Callable[..., Result]) -> 
 
 def test_wrong_use() -> None:
     with pytest.raises(UserError, match="refs"):
-        wording(demo.path("gold"), nli="fake", refs="table4")  # type: ignore[arg-type]
+        wording(demo.path("gold"), nli="fake", refs="table4")

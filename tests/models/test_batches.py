@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.models.batches import Room, by_length, compute_batched, encodable, padded, planned, tensors
+from troth.models.batches import (
+    Room,
+    batch_by_length,
+    compute_batched,
+    pad_rows,
+    plan_batches,
+    replace_surrogates,
+    tensors,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,12 +30,12 @@ from troth.models.batches import Room, by_length, compute_batched, encodable, pa
     ],
 )
 def test_planned(lengths: list[int], room: Room, expected: list[list[int]]) -> None:
-    assert list(planned(lengths, room)) == expected
+    assert list(plan_batches(lengths, room)) == expected
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 6), st.integers(1, 120))
 def test_every_item_has_one_place(lengths: list[int], items: int, units: int) -> None:
-    batches = list(planned(lengths, Room(items, units)))
+    batches = list(plan_batches(lengths, Room(items, units)))
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) <= items
@@ -48,7 +56,7 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
     out = compute_batched(
         items,
         compute,
-        lambda asked: by_length([len(text) for text in asked], Room(most, 100)),
+        lambda asked: batch_by_length([len(text) for text in asked], Room(most, 100)),
         lambda done, total: seen.append((done, total)),
     )
     assert out == [text.upper() for text in items]
@@ -60,7 +68,7 @@ def test_answers_stand_where_the_questions_did(items: list[str], most: int) -> N
 
 def test_a_wrong_number_of_answers_is_an_error() -> None:
     with pytest.raises(ValueError, match="zip"):
-        compute_batched(["a", "b"], lambda _: ["x"], lambda asked: by_length([1] * len(asked), Room(8, 8)))
+        compute_batched(["a", "b"], lambda _: ["x"], lambda asked: batch_by_length([1] * len(asked), Room(8, 8)))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +82,7 @@ def test_a_wrong_number_of_answers_is_an_error() -> None:
     ],
 )
 def test_padded(rows: list[list[int]], left: bool, ids: list[list[int]], mask: list[list[int]]) -> None:
-    made = padded(rows, 9, left=left)
+    made = pad_rows(rows, 9, left=left)
     assert (made.ids.tolist(), made.mask.tolist()) == (ids, mask)
 
 
@@ -87,5 +95,5 @@ def test_tensors_pad_tokens_with_the_padding_token_and_the_rest_with_zero() -> N
 
 @pytest.mark.parametrize(("text", "expected"), [("plain", "plain"), ("é😀", "é😀"), ("a\ud800b", "a?b")])
 def test_encodable(text: str, expected: str) -> None:
-    assert encodable(text) == expected
-    assert len(encodable(text)) == len(text), "offsets stay"
+    assert replace_surrogates(text) == expected
+    assert len(replace_surrogates(text)) == len(text), "offsets stay"

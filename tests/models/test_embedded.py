@@ -13,7 +13,7 @@ import pytest
 from tests.models.build import WORDS, onnx_folder, weights
 from troth.core.errors import UserError
 from troth.models import Entailment, TextPair
-from troth.models.embedded import FOLDER, EmbeddedNli, card, entailments, fitted
+from troth.models.embedded import FOLDER, EmbeddedNli, card, entailments, truncate_pair
 from troth.models.verified import fault
 
 LIMIT = 80
@@ -86,7 +86,7 @@ def test_the_batch_does_not_matter(folder: Path) -> None:
 )
 def test_fitted(premise: int, hypothesis: int, kept_premise: int, kept_hypothesis: int) -> None:
     first, second = list(range(premise)), list(range(1000, 1000 + hypothesis))
-    one, two = fitted(first, second, LIMIT)
+    one, two = truncate_pair(first, second, LIMIT)
     assert one == first[premise - kept_premise :], "its end is kept"
     assert two == second[:kept_hypothesis], "its beginning is kept"
     assert len(one) + len(two) + 3 <= LIMIT
@@ -114,10 +114,10 @@ def test_any_text_has_an_answer(folder: Path, text: str) -> None:
 
 
 def test_lengths(folder: Path) -> None:
-    rows = EmbeddedNli(folder).encoded([("a room", "nice"), ("", ""), ("a " * 500, "nice")])
+    rows = EmbeddedNli(folder).encode([("a room", "nice"), ("", ""), ("a " * 500, "nice")])
     assert [len(row["input_ids"]) for row in rows.values()] == [6, 3, LIMIT]
     batches = EmbeddedNli(folder).plan(list(rows))
-    assert [(batch.places, batch.units) for batch in batches] == [([2, 0, 1], LIMIT + 9)], "the longest first"
+    assert [(batch.indexes, batch.units) for batch in batches] == [([2, 0, 1], LIMIT + 9)], "the longest first"
 
 
 def test_nothing_asked(folder: Path) -> None:

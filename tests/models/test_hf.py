@@ -15,7 +15,7 @@ from tests.models.build import LABELS, LM_TOKENS, NLI_TOKENS, WORDS, nli_folder
 from troth.core.errors import UserError
 from troth.models import Entailment, Request, TextPair
 from troth.models.cached import CachedLm
-from troth.models.hf import Gumbel, HfLm, HfNli, fitted, labels, texts
+from troth.models.hf import Gumbel, HfLm, HfNli, labels, texts, truncate_context
 from troth.models.hub import source
 from troth.storage.cache import Store
 
@@ -129,7 +129,7 @@ def test_a_long_hypothesis_is_cut_between_characters(bytes_nli: HfNli, premise: 
     """Where a character is several tokens, a cut between two of them would make other tokens of it."""
     pair = (premise, "x" * before + "😀" * 40)
     tokenizer, _, _, limit = bytes_nli._model
-    ids = bytes_nli.encoded([pair])[pair]["input_ids"]
+    ids = bytes_nli.encode([pair])[pair]["input_ids"]
     assert limit - 4 < len(ids) <= limit
     assert tokenizer.decode(ids, skip_special_tokens=True).startswith(premise + "x" * before + "😀")
     assert "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode(ids)
@@ -266,7 +266,7 @@ def test_pieces_are_tokenised_apart(lm: HfLm) -> None:
     ],
 )
 def test_fitted(pieces: list[list[int]], room: int, shorten: int, kept: list[int], dropped: int) -> None:
-    assert fitted(pieces, room, shorten) == (kept, dropped)
+    assert truncate_context(pieces, room, shorten) == (kept, dropped)
 
 
 def test_long_contexts_lose_the_document_s_end(lm: HfLm) -> None:

@@ -44,13 +44,13 @@ def test_every_sequence_has_one_place(sequences: list[list[int]], room: int, lea
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed, "LEAST", least)
         batches = packed.plan(sequences, room)
-    assert sorted(place for batch in batches for piece in batch for place in piece.places) == list(
+    assert sorted(place for batch in batches for piece in batch for place in piece.indexes) == list(
         range(len(sequences))
     )
     for batch in batches:
         for piece in batch:
             assert piece.shared[0] == 0
-            assert piece.tokens <= max(room, 2 * len(sequences[piece.places[0]])) or len(piece.places) == 1
+            assert piece.tokens <= max(room, 2 * len(sequences[piece.indexes[0]])) or len(piece.indexes) == 1
         assert len(batch) == 1 or sum(piece.tokens for piece in batch) <= room
 
 
@@ -266,7 +266,7 @@ def test_the_cache_asks_by_the_plan(lm_at: Path) -> None:
 
 def test_prompts_are_planned_by_length(lm_at: Path) -> None:
     lm = HfLm(source(str(lm_at)))
-    assert [batch.places for batch in lm.plan(["a", "a room", ""])] == [[1, 0, 2]]
+    assert [batch.indexes for batch in lm.plan(["a", "a room", ""])] == [[1, 0, 2]]
 
 
 def test_eight_bits_have_a_name_of_their_own(lm_at: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import troth
 from troth import demo, readers
 from troth.core.errors import UserError
+from troth.core.options import declared_options
 from troth.perturb import options
 from troth.perturb.schemas import run as schemas_run
 from troth.perturb.schemas import table, tools
@@ -117,9 +118,9 @@ def test_every_member_can_be_made_without_options_and_says_what_it_is(registry: 
         member = registry.load(name)
         assert options.name_of(registry, member()) == name
         assert member.__doc__.strip().endswith(".")
-        for flag in options.flags(member):
-            assert flag.option.startswith("--")
-            assert flag.help[0].isupper() or flag.help.startswith("apertium")
+        for declared in declared_options(member):
+            assert declared.flag.startswith("--")
+            assert declared.option.help[0].isupper() or declared.option.help.startswith("apertium")
 
 
 def test_stats_by_path_objects(tmp_path: Path) -> None:

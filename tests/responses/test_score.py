@@ -89,7 +89,7 @@ PARTLY = {("a", 1): GOLD["a", 1], ("a", 3): GOLD["a", 3]}
 def test_missing_responses(
     gold: str, tmp_path: Path, missing: str, turns: int, wrong: int, counts: tuple[int, int]
 ) -> None:
-    result = nlg(gold, responses(tmp_path, PARTLY), metrics=["ser"], missing=missing, resamples=20)  # type: ignore[arg-type]
+    result = nlg(gold, responses(tmp_path, PARTLY), metrics=["ser"], missing=missing, resamples=20)
     assert (result["ser"].n, round((result["ser"].value or 0) * turns)) == (turns, wrong)
     mine = result.counts["system"]
     assert (mine["turns_without_a_response"], mine["of_them_scored_as_wrong"]) == counts
@@ -398,14 +398,14 @@ def test_order_moves_nothing(tmp_path: Path) -> None:
         ({"by": ["seen"]}, "seen and unseen need the training services (give the training schema)"),
         ({"missing": "none"}, "missing cannot be 'none' (one of: part, zero, skip)"),
         ({"augment": "rety"}, "augment cannot be 'rety' (did you mean 'retry'?)"),
-        ({"negatives": 0}, "negatives must be from 1 to 100, not 0"),
-        ({"negatives": 101}, "negatives must be from 1 to 100, not 101"),
+        ({"negatives": 0}, "negatives cannot be '0' (1 to 100)"),
+        ({"negatives": 101}, "negatives cannot be '101' (1 to 100)"),
         ({"metric": ["ser"]}, "there is no option 'metric' (did you mean 'metrics'?)"),
     ],
 )
 def test_wrong_use(gold: str, tmp_path: Path, options: dict[str, object], expected: str) -> None:
     with pytest.raises(UserError) as error:
-        nlg(gold, responses(tmp_path, GOLD), **options)  # type: ignore[arg-type]
+        nlg(gold, responses(tmp_path, GOLD), **options)
     assert str(error.value).startswith(expected)
 
 
@@ -516,7 +516,7 @@ def halves(gold: str, tmp_path: Path, missing: str) -> Result:
         responses(tmp_path, {key: text for key, text in GOLD.items() if key[0] == name}, f"{name}.jsonl")
         for name in ("a", "b")
     ]
-    return nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)  # type: ignore[arg-type]
+    return nlg(gold, *paths, metrics=["ser"], missing=missing, resamples=20)
 
 
 @pytest.mark.parametrize(

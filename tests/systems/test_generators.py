@@ -277,7 +277,7 @@ def test_bad_input_is_one_line(
     data: Path, arguments: dict[str, Any], tmp_path: Path, tiny: Callable[[str], Path]
 ) -> None:
     with pytest.raises(UserError, match="method cannot be 'lora'"):
-        train_response(data, tmp_path / "x", method="lora", model=tiny("llama"))  # type: ignore[arg-type]
+        train_response(data, tmp_path / "x", method="lora", model=tiny("llama"))
     with pytest.raises(UserError, match=r"not a generator: no generator\.json"):
         respond(tmp_path, data, tmp_path / "x.jsonl")
     train_response(data, tmp_path / "pt", method="pt", model=tiny("llama"), **arguments)

@@ -14,7 +14,7 @@ from troth.core.errors import UserError
 from troth.core.records import Intent, Service, SlotSchema
 from troth.models.endpoint import EndpointLm
 from troth.systems.data import TrackerCorpus
-from troth.systems.prompted import PromptedModel, SharedPrefixLm, answer_schema, mended, prefix, states_of, tools
+from troth.systems.prompted import PromptedModel, SharedPrefixLm, answer_schema, prefix, repair_json, states_of, tools
 from troth.systems.track import track
 from troth.systems.train import train_tracker
 
@@ -42,7 +42,7 @@ HOTEL = Service(
     ],
 )
 def test_mended(text: str, value: Any) -> None:
-    assert mended(text) == value
+    assert repair_json(text) == value
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_prefix_is_read_once_and_changes_no_answer(tiny: Callable[[str], Pat
     together = shared.answers(asked, 6)
     assert together == unshared.answers(asked, 6)
     assert together == [shared.answers([one], 6)[0] for one in asked]
-    assert len(shared._kept) == 2
+    assert len(shared._cached) == 2
 
 
 def test_without_training(tmp_path: Path, tiny: Callable[[str], Path]) -> None:
@@ -109,7 +109,7 @@ def test_a_server_is_asked_for_json_or_for_calls(form: Any) -> None:
     state = {"intent": service.intents[0].name, "slots": {slot.name: "Leeds"}, "requested": []}
     called = {"function": {"name": service.name, "arguments": json.dumps(state)}}
     message = {"tool_calls": [called]} if form == "tools" else {"content": json.dumps({service.name: state})}
-    lm, server = EndpointLm.named("http://localhost/v1#m"), Server(message)
+    lm, server = EndpointLm.from_name("http://localhost/v1#m"), Server(message)
     lm.client = server  # type: ignore[assignment]
     (states,) = PromptedModel(lm, form, 50).predict([turn])
     assert states[service.name].slot_values == {slot.name: ("Leeds",)}
@@ -124,7 +124,7 @@ def test_a_server_is_asked_for_json_or_for_calls(form: Any) -> None:
 
 def test_a_server_that_answers_something_else_is_one_line() -> None:
     turn = next(TrackerCorpus.read(demo.path("gold")).turns())
-    lm = EndpointLm.named("http://localhost/v1#m")
+    lm = EndpointLm.from_name("http://localhost/v1#m")
     lm.client = Server({})  # type: ignore[assignment]
     with pytest.raises(UserError, match="does not answer as OpenAI's API does"):
         PromptedModel(lm, "prompt", 50).predict([turn])

@@ -81,7 +81,7 @@ def test_braces_in_a_text_are_text(tmp_path: Path) -> None:
 
 def test_sources() -> None:
     assert sources(["mrpc=a", "mrpc=b", "squad=c"]) == {"mrpc": ["a", "b"], "squad": ["c"]}
-    with pytest.raises(UserError, match="is no source of a task"):
+    with pytest.raises(UserError, match="is not of the form TASK=FILE"):
         sources(["mrpc"])
     with pytest.raises(UserError, match=r"no task is called 'mrcp' \(did you mean 'mrpc'\?\)"):
         sources(["mrcp=a"])

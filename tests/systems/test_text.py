@@ -29,7 +29,7 @@ def test_answers_are_those_of_generate(tiny: Callable[[str], Path], family: str,
     network.end = said[0][answer // 2]  # a token that ends the first row early, and others where they say it
     ended = [row[: row.index(network.end)] if network.end in row else row for row in said]
     assert len(ended[0]) < answer
-    assert network._continued(rows) == ended
+    assert network._generate(rows) == ended
     assert network.answers([network.source(one, " state:") for one in PROMPTS]) == [
         one.strip() for one in network.tokenizer.batch_decode(ended, skip_special_tokens=True)
     ]

@@ -201,7 +201,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(
 
 
 def test_no_examples(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nothing to learn from"):
+    with pytest.raises(UserError, match="this data gives no training examples"):
         fit(Fitting(Line(), []), tmp_path, SETTINGS)
 
 

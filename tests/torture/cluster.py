@@ -24,7 +24,7 @@ HOG = 3 << 30  # bytes that the hungry worker takes, once
 WORK = """
 import json, os, sys, time
 from pathlib import Path
-from troth.engine import mapped, using
+from troth.engine import parallel_map, using
 
 def slow(number, folder=Path(sys.argv[2]), hungry=int(sys.argv[4])):
     import ray
@@ -39,7 +39,7 @@ def slow(number, folder=Path(sys.argv[2]), hungry=int(sys.argv[4])):
     return 2 * number
 
 with using("ray", address=sys.argv[1]):
-    print(json.dumps(list(mapped(slow, range(int(sys.argv[3])), 2))))
+    print(json.dumps(list(parallel_map(slow, range(int(sys.argv[3])), 2))))
 """
 
 

@@ -77,7 +77,7 @@ def test_a_killed_worker_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     pred = write(tmp_path / "pred", spread(dialogues("hasty"), 4, 0))
     parent, score = os.getpid(), feed._score
     monkeypatch.setattr(feed, "_score", lambda *share: score(*share) if os.getpid() == parent else os._exit(9))
-    with pytest.raises(UserError, match="a worker was ended from outside"):
+    with pytest.raises(UserError, match="a worker process was killed"):
         scores(gold, pred, 2)
 
 

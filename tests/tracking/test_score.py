@@ -115,6 +115,6 @@ def test_lists_and_text_and_paths_are_alike(metrics: Any) -> None:
 
 def test_unknown_options_and_rules_are_named() -> None:
     with pytest.raises(UserError, match=r"no option 'metric' \(did you mean 'metrics'"):
-        dst(GOLD, HASTY, metric="jga")  # type: ignore[call-arg]
+        dst(GOLD, HASTY, metric="jga")
     with pytest.raises(UserError, match=r"unit cannot be 'turns' \(did you mean 'turn'"):
         dst(GOLD, HASTY, unit="turns")

@@ -23,7 +23,7 @@ def main() -> None:
             archive.extractall(options.work, filter="data")
     pairs, run = options.work / "pairs.jsonl", options.work / "run"
     step("data", "--shared", options.shared, "--sgd", dialogues, "--out", pairs)
-    step("train", "--encoder", hub.embedded("minilm-l6").folder(), "--pairs", pairs, "--out", run)
+    step("train", "--encoder", hub.embedded_files("minilm-l6").folder(), "--pairs", pairs, "--out", run)
     step("export", "--model", run / "model", "--out", options.work / "first", "--revision", "1")
     step("second", "--shared", options.shared, "--work", options.work, "--first", options.work / "first",
          "--out", options.out)  # fmt: skip

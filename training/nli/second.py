@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     options = parser.parse_args()
     work, pairs, base = options.work, options.work / "claims.jsonl", options.work / "restored"
-    encoder = hub.embedded("minilm-l6").folder()
+    encoder = hub.embedded_files("minilm-l6").folder()
     step("restore", "--released", options.first, "--encoder", encoder, "--out", base)
     step("claims", "--shared", options.shared, "--replay", work / "pairs.jsonl", "--out", pairs)
     step("train", "--encoder", base, "--pairs", pairs, "--out", work / "second", *FIT, options.steps)

@@ -29,7 +29,7 @@ def agent() -> None:
     """
 
 
-@click.command(**options.settings(SETTINGS))
+@options.command(SETTINGS)
 @click.argument("transcripts", nargs=-1, required=True, metavar="TRANSCRIPTS...", type=options.FILE)
 @options.number("--examples", 3, "Number of examples to show of each kind of finding.")
 @options.JSON
@@ -69,7 +69,7 @@ def _describe_finding(finding: Any) -> str:
     return f"{turn}: {finding.tool}: nobody said {finding.argument} = {finding.value}"
 
 
-@click.command(**options.settings(options.SettingsSource(SETTINGS, only=("gold", "tools", "format"))))
+@options.command(options.SettingsSource(SETTINGS, only=("gold", "tools", "format")))
 @click.argument("transcripts", metavar="TRANSCRIPTS", type=options.FILE)
 @options.option("--from", "NAME", "First rule. Default: that of the format.", "start", type=RULES)
 @options.option("--to", "NAME", "Second rule.", "end", type=RULES, default="exact")
@@ -105,7 +105,7 @@ def explain(transcripts: str, examples: int, json: bool, **settings: Any) -> Non
             show.text(f"{step.choice}: task {flip.task}, trial {flip.trial}: {verdicts}")
 
 
-@click.command(**options.settings(options.SettingsSource(SETTINGS, only=("gold", "tools", "rule", "format"))))
+@options.command(options.SettingsSource(SETTINGS, only=("gold", "tools", "rule", "format")))
 @click.argument("transcripts", metavar="TRANSCRIPTS", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FILE)
 @options.JSON

@@ -18,7 +18,7 @@ SHOWN = 10  # rows of a table of findings
 NUMBERS = ("n", "original", "reworded", "difference")
 
 
-@click.command(**options.settings("troth.agents.live.plan:RunAgentSettings"))
+@options.command("troth.agents.live.plan:RunAgentSettings")
 @click.argument("agent", metavar="AGENT")
 @click.argument("tasks", metavar="TASKS", type=options.FILE)
 @options.JSON

@@ -90,7 +90,7 @@ def _write_responses(
     return {"responses": len(key.items), "items": len(key.items) // 2, "systems": list(key.systems)}
 
 
-@click.command(**options.settings("troth.report.merge:MergeSettings"))
+@options.command("troth.report.merge:MergeSettings")
 @click.argument("sheets", nargs=-1, required=True, metavar="SHEET...", type=options.FILE)
 @options.option(
     "--key", "FILE", "Key of the sheet; adds what the answers mean for metric or systems.", type=options.FILE

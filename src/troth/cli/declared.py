@@ -38,7 +38,7 @@ def with_member_options(registry: Registry[Any]) -> Callable[[options.F], option
             given = {flag: value for flag, value in values.items() if value not in (None, ())}
             return command(*args, given=given, **kwargs)
 
-        for flag, members in reversed(members_by_flag.items()):
+        for flag, members in reversed(list(members_by_flag.items())):
             declared = next(iter(members.values()))
             about = declared.option
             default = options.format_default(declared.default).replace(",", " ")

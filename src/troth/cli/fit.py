@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 TRANSFERRED = ("auroc", "unfaithful_recall", "unfaithful_precision", "false_alarms")
 
 
-@click.command(
-    **options.settings(
-        options.SettingsSource("troth.meta.labels.evaluate:FittingSettings", leave_out=("out",)), models=MODELS
-    )
-)
+@options.command(options.SettingsSource("troth.meta.labels.evaluate:FittingSettings", leave_out=("out",)), models=MODELS)
 @click.argument("dev", nargs=-1, required=True, metavar="DEV...", type=options.FILE)
 @click.option("--transfer", multiple=True, metavar="DATA", type=options.FILE,
               help="Other labelled data to try the thresholds on; may be given several times.")  # fmt: skip

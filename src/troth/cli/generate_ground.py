@@ -20,13 +20,11 @@ MODELS, SETTING = "troth.grounding.metrics:Models", "troth.systems.decoding.sett
 SWEEP = "troth.systems.decoding.sweep:SweepSettings"
 
 
-@click.command(
-    **options.settings(
-        options.SettingsSource("troth.systems.decoding.generate:GenerateSettings", leave_out=("cache",)),
-        options.SettingsSource(SWEEP, only=("metrics",)),
-        setting=SETTING,
-        models=MODELS,
-    )
+@options.command(
+    options.SettingsSource("troth.systems.decoding.generate:GenerateSettings", leave_out=("cache",)),
+    options.SettingsSource(SWEEP, only=("metrics",)),
+    setting=SETTING,
+    models=MODELS,
 )
 @click.argument("data", metavar="DATA", type=options.FILE)
 @click.option("--out", metavar="FILE", required=True, help="New JSONL file for the responses, for `troth ground`.")
@@ -62,12 +60,10 @@ def _metric_names(metrics: Any) -> list[str]:
     return [] if names == [NONE] else names
 
 
-@click.command(
-    **options.settings(
-        options.SettingsSource(SWEEP, leave_out=("cache", "context", "columns", "on_error", "out")),
-        setting=options.SettingsSource(SETTING, leave_out=("alpha", "top_p")),
-        models=MODELS,
-    )
+@options.command(
+    options.SettingsSource(SWEEP, leave_out=("cache", "context", "columns", "on_error", "out")),
+    setting=options.SettingsSource(SETTING, leave_out=("alpha", "top_p")),
+    models=MODELS,
 )
 @click.argument("data", metavar="DATA", type=options.FILE)
 @click.option(

@@ -10,7 +10,7 @@ from troth.cli import options, show
 from troth.core.names import counted
 
 
-@click.command(**options.settings("troth.systems.generators.respond:RespondSettings"))
+@options.command("troth.systems.generators.respond:RespondSettings")
 @click.argument("model", metavar="MODEL", type=options.FOLDER)
 @click.argument("data", metavar="DATA", type=options.FILE)
 @click.option("--with", "more", multiple=True, metavar="MODEL",

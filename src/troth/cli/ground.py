@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MODELS = "troth.grounding.metrics:Models"
 
 
-@click.command(**options.settings("troth.grounding.score:GroundSettings", models=MODELS))
+@options.command("troth.grounding.score:GroundSettings", models=MODELS)
 @click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
 @options.option("--rows", "FILE", "Write every response with its scores to this new JSONL file.")
 @options.option("--words", "FILE", "Write every word of every response, with its support, to this new JSONL file.")

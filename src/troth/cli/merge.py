@@ -9,7 +9,7 @@ import click
 from troth.cli import options, show
 
 
-@click.command(**options.settings("troth.report.merge:MergeSettings"))
+@options.command("troth.report.merge:MergeSettings")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=options.FOLDER)
 @options.JSON
 def merge(runs: tuple[str, ...], json: bool, **settings: Any) -> None:

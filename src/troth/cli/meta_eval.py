@@ -18,7 +18,7 @@ from troth.storage.runs import describe_files
 Scores = Mapping[tuple[str, str], Score]  # by metric and group
 
 
-@click.command("eval", **options.settings("troth.meta.labels.evaluate:EvaluateSettings", models=MODELS))
+@options.command("troth.meta.labels.evaluate:EvaluateSettings", name="eval", models=MODELS)
 @click.argument("data", nargs=-1, required=True, metavar="DATA...", type=options.FILE)
 @click.option("--to", type=click.Choice(["plain", "markdown", "latex", "csv"]), default="plain", show_default=True,
               help="Form of the tables; csv: one line per score.")  # fmt: skip

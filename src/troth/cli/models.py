@@ -16,7 +16,7 @@ from troth.core.table import Table
 def _complete(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     from troth.models import catalog
 
-    return [CompletionItem(model.name, help=model.about) for model in catalog.listed() if model.name.startswith(start)]
+    return [CompletionItem(model.name, help=model.about) for model in catalog.all_models() if model.name.startswith(start)]
 
 
 NAMES = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)
@@ -37,7 +37,7 @@ def list_(json: bool = False) -> None:
     """List the embedded models and their folders."""
     from troth.models import catalog
 
-    known = catalog.listed()
+    known = catalog.all_models()
     if json:
         fields = ("name", "about", "licence", "bytes", "here")
         show.json([{name: getattr(model, name) for name in fields} | {"where": str(model.folder)} for model in known])
@@ -83,7 +83,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
     """Verify the files of models by SHA-256: those named, or all."""
     from troth.models import catalog
 
-    models = [catalog.find(name) for name in names] or [model for model in catalog.listed() if model.here]
+    models = [catalog.find(name) for name in names] or [model for model in catalog.all_models() if model.here]
     faults = {model.name: catalog.fault(model) for model in models}
     if json:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])

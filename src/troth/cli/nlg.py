@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from troth.storage.explorer import ActView
 
 
-@click.command(**options.settings("troth.responses.score:ResponseSettings"))
+@options.command("troth.responses.score:ResponseSettings")
 @options.GOLD
 @click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...", type=options.FILE)
 @options.number("--explain", 0, "Number of unfaithful responses to show per system.")

@@ -177,7 +177,15 @@ def settings(*sources: str | SettingsSource, **grouped: str | SettingsSource) ->
         for argument, own in named.items()
         for source in own
     ]
-    return {"cls": SettingsCommand, "sources": every, "no_args_is_help": True}
+    return {"cls": SettingsCommand, "sources": every}
+
+
+def command(
+    *sources: str | SettingsSource, name: str | None = None, **grouped: str | SettingsSource
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with the options that settings classes declare, see `settings`."""
+    decorate: Callable[[Callable[..., Any]], click.Command] = click.command(name, **settings(*sources, **grouped))
+    return decorate
 
 
 class SettingsCommand(click.Command):
@@ -186,10 +194,12 @@ class SettingsCommand(click.Command):
     def __init__(self, *args: Any, sources: Iterable[SettingsSource], **kwargs: Any) -> None:
         self.sources = tuple(sources)
         self.declared: list[tuple[SettingsSource, DeclaredOption]] | None = None
+        self._params: list[click.Parameter] = []
         super().__init__(*args, **kwargs)
+        self.no_args_is_help = any(isinstance(parameter, click.Argument) for parameter in self._params)
 
     @property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+    def params(self) -> list[click.Parameter]:
         if self.declared is None:
             self.declared = [(source, declared) for source in self.sources for declared in source.options()]
             generated = [option for _, declared in self.declared for option in make_options(declared)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from troth.perturb.users.run import Perturbation
 
 
-@click.command(**options.settings("troth.perturb.users.run:PerturbSettings"))
+@options.command("troth.perturb.users.run:PerturbSettings")
 @click.argument("data", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @click.option("--with", "families", metavar="NAMES", required=True, type=options.Names("troth.perturb.users:FAMILIES"),

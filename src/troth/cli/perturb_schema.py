@@ -17,7 +17,7 @@ from troth.perturb.schemas.generators import GENERATORS
 HOW = "give --from FOLDER for published variants, or --make NAME to make variants"
 
 
-@click.command(**options.settings("troth.perturb.schemas.run:VarySettings"))
+@options.command("troth.perturb.schemas.run:VarySettings")
 @click.argument("data", metavar="IN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @options.option("--make", "NAME", f"Source of the variants: {', '.join(GENERATORS)}. Default: by the other options.",

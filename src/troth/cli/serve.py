@@ -16,11 +16,8 @@ from troth.core.extras import requiring
 from troth.core.options import size
 
 
-@click.command(
-    **options.settings(
-        "troth.serve.settings:ServeSettings", models=options.SettingsSource(MODELS, leave_out=("cache", "timeout"))
-    )
-    | {"no_args_is_help": False}
+@options.command(
+    "troth.serve.settings:ServeSettings", models=options.SettingsSource(MODELS, leave_out=("cache", "timeout"))
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8017, show_default=True, help="Port (0 = any free one).")

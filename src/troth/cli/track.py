@@ -10,7 +10,7 @@ from troth.cli import options, show
 from troth.core.names import counted
 
 
-@click.command(**options.settings("troth.systems.track:TrackSettings"))
+@options.command("troth.systems.track:TrackSettings")
 @click.argument("model", metavar="MODEL", type=options.FOLDER)
 @click.argument("data", metavar="DATA", type=options.FILE)
 @click.option("--out", metavar="FOLDER", required=True, type=options.FOLDER,

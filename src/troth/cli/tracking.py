@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTINGS = "troth.tracking.score:TrackingSettings"
 
 
-@click.command(**options.settings(SETTINGS))
+@options.command(SETTINGS)
 @options.GOLD
 @click.argument("pred", nargs=-1, metavar="[PRED]...", type=options.FILE)
 @options.option("--profiles", "NAMES", "Several scoring recipes, comma-separated, or all.", type=options.ALL_PROFILES)
@@ -66,7 +66,7 @@ def _number(text: str) -> float:
         raise UserError(f"--forget: '{text}' is not a number", hint="for example --forget 6,0.95") from None
 
 
-@click.command(**options.settings(options.SettingsSource(SETTINGS, only=("schema", "format", "pred_format"))))
+@options.command(options.SettingsSource(SETTINGS, only=("schema", "format", "pred_format")))
 @options.GOLD
 @click.argument("pred", required=False, metavar="[PRED]", type=options.FILE)
 @options.option("--from", "NAME", "First recipe. Default: that of the format.", "start", type=options.PROFILES)
@@ -113,7 +113,7 @@ def _step_row(step: RuleStep) -> tuple[str, ...]:
     return (step.rule, step.old, step.new, *scores, *signed, *flips, str(step.units_after))
 
 
-@click.command(**options.settings(options.SettingsSource(SETTINGS, only=("profile", "schema", "format"))))
+@options.command(options.SettingsSource(SETTINGS, only=("profile", "schema", "format")))
 @options.GOLD
 @options.number("--places", 3, "Number of places to show for each finding.")
 @options.JSON

@@ -16,7 +16,7 @@ FIT = options.SettingsSource(
 )
 
 
-@click.command(**options.settings("troth.systems.generators.train:ResponseTrainSettings", fit=FIT))
+@options.command("troth.systems.generators.train:ResponseTrainSettings", fit=FIT)
 @click.argument("data", metavar="TRAIN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @options.JSON
@@ -33,7 +33,7 @@ def response(data: str, out: str, json: bool, **settings: Any) -> None:
     show.note(f"run it: troth generate respond {out} DATA --out FILE")
 
 
-@click.command(**options.settings("troth.systems.generators.grounded:GroundedTrainSettings", fit=FIT))
+@options.command("troth.systems.generators.grounded:GroundedTrainSettings", fit=FIT)
 @click.argument("data", metavar="TRAIN", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @options.JSON

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from troth.cli import options, show
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from troth.core.result import Result
 
 
-@click.command(**options.settings("troth.meta.trials.rerank:RerankSettings"))
+@options.command("troth.meta.trials.rerank:RerankSettings")
 @options.GOLD
 @options.number("--examples", 0, "Number of lists to show for each rule in which gold is not chosen.")
 @options.option("--lost", "FILE", "New JSONL file for the lists in which gold is not chosen.", type=options.FILE)
@@ -48,7 +47,7 @@ def rerank(gold: str, examples: int, lost: str | None, json: bool, **settings: A
             show.text(f"  gold has no point for: {'; '.join(row['missed']) or '–'}")
 
 
-@click.command(**options.settings("troth.meta.trials.trial:TrialSettings"))
+@options.command("troth.meta.trials.trial:TrialSettings")
 @options.GOLD
 @TEMPLATES
 @options.number("--examples", 0, "Number of template sentences to show that gold does not entail.")

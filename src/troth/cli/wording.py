@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from troth.core.score import Score
 
 
-@click.command(**options.settings("troth.meta.trials.wording:WordingSettings"))
+@options.command("troth.meta.trials.wording:WordingSettings")
 @options.GOLD
 @options.JSON
-@click.pass_context
-def wording(context: click.Context, gold: str, json: bool, **settings: Any) -> None:
+def wording(gold: str, json: bool, **settings: Any) -> None:
     """Test whether SGSAcc tells true acts from tampered ones.
 
     The test is repeated under every wording of the schema. GOLD is a folder of dialogues with the system's acts, and
@@ -29,6 +28,7 @@ def wording(context: click.Context, gold: str, json: bool, **settings: Any) -> N
     """
     from troth.meta.trials.wording import wording as run
 
+    context = click.get_current_context()
     if context.get_parameter_source("variants") is not ParameterSource.DEFAULT and settings["folder"] is None:
         raise UserError("--variants needs --from", hint="name the folder of SGD-X with --from")
     result = run(gold, **settings)

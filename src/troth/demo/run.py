@@ -81,7 +81,7 @@ def find_missing() -> dict[str, str]:
         absent["u_f1"] = install_command("text")
     if not _installed("torch", "transformers"):
         absent["pmi_faith"] = f"{install_command('neural')} && troth models fetch"
-    elif not any(status.name == LM and status.here for status in catalog.listed()):
+    elif not any(status.name == LM and status.here for status in catalog.all_models()):
         absent["pmi_faith"] = "troth models fetch"
     return absent
 

@@ -1,12 +1,12 @@
-"""The same work in one process, on the cores, or on Ray: `mapped` gives the same results in the same order everywhere.
+"""Parallel work in this process, on its cores, or on Ray: `parallel_map` gives the same results in the same order.
 
     from troth.engine import using
 
     with using("ray", address="auto"):
         troth.dst("s3://bucket/gold", "s3://bucket/predictions", workers=64)
 
-`using` chooses the engine for everything inside it, as a display is chosen for progress bars: no function takes an
-engine. Without it, work is done in this process and on the cores.
+`using` selects the engine for everything inside the block; no function takes an engine as an argument. Without it, work
+is done in worker processes on this machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Model = TypeVar("Model")
 Out = TypeVar("Out")
 
 ENGINES = {"processes": "worker processes on this machine", "ray": "actors of a Ray cluster, or of Ray on this machine"}
-SHARES = 4  # parts for each actor of Ray: what is lost with a node is small, and nobody waits long for the last one
+SHARES = 4  # parts per actor of Ray: little is lost with a node, and the last part is short
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Engine:
 
     name: str = "processes"
     address: str | None = None  # of a Ray cluster; None: that of RAY_ADDRESS, else Ray is started on this machine
-    ends: bool = False  # this process ends with its work: an interrupt need not wait until Ray has stopped
+    ends: bool = False  # whether this process ends with its work: an interrupt then does not wait for Ray to stop
 
 
 _ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
@@ -43,7 +43,7 @@ _ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 @contextmanager
 def using(name: str, *, address: str | None = None, ends: bool = False) -> Iterator[None]:
-    """While inside, work is done by this engine: "processes" or "ray". `ends`: the process ends with it."""
+    """Inside the block, work is done by this engine: "processes" or "ray". `ends`: the process ends with the work."""
     before = _ENGINE.set(Engine(one_of("engine", name, ENGINES), address, ends))
     try:
         yield
@@ -52,28 +52,28 @@ def using(name: str, *, address: str | None = None, ends: bool = False) -> Itera
 
 
 def parts(workers: int) -> int:
-    """Into how many parts work should be cut for so many workers (0: as many as there are); 1: not at all."""
+    """Number of parts to split work into for a number of workers (0: all available); 1: do not split."""
     engine = _ENGINE.get() or Engine()
     if engine.name == "ray":
         from troth.engine import cluster
 
-        return SHARES * cluster.usable(workers, engine.address, ends=engine.ends)
-    return processes.usable(workers)
+        return SHARES * cluster.worker_count(workers, engine.address, ends=engine.ends)
+    return processes.worker_count(workers)
 
 
-def alone(workers: int) -> bool:
-    """Whether all work is done in this process: then models that are open already can be used."""
-    return (_ENGINE.get() or Engine()).name == "processes" and processes.usable(workers) == 1
+def in_process(workers: int) -> bool:
+    """Whether all work is done in this process, so that models that are already open can be used."""
+    return (_ENGINE.get() or Engine()).name == "processes" and processes.worker_count(workers) == 1
 
 
 def forks() -> bool:
-    """Whether workers are forked: they cannot use threads that this process has started, such as those of polars."""
+    """Whether workers are forked: they cannot use threads of this process, such as those of polars."""
     return (_ENGINE.get() or Engine()).name == "processes"
 
 
 @dataclass(frozen=True)
 class WithModel(Generic[Item, Model, Out]):
-    """A function of an item and a model (or whatever takes long to open), for `mapped`: each worker opens it once."""
+    """A function of an item and a model, for `parallel_map`: each worker opens the model once."""
 
     function: Callable[[Item, Model], Out]
     open: Callable[[], Model]
@@ -86,8 +86,8 @@ class WithModel(Generic[Item, Model, Out]):
         return self.function(item, self.model)
 
 
-def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:
-    """The results of `function` on each item, in order, computed by up to `workers` workers (0: all there are).
+def parallel_map(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:
+    """The results of `function` on each item, in order, computed by up to `workers` workers (0: all available).
 
     On Ray, function and items are pickled once for each actor: what the function caches in itself, such as a model, is
     opened once per actor. The first error by the order of items is raised here.
@@ -96,5 +96,5 @@ def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int)
     if engine.name == "ray":
         from troth.engine import cluster
 
-        return cluster.mapped(function, items, workers, engine.address, ends=engine.ends)
-    return processes.mapped(function, items, workers)
+        return cluster.parallel_map(function, items, workers, engine.address, ends=engine.ends)
+    return processes.parallel_map(function, items, workers)

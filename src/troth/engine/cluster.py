@@ -1,7 +1,7 @@
 """A function mapped over items by Ray Data: a pool of actors, with results in the order of the items.
 
 Ray restarts an actor that is killed or runs out of memory, moves its work to another node when one leaves, and holds
-reading back while results wait. Every item must come back once: what does not is an error that names it.
+reading back while results wait. Every item must return one result; a missing one is an error that names it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any, TypeVar
 from troth.core.errors import EndNow, UserError
 from troth.core.extras import require
 from troth.core.version import __version__
-from troth.engine.guard import guarded, watchable
+from troth.engine.guard import can_watch, guarded_folder
 from troth.engine.processes import sendable
 
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 
-AGAIN = 3  # times that an actor is restarted; its item is tried again until then, also while a lost node is not noticed
-REACHED = 10.0  # seconds in which a cluster must answer
+RESTARTS = 3  # of an actor; its item is retried until then, also while Ray has not noticed a lost node
+TIMEOUT = 10.0  # seconds to wait for a cluster to answer
 
 
 @contextmanager
-def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
-    """Ray, connected to a cluster or started on this machine; what was started here is ended here.
+def _connect(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
+    """Ray, connected to a cluster, or started on this machine and stopped at the end.
 
-    `ends`: this process ends with its work. Ray takes seconds to stop, so an interrupt leaves that to a guard.
+    `ends`: this process ends with its work. Ray takes seconds to stop, so an interrupt leaves that to a guard process.
     """
     ray = require("ray", "ray.data", extra="ray")
     if ray.is_initialized():
@@ -41,7 +41,7 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
         return
     target = address or os.environ.get("RAY_ADDRESS") or None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
-    with redirect_stdout(sys.stderr), ExitStack() as stack:  # Ray prints what happens to its workers among our results
+    with redirect_stdout(sys.stderr), ExitStack() as stack:  # Ray prints messages about its workers to standard output
         if target is None:
             options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": _folder(stack)}
         try:
@@ -49,25 +49,25 @@ def _connected(workers: int, address: str | None, *, ends: bool) -> Iterator[Any
             stack.callback(ray.shutdown)
             yield ray
         except KeyboardInterrupt:
-            if ends and target is None and watchable():  # nothing is waited for: the guard kills what is left
+            if ends and target is None and can_watch():  # no waiting: the guard kills the remaining processes
                 raise EndNow(stack.pop_all()) from None
             raise
 
 
 def _folder(stack: ExitStack) -> str:
-    """A folder for Ray's files, whose processes end with ours."""
-    place = os.environ.get("RAY_TMPDIR")
+    """A folder for Ray's files; processes that write into it end with this one."""
+    index = os.environ.get("RAY_TMPDIR")
     try:
-        return stack.enter_context(guarded(place))
+        return stack.enter_context(guarded_folder(index))
     except OSError as error:
         what = f"Ray has no folder for its files: {error.strerror}"
-        raise UserError(what, file=place, hint="RAY_TMPDIR names another") from error
+        raise UserError(what, file=index, hint="RAY_TMPDIR names another") from error
 
 
 def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:
     try:
-        _reached(target)  # Ray itself would try for minutes
-        ray.init(address=target or "local", **options)  # not one that an earlier program left on this machine
+        _check_reachable(target)  # Ray itself would try for minutes
+        ray.init(address=target or "local", **options)  # not a cluster that another program left on this machine
     except (ConnectionError, OSError, ValueError, RuntimeError, TimeoutError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
@@ -75,21 +75,21 @@ def _init(ray: Any, target: str | None, options: dict[str, Any]) -> None:
         ) from error
 
 
-def _reached(target: str | None) -> None:
-    """Raises an error if nobody listens at an address HOST:PORT."""
+def _check_reachable(target: str | None) -> None:
+    """Raises an error if no server listens at an address HOST:PORT."""
     host, _, port = (target or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED):
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT):
             pass
 
 
-def usable(workers: int, address: str | None, *, ends: bool = False) -> int:
-    """How many actors to work with: `workers`, or for 0 the processors of the cluster."""
+def worker_count(workers: int, address: str | None, *, ends: bool = False) -> int:
+    """Number of actors: `workers`, or for 0 the processors of the cluster."""
     if workers:
         return workers
     if not address and not os.environ.get("RAY_ADDRESS"):
         return os.cpu_count() or 1
-    with _connected(workers, address, ends=ends) as ray:
+    with _connect(workers, address, ends=ends) as ray:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
@@ -103,69 +103,67 @@ class _Actor:
         self.fault = None if version == __version__ else f"troth {__version__} on a node, and {version} here"
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        (place,) = batch["item"]
+        (index,) = batch["item"]
         try:
             if self.fault is not None:
                 raise UserError(self.fault, hint="install the same version everywhere")
-            answer: tuple[Any, Exception | None] = (self.function(self.items[int(place)]), None)
+            answer: tuple[Any, Exception | None] = (self.function(self.items[int(index)]), None)
         except Exception as error:  # noqa: BLE001 (raised again by the driver)
             answer = (None, sendable(error))
-        return {"item": [int(place)], "answer": [pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)]}
+        return {"item": [int(index)], "answer": [pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)]}
 
 
-def mapped(
+def parallel_map(
     function: Callable[[Item], Out], items: Sequence[Item], workers: int, address: str | None, *, ends: bool = False
 ) -> Generator[Out, None, None]:
     """The results of `function` on each item, in order, computed by a pool of up to `workers` actors."""
     if len(items) < 2:
         yield from map(function, items)
         return
-    with _connected(workers, address, ends=ends) as ray:
+    with _connect(workers, address, ends=ends) as ray:
         processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
         count = min(len(items), workers or processors)
         pool = ray.data.ActorPoolStrategy(min_size=min(count, processors), max_size=count)
         answers = _answers(ray, function, items, pool)
         waiting: dict[int, Any] = {}
-        place = 0
+        index = 0
         try:
             for number, data in answers:
                 waiting[number] = data
-                while place in waiting:
-                    result, error = pickle.loads(waiting.pop(place))  # noqa: S301 (ours, made by the actors)
+                while index in waiting:
+                    result, error = pickle.loads(waiting.pop(index))  # noqa: S301 (ours, made by the actors)
                     if error is not None:
                         raise error
-                    place += 1
+                    index += 1
                     yield result
         except ray.exceptions.RayError as error:
-            raise _lost(place, len(items), _cause(error)) from error
-        if place < len(items):
-            raise _lost(place, len(items), "they did not come back")
+            raise _lost(index, len(items), _cause(error)) from error
+        if index < len(items):
+            raise _lost(index, len(items), "the results did not arrive")
 
 
 def _answers(ray: Any, function: Callable[[Any], Any], items: Sequence[Any], pool: Any) -> Iterator[tuple[int, bytes]]:
-    """Place and pickled answer of each item, in the order of arrival."""
+    """Index and pickled answer of each item, in the order of arrival."""
     from ray import cloudpickle
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     payload = ray.put(cloudpickle.dumps((__version__, function, list(items))))
-    rows = ray.data.from_items([{"item": place} for place in range(len(items))], override_num_blocks=len(items))
+    rows = ray.data.from_items([{"item": index} for index in range(len(items))], override_num_blocks=len(items))
     with warnings.catch_warnings():  # the number of restarts is an option that Ray means to drop, and has no other for
         warnings.simplefilter("ignore", DeprecationWarning)
         done = rows.map_batches(
-            _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=AGAIN, max_task_retries=-1,
-            compute=pool,
+            _Actor, fn_constructor_args=([payload],), batch_size=1, num_cpus=1, max_restarts=RESTARTS,
+            max_task_retries=-1, compute=pool,
         )  # fmt: skip
     for row in done.iter_rows():
         yield int(row["item"]), bytes(row["answer"])
 
 
-def _lost(done: int, total: int, why: str) -> UserError:
-    what = f"Ray lost part {done + 1} of {total} and gave no result: {why}"
-    return UserError(
-        what, hint="nothing was written; is memory short, or did a node leave? The same command tries again"
-    )
+def _lost(done: int, total: int, reason: str) -> UserError:
+    what = f"Ray lost part {done + 1} of {total} and gave no result: {reason}"
+    return UserError(what, hint="nothing was written; is memory short, or did a node leave? Run the same command again")
 
 
 def _cause(error: BaseException) -> str:

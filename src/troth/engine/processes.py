@@ -26,33 +26,34 @@ PR_SET_PDEATHSIG = 1  # prctl(2): the signal that a process gets when its parent
 
 
 class _Answer(NamedTuple):
-    """What a worker sends back for one item: a result, or the error that it ended in."""
+    """A worker's message about one item: a result, or an error."""
 
     item: int  # its index
     result: Any
     error: Exception | None
 
 
-def usable(workers: int) -> int:
-    """How many processes to work with: `workers`, one per core for 0, and always 1 where processes cannot be forked."""
+def worker_count(workers: int) -> int:
+    """Number of processes: `workers`, one per core for 0, and always 1 where processes cannot be forked."""
     forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
     if not forks or multiprocessing.current_process().daemon:  # a worker has no workers of its own
         return 1
     return workers or os.cpu_count() or 1
 
 
-def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:
+def parallel_map(function: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Generator[Out, None, None]:
     """The results of `function` on each item, in order, computed by up to `workers` processes (0: one per core).
 
-    The first item is worked on in this process, the others in children, each of which takes the next item when it is
-    done with one. The first error by the order of items is raised here. With one worker or one item nothing is forked.
+    The first item is computed in this process, the others in child processes, each of which takes the next item when it
+    is done with one. The first error by the order of items is raised here. With one worker or one item no process is
+    forked.
     """
-    workers = usable(workers)
+    workers = worker_count(workers)
     if workers < 2 or len(items) < 2:
         yield from map(function, items)
         return
     context = multiprocessing.get_context("fork")
-    following = context.Value("q", 1)  # the next item that nobody has taken
+    following = context.Value("q", 1)  # index of the next item
 
     def take() -> int:
         with following.get_lock():
@@ -88,11 +89,11 @@ def mapped(function: Callable[[Item], Out], items: Sequence[Item], workers: int)
 
 
 def _receive(pipe: Connection, open_pipes: list[Connection], answers: dict[int, _Answer]) -> None:
-    """Takes one answer from a pipe. A worker that has no more to do says so; one that says nothing was killed."""
+    """Receives one answer from a pipe. A worker sends None when it is done; one whose pipe just closes was killed."""
     try:
         answer = pipe.recv()
     except EOFError:
-        raise UserError("a worker was ended from outside", hint="is memory short? One worker takes less") from None
+        raise UserError("a worker process was killed", hint="is memory short? Fewer workers need less") from None
     if answer is None:
         open_pipes.remove(pipe)
         pipe.close()
@@ -103,12 +104,12 @@ def _receive(pipe: Connection, open_pipes: list[Connection], answers: dict[int, 
 def _work(
     function: Callable[[Any], Any], items: Sequence[Any], take: Callable[[], int], send: Connection, parent: int
 ) -> None:
-    """The life of a worker: it takes items and sends answers until there are no more."""
+    """Main function of a worker: takes items and sends answers until there are no more."""
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers quietly
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if (torch := sys.modules.get("torch")) is not None:
-        torch.set_num_threads(1)  # the parent's threads are not forked along: waiting for them would never end
+        torch.set_num_threads(1)  # the parent's threads are not forked: waiting for them would never end
     while (index := take()) < len(items):
         try:
             answer = _Answer(index, function(items[index]), None)
@@ -118,11 +119,11 @@ def _work(
         send.send_bytes(data)
     send.send(None)
     send.close()
-    os._exit(0)  # the buffers and exit handlers that were forked along belong to the parent
+    os._exit(0)  # forked buffers and exit handlers belong to the parent
 
 
 def sendable(error: Exception) -> Exception:
-    """The error itself, with the worker's traceback as a note; or its text, where it cannot be pickled."""
+    """The error with the worker's traceback as a note; or its text, if it cannot be pickled."""
     if not isinstance(error, UserError):
         error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)))
     try:

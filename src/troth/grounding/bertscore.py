@@ -25,9 +25,9 @@ from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
-from troth.models.batches import Room, encodable, planned, tensors
+from troth.models.batches import Room, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
-from troth.models.hub import ModelFiles, embedded, source, tokenizing
+from troth.models.hub import ModelFiles, embedded_files, source, tokenizing
 from troth.storage.cache import Store
 
 BERTSCORE = faithfulness(
@@ -73,11 +73,11 @@ class HfEncoder(Transformer):
         distinct = list(dict.fromkeys(texts))
         with tokenizing(self.name):
             rows = tokenizer(
-                [encodable(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
+                [replace_surrogates(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
                 return_overflowing_tokens=True, return_special_tokens_mask=True,
             )  # fmt: skip
         found: dict[int, Vectors] = {}
-        for batch in planned([len(row) for row in rows["input_ids"]], ROOM):
+        for batch in plan_batches([len(row) for row in rows["input_ids"]], ROOM):
             found.update(zip(batch, self._read(rows, batch), strict=True))
         windows: dict[str, list[Vectors]] = {text: [] for text in distinct}
         for row, text in enumerate(rows["overflow_to_sample_mapping"]):
@@ -163,4 +163,4 @@ class BertScore:
 
 def encoder(name: str = "embedded") -> HfEncoder:
     """The encoder of this name: `embedded`, `hf:ORG/MODEL@REV` or a folder."""
-    return HfEncoder(embedded("minilm-l6") if name == "embedded" else source(name))
+    return HfEncoder(embedded_files("minilm-l6") if name == "embedded" else source(name))

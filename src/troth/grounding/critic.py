@@ -25,7 +25,7 @@ from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
-from troth.models.batches import Room, encodable, planned, tensors
+from troth.models.batches import Room, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
 from troth.models.hub import source, tokenizing
 from troth.storage.cache import Store
@@ -67,7 +67,7 @@ class HfClassifier(Transformer):
             windows, cut = zip(*map(self._windows, pairs), strict=True)
         rows = [(owner, row) for owner, own in enumerate(windows) for row in own]
         best: list[tuple[float, bool]] = [(-1.0, False)] * len(pairs)
-        for batch in planned([len(row["input_ids"]) for _, row in rows], ROOM):
+        for batch in plan_batches([len(row["input_ids"]) for _, row in rows], ROOM):
             for place, found in zip(batch, self._read([rows[place][1] for place in batch]), strict=True):
                 owner = rows[place][0]
                 best[owner] = max(best[owner], found)
@@ -76,7 +76,7 @@ class HfClassifier(Transformer):
     def _windows(self, pair: TextPair) -> tuple[list[dict[str, list[int]]], bool]:
         """The pair in tokens, once for each window of the document, and whether the response was cut."""
         tokenizer, _, limit = self.loaded
-        document, response = (encodable(text) for text in pair)
+        document, response = (replace_surrogates(text) for text in pair)
         said = tokenizer(response, add_special_tokens=False)["input_ids"]
         room = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(LEAST, limit // 4)
         cut = len(said) > room

@@ -38,7 +38,7 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.overlap import english, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
-from troth.models.batches import Room, encodable, padded, planned, tensors
+from troth.models.batches import Room, pad_rows, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
 from troth.models.hub import ModelFiles, source, tokenizing
 from troth.storage.cache import Store
@@ -204,12 +204,12 @@ class HfQuestioner(Transformer):
         if not asked:
             return []
         tokenizer, model, limit = self.loaded
-        texts = [encodable(f"answer: {answer}  context: {text}") for answer, text in asked]
+        texts = [replace_surrogates(f"answer: {answer}  context: {text}") for answer, text in asked]
         with tokenizing(self.name):
             rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         questions: list[list[str]] = [[] for _ in asked]
-        for batch in planned([len(row) for row in rows], ROOM):
-            given = padded([rows[place] for place in batch], tokenizer.pad_token_id or 0)
+        for batch in plan_batches([len(row) for row in rows], ROOM):
+            given = pad_rows([rows[place] for place in batch], tokenizer.pad_token_id or 0)
             with torch.inference_mode():
                 found = model.generate(
                     torch.from_numpy(given.ids), attention_mask=torch.from_numpy(given.mask), num_beams=self.number,
@@ -241,7 +241,7 @@ class HfAnswerer(Transformer):
         with tokenizing(self.name):
             windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
         best: list[tuple[float, str]] = [(float("-inf"), "")] * len(asked)
-        for batch in planned([len(window.inside) for window in windows], ROOM):
+        for batch in plan_batches([len(window.inside) for window in windows], ROOM):
             chosen = [windows[place] for place in batch]
             for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
                 text = asked[window.owner][1]
@@ -251,12 +251,12 @@ class HfAnswerer(Transformer):
     def _windows(self, owner: int, pair: TextPair) -> list[_Window]:
         tokenizer, _, limit = self.loaded
         question, text = pair
-        first = tokenizer(encodable(question), add_special_tokens=False)["input_ids"]
+        first = tokenizer(replace_surrogates(question), add_special_tokens=False)["input_ids"]
         short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
         free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
         found = tokenizer(
-            encodable(short), encodable(text), truncation="only_second", max_length=limit, stride=free // 4,
-            return_overflowing_tokens=True, return_offsets_mapping=True,
+            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit,
+            stride=free // 4, return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
         columns = [{name: found[name][row] for name in names} for row in range(len(found["input_ids"]))]

@@ -29,7 +29,7 @@ from troth.core.records import Grounded
 from troth.core.result import Note, Result, notes_of
 from troth.core.signature import identity
 from troth.core.tasks import Task
-from troth.engine import alone
+from troth.engine import in_process
 from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
@@ -172,7 +172,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
     items = {name: read.items for name, read in corpus.items()}
     names = [grader.metric.name for grader in settings.graders]
     every, workers = [item for own in items.values() for item in own], settings.workers
-    shared = None if alone(workers) else spread(every, names, settings.all_models, workers)
+    shared = None if in_process(workers) else spread(every, names, settings.all_models, workers)
     systems = grade_systems(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
     notes = [note for name, read in corpus.items() for note in notes_of(name, read.notes())]
     notes += [note for system in systems for note in notes_of(system.name, system.notes())]

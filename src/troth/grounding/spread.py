@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from troth.core.progress import bar, within
 from troth.core.records import Grounded
-from troth.engine import WithModel, mapped
+from troth.engine import WithModel, parallel_map
 from troth.grounding.metrics import ClaimJudge, Grader, Models, Unscored, Value, grade, graders
 from troth.storage.explorer import ClaimSupport
 
@@ -48,7 +48,7 @@ def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, work
     """What these metrics say of all responses, computed by workers."""
     blocks = _blocks(items)
     opened: Callable[[], list[Grader]] = partial(graders, tuple(names), replace(models))  # not with models open here
-    work = mapped(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
+    work = parallel_map(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
     found: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:

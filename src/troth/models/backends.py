@@ -1,7 +1,7 @@
-"""The registry of backends by scheme, and `nli` and `lm`, which open a model by the name that a user gives.
+"""Registry of backends by scheme, and `nli` and `lm`, which open a model by name.
 
-A scheme is what stands before the colon of a name (`hf:ORG/MODEL`), or the whole name (`embedded`); any other name is a
-folder. Nothing heavy is loaded before the first question that the cache cannot answer.
+A scheme is the part of a name before the colon (`hf:ORG/MODEL`), or the whole name (`embedded`); any other name is a
+folder. Weights are loaded for the first request that the cache cannot answer.
 """
 
 from __future__ import annotations
@@ -25,26 +25,28 @@ SERVED = {"nli": "entailment", "lm": "log-probabilities", "files": "model for tr
 
 @dataclass(frozen=True)
 class Backend:
-    """A kind of model: what its names look like, which protocols it serves, and how a name is opened.
+    """A kind of model: the form of its names, the protocols it serves, and how a name is opened.
 
-    `nli`, `lm` and `files` take the whole name; None where the backend does not serve that. A model loads itself on
-    first use. A name may end with one of the `modifiers`, such as `+int8`: `lm` gets it as a keyword.
+    `nli`, `lm` and `files` take the whole name; None for a protocol that the backend does not serve. A model loads its
+    weights on first use. A name may end with one of the `modifiers`, such as `+int8`: `lm` gets it as a keyword.
     """
 
-    form: str  # what a name looks like: "hf:ORG/MODEL@REV"
+    form: str  # of a name: "hf:ORG/MODEL@REV"
     about: str
     nli: Callable[[str], Nli] | None = None
     lm: Callable[..., Lm] | None = None
-    modifiers: Mapping[str, str] = field(default_factory=dict)  # of language models, each with a line about it
+    modifiers: Mapping[str, str] = field(default_factory=dict)  # of language models, each with a description
     files: Callable[[str], ModelFiles] | None = None  # where transformers finds the model
-    cached: bool = True  # whether answers are worth keeping
+    cached: bool = True  # whether answers are stored
     timed: bool = False  # whether `lm` takes a timeout, in seconds for one answer
 
     def open(self, protocol: str, name: str, **options: bool | float) -> Any:
         """The model of this name, for a protocol that the backend serves: "nli", "lm" or "files"."""
         opens: Callable[..., Any] | None = getattr(self, protocol)
         if opens is None:
-            others = dict.fromkeys(one.form for one in _all() if getattr(one, protocol) is not None)
+            others = dict.fromkeys(
+                backend.form for backend in _all_backends() if getattr(backend, protocol) is not None
+            )
             raise UserError(f"'{name}' gives no {SERVED[protocol]}", hint="these do: " + ", ".join(others))
         return opens(name, **options)
 
@@ -86,44 +88,45 @@ def lm(name: Path = "embedded", *, cache: Path | None = DEFAULT_CACHE, timeout: 
     (' Paris.',)
     """
     model = uncached_lm(name, timeout=timeout)
-    return CachedLm(model, Store.at(cache)) if backend_for(_parted(name)[0]).cached else model
+    return CachedLm(model, Store.at(cache)) if backend_for(_split_modifier(name)[0]).cached else model
 
 
 def uncached_nli(name: Path) -> Nli:
-    """The entailment model of this name, which keeps no answers: for a process that runs for months."""
+    """The entailment model of this name without a cache: for a long-running process."""
     text = path_of(name)
     model: Nli = backend_for(text).open("nli", text)
     return model
 
 
 def uncached_lm(name: Path, *, timeout: float | None = None) -> Lm:
-    """The language model of this name, which keeps no answers."""
-    stem, modifier = _parted(name)
+    """The language model of this name without a cache."""
+    stem, modifier = _split_modifier(name)
     timed = {"timeout": timeout} if timeout is not None and backend_for(stem).timed else {}
     model: Lm = backend_for(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)
     return model
 
 
-def _parted(name: Path) -> tuple[str, str]:
-    """The name of a language model without its modifier, and the modifier, if it has one."""
+def _split_modifier(name: Path) -> tuple[str, str]:
+    """Splits the name of a language model into name and modifier; the modifier may be empty."""
     stem, plus, modifier = (text := path_of(name)).rpartition("+")
     return (stem, modifier) if plus and modifier in backend_for(stem).modifiers else (text, "")
 
 
 def backend_for(name: str) -> Backend:
-    """The backend that a name belongs to, by its scheme."""
+    """The backend of a name, by its scheme."""
     scheme, colon, _ = name.partition(":")
     backend = BACKENDS.load(scheme if scheme in BACKENDS else "folder")
-    # `fake:x` and a folder called `hf` are no names of these schemes.
+    # `fake:x` and a folder called `hf` do not belong to these schemes.
     return backend if (":" in backend.form) == bool(colon) else BACKENDS.load("folder")
 
 
 def forms() -> dict[str, str]:
-    """What names of models look like, and what each kind is."""
-    return {one.form: one.about for one in _all()} | {
-        f"NAME+{modifier}": about for one in _all() for modifier, about in one.modifiers.items()
+    """The form of the names of each kind of model, with a description."""
+    every = _all_backends()
+    return {backend.form: backend.about for backend in every} | {
+        f"NAME+{modifier}": about for backend in every for modifier, about in backend.modifiers.items()
     }
 
 
-def _all() -> list[Backend]:
+def _all_backends() -> list[Backend]:
     return [BACKENDS.load(scheme) for scheme in BACKENDS.by_name()]

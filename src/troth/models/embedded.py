@@ -19,7 +19,7 @@ from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.extras import requiring
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Cutting, Room, by_length, columns, compute_batched, encodable
+from troth.models.batches import Batch, Cutting, Room, batch_by_length, columns, compute_batched, replace_surrogates
 from troth.models.protocols import Entailment, Lm, TextPair
 from troth.models.verified import fault
 
@@ -40,25 +40,25 @@ class CrossEncoder(Cutting[TextPair]):
 
     room: Room
 
-    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
+    def encode(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         """Each distinct pair in tokens; adds to `shortened`."""
         raise NotImplementedError
 
-    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
+    def classify(self, rows: Sequence[Row]) -> list[Entailment]:
         """The model's answers for one batch."""
         raise NotImplementedError
 
     def plan(self, items: Sequence[TextPair]) -> list[Batch]:
-        rows = self.encoded(items)
-        return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
+        rows = self.encode(items)
+        return batch_by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
 
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
-        rows = self.encoded(pairs)
+        rows = self.encode(pairs)
 
         def plan(items: Sequence[TextPair]) -> list[Batch]:
-            return by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
+            return batch_by_length([len(rows[pair]["input_ids"]) for pair in items], self.room)
 
-        return compute_batched(pairs, lambda asked: self.classified([rows[pair] for pair in asked]), plan)
+        return compute_batched(pairs, lambda asked: self.classify([rows[pair] for pair in asked]), plan)
 
 
 def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
@@ -101,15 +101,15 @@ class EmbeddedNli(CrossEncoder):
     def name(self) -> str:
         return f"{self.card.name}@{self.card.revision}-{self.card.sha256.get('model.onnx', '')[:8]}"
 
-    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
+    def encode(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         """Each distinct text is tokenised once: many pairs share a premise."""
         model = self._model
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        encodings = model.tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
+        encodings = model.tokenizer.encode_batch([replace_surrogates(text) for text in texts], add_special_tokens=False)
         tokens = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
         rows = {}
         for pair in dict.fromkeys(pairs):
-            premise, hypothesis = fitted(tokens[pair[0]], tokens[pair[1]], self.card.max_tokens)
+            premise, hypothesis = truncate_pair(tokens[pair[0]], tokens[pair[1]], self.card.max_tokens)
             if len(premise) + len(hypothesis) < len(tokens[pair[0]]) + len(tokens[pair[1]]):
                 self.shortened.add(pair)
             ids = [model.first, *premise, model.between, *hypothesis, model.between]
@@ -117,7 +117,7 @@ class EmbeddedNli(CrossEncoder):
             rows[pair] = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
         return rows
 
-    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
+    def classify(self, rows: Sequence[Row]) -> list[Entailment]:
         (logits,) = self._model.session.run(["logits"], columns(rows, self._model.padding))
         return entailments(logits, [self.card.labels.index(label) for label in Entailment._fields])
 
@@ -138,7 +138,7 @@ class EmbeddedNli(CrossEncoder):
         return _Loaded(tokenizer, session, *(tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[PAD]")))
 
 
-def fitted(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[int], list[int]]:
+def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[int], list[int]]:
     """Premise and hypothesis cut to the limit, less the three special tokens around them."""
     room = limit - 3
     if len(premise) + len(hypothesis) <= room:
@@ -165,7 +165,7 @@ def _lm(_: str, *, int8: bool = False) -> Lm:
     from troth.models import hub
     from troth.models.hf import HfLm
 
-    return HfLm(hub.embedded(LM), int8=int8)
+    return HfLm(hub.embedded_files(LM), int8=int8)
 
 
 BACKEND = Backend(

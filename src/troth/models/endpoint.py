@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from troth.core.errors import UserError
 from troth.models.backends import Backend
-from troth.models.batches import Batch, Room, by_length
+from troth.models.batches import Batch, Room, batch_by_length
 from troth.models.client import (
     CHAT,
     MAX_BYTES,
@@ -77,7 +77,7 @@ class EndpointLm:
         self.usage: Counter[str] = Counter()  # tokens of generated texts, as the server counts them
 
     @classmethod
-    def named(cls, name: str, *, timeout: float | None = None, chat: bool = False) -> EndpointLm:
+    def from_name(cls, name: str, *, timeout: float | None = None, chat: bool = False) -> EndpointLm:
         """From `http://HOST:PORT/v1#MODEL`."""
         url, model = parse_address(name, KEY)
         if not model:
@@ -93,7 +93,9 @@ class EndpointLm:
         lengths = [
             len(item) if isinstance(item, str) else len("".join(item.context) + item.continuation) for item in items
         ]
-        return by_length(lengths, Room(items=self.parallel, units=max(1, self.parallel * max(lengths, default=0))))
+        return batch_by_length(
+            lengths, Room(items=self.parallel, units=max(1, self.parallel * max(lengths, default=0)))
+        )
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
         return self._map(self._score, [Request.of(request) for request in requests], known=self._way is not None)
@@ -268,7 +270,7 @@ def _logprob(value: Any) -> float:
 BACKEND = Backend(
     "http://HOST/v1#MODEL",
     "language models only: an OpenAI-compatible server that gives prompt log-probabilities",
-    lm=EndpointLm.named,
+    lm=EndpointLm.from_name,
     timed=True,
     modifiers={"chat": "servers: generate by /chat/completions alone, as `judge` does"},
 )

@@ -47,7 +47,7 @@ def overlap(premise: str, hypothesis: str) -> Entailment:
 
 
 class FakeLm:
-    """Tokens are words with the space before them; a word that the context has is likelier than one that it has not.
+    """Tokens are words with the space before them; words of the context are likelier than others.
 
     `asked` records the requests, `prompts` the prompts for generation.
     """
@@ -59,9 +59,9 @@ class FakeLm:
         self.prompts: list[str] = []
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        whole = [Request.of(one) for one in requests]
-        self.asked += whole
-        return [_continued(one) for one in whole]
+        full = [Request.of(request) for request in requests]
+        self.asked += full
+        return [_continue(request) for request in full]
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
@@ -77,23 +77,23 @@ class FakeLm:
         return lines
 
 
-def _continued(asked: Request) -> Continuation:
-    seen = {word.lower() for piece in asked.context for word in _WORD.findall(piece)}
-    tokens = tuple(_TOKEN.findall(asked.continuation))
+def _continue(request: Request) -> Continuation:
+    seen = {word.lower() for piece in request.context for word in _WORD.findall(piece)}
+    tokens = tuple(_TOKEN.findall(request.continuation))
     logprobs: list[float | None] = []
     for index, token in enumerate(tokens):
         word = token.strip().lower()
         known = not _WORD.search(word) or any(part in seen for part in _WORD.findall(word))
-        # A small share of the token's own, so that two tokens differ.
+        # A small part that depends on the token, so that two tokens differ.
         logprobs.append(math.log(0.5 if known else 0.05) - 0.01 * _chance(token))
-        if index == 0 and not asked.context and not asked.bos:
+        if index == 0 and not request.context and not request.bos:
             logprobs[0] = None
         seen.update(_WORD.findall(word))
     return Continuation(tokens, tuple(logprobs))
 
 
 def _chance(*parts: str) -> float:
-    """A number in [0, 1) that depends on the parts alone."""
+    """A number in [0, 1) that depends only on the parts."""
     data = "\0".join(parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=6).digest()) / 2**48
 

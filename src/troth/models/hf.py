@@ -1,4 +1,4 @@
-"""Models of transformers as backends: any cross-encoder for entailment, any decoder as language model.
+"""Hugging Face transformers as backends: any cross-encoder for entailment, any decoder as language model.
 
 Weights are float32; batches hold items of similar length, padded on the right and masked. Texts that are too long are
 cut as `cross_encoder` (entailment) and `Request` (language models) say.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.core.errors import UserError
 from troth.models import hub
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Room, by_length, compute_batched, encodable, padded, tensors
+from troth.models.batches import Batch, Room, batch_by_length, compute_batched, pad_rows, replace_surrogates, tensors
 from troth.models.embedded import CrossEncoder, Row, entailments
 from troth.models.hub import ModelFiles, load, loading, tokenizing
 from troth.models.protocols import Continuation, Entailment, Request, TextPair
@@ -55,10 +55,10 @@ class HfNli(CrossEncoder):
     def identity(self) -> str:
         return self.source.identity
 
-    def encoded(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
+    def encode(self, pairs: Sequence[TextPair]) -> dict[TextPair, Row]:
         tokenizer, _, _, limit = self._model
         distinct = list(dict.fromkeys(pairs))
-        clean = [(encodable(premise), encodable(hypothesis)) for premise, hypothesis in distinct]
+        clean = [(replace_surrogates(premise), replace_surrogates(hypothesis)) for premise, hypothesis in distinct]
         with tokenizing(self.name):
             columns = tokenizer([premise for premise, _ in clean], [hypothesis for _, hypothesis in clean])
         rows = {}
@@ -66,15 +66,15 @@ class HfNli(CrossEncoder):
             rows[pair] = {name: columns[name][index] for name in columns}
             if len(rows[pair]["input_ids"]) > limit:
                 self.shortened.add(pair)
-                rows[pair] = _shortened(tokenizer, clean[index], limit)
+                rows[pair] = _truncate_pair(tokenizer, clean[index], limit)
         return rows
 
-    def classified(self, rows: Sequence[Row]) -> list[Entailment]:
+    def classify(self, rows: Sequence[Row]) -> list[Entailment]:
         import torch
 
         tokenizer, model, order, _ = self._model
         if tokenizer.pad_token_id is None and len(rows) > 1:
-            return [answer for row in rows for answer in self.classified([row])]
+            return [answer for row in rows for answer in self.classify([row])]
         with torch.inference_mode():
             logits = model(**tensors(rows, tokenizer.pad_token_id)).logits
         return entailments(logits.float().numpy(), order)
@@ -89,30 +89,30 @@ class HfNli(CrossEncoder):
 
 
 def labels(id2label: dict[int, str], name: str) -> list[int]:
-    """The columns of entailment, neutral and contradiction, by the model's own names of its labels."""
+    """The columns of entailment, neutral and contradiction, by the names of the model's labels."""
     order = []
     for start in ("entail", "neutral", "contradict"):
-        places = [int(place) for place, label in id2label.items() if str(label).strip().lower().startswith(start)]
-        if len(places) != 1 or len(id2label) != 3:
+        columns = [int(column) for column, label in id2label.items() if str(label).strip().lower().startswith(start)]
+        if len(columns) != 1 or len(id2label) != 3:
             names = ", ".join(str(label) for label in id2label.values())
             hint = "its config.json must name entailment, neutral and contradiction in id2label"
             raise UserError(f"'{name}' is not an entailment model: its labels are {names}", hint=hint)
-        order += places
+        order += columns
     return order
 
 
 def reach(tokenizer: Any, config: Any, otherwise: int) -> int:
-    """Number of tokens that a model reads: the least of what its tokenizer and its table of positions say."""
-    said = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < FARTHEST else []
+    """Number of tokens that a model reads: the minimum of the limits of its tokenizer and its position table."""
+    limits = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < FARTHEST else []
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         # RoBERTa and its relatives count positions from the padding token's number on.
         shifted = "roberta" in config.model_type or config.model_type in ("camembert", "xmod", "mpnet", "longformer")
-        said.append(positions - (config.pad_token_id + 1 if shifted else 0))
-    return min(said, default=otherwise)
+        limits.append(positions - (config.pad_token_id + 1 if shifted else 0))
+    return min(limits, default=otherwise)
 
 
-def _shortened(tokenizer: Any, pair: TextPair, limit: int) -> Row:
+def _truncate_pair(tokenizer: Any, pair: TextPair, limit: int) -> Row:
     """A pair that is too long, cut to the limit."""
     premise, hypothesis = pair
 
@@ -151,7 +151,7 @@ class _Decoder(NamedTuple):
     model: Any
     limit: int  # tokens that it reads
     vocabulary: int
-    chooses: bool  # whether the model can leave out logits that nobody asks for
+    chooses: bool  # whether the model can compute only the logits that are needed
     reader: packed.Reader | None  # how it reads many texts as one row, if it can
 
 
@@ -175,44 +175,44 @@ class HfLm:
         return self.source.identity + ("+int8" if self.int8 else "")
 
     def plan(self, items: Sequence[Request | str]) -> list[Batch]:
-        """Requests that begin alike together, where the model can read them as one row; else by length."""
+        """Requests with a common beginning together, if the model can read them as one row; else by length."""
         requests = [item for item in items if isinstance(item, Request)]
         rows, prompts = self._rows(requests), self._tokens([item for item in items if isinstance(item, str)])
         if self._model.reader is None or prompts:
             ids = [prompts[item][0] if isinstance(item, str) else rows[item].ids for item in items]
-            return by_length([len(row) for row in ids], self.room)
+            return batch_by_length([len(row) for row in ids], self.room)
         from troth.models import packed
 
-        read = [rows[one].read for one in requests]
+        read = [rows[request].read for request in requests]
         if not any(read):  # nothing to score in any of them
             return [Batch(list(range(len(requests))), 0)]
         return [
-            Batch([place for branch in batch for place in branch.places], sum(branch.tokens for branch in batch))
+            Batch([index for branch in batch for index in branch.indexes], sum(branch.tokens for branch in batch))
             for batch in packed.plan(read, self._units(packed.LEAST))
         ]
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        whole = [Request.of(one) for one in requests]
-        rows = self._rows(whole)
+        full = [Request.of(request) for request in requests]
+        rows = self._rows(full)
         if self._model.reader is not None:
-            return self._packed([rows[one] for one in whole], self._model.reader)
+            return self._score_packed([rows[request] for request in full], self._model.reader)
         return compute_batched(
-            whole,
-            lambda asked: self._scored([rows[one] for one in asked]),
-            lambda asked: by_length([len(rows[one].ids) for one in asked], self.room),
+            full,
+            lambda batch: self._score_batch([rows[request] for request in batch]),
+            lambda batch: batch_by_length([len(rows[request].ids) for request in batch], self.room),
         )
 
-    def _packed(self, rows: Sequence[_Row], reader: packed.Reader) -> list[Continuation]:
+    def _score_packed(self, rows: Sequence[_Row], reader: packed.Reader) -> list[Continuation]:
         from troth.models import packed
 
         read, wanted = [row.read for row in rows], [row.ids[max(row.start, 1) :] for row in rows]
         logprobs: dict[int, list[float]] = {}
         for batch in packed.plan(read, self._units(packed.LEAST)) if any(read) else ():
             logprobs.update(packed.logprobs(reader, read, wanted, batch))
-        return [row.answer(logprobs.get(place, [])) for place, row in enumerate(rows)]
+        return [row.answer(logprobs.get(index, [])) for index, row in enumerate(rows)]
 
     def _units(self, least: int) -> int:
-        """Tokens of a packed batch: no more than there is memory for the logits of."""
+        """Tokens of a packed batch, limited by the memory for their logits."""
         return max(least, min(PACKED, ROW_LOGITS // self._model.vocabulary))
 
     def _rows(self, requests: Sequence[Request]) -> dict[Request, _Row]:
@@ -222,9 +222,9 @@ class HfLm:
         for asked in dict.fromkeys(requests):
             own, parts = tokens[asked.continuation]
             context = [tokens[piece][0] for piece in asked.context]
-            before, dropped = fitted(context, limit - len(own) - asked.bos, asked.shorten)
+            before, dropped = truncate_context(context, limit - len(own) - asked.bos, asked.shorten)
             if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
-                rows[asked] = _Row([], 0, parts, dropped)  # nothing is left of the piece: not what was asked
+                rows[asked] = _Row([], 0, parts, dropped)  # nothing remains of the piece: not scored
                 continue
             if asked.bos:
                 before = [self._bos, *before]
@@ -237,7 +237,7 @@ class HfLm:
         distinct = list(dict.fromkeys(pieces))
         if not distinct:
             return {}
-        clean = [encodable(piece) for piece in distinct]
+        clean = [replace_surrogates(piece) for piece in distinct]
         with tokenizing(self.name):
             rows = tokenizer(clean, add_special_tokens=False, return_offsets_mapping=tokenizer.is_fast)
         if tokenizer.is_fast:
@@ -253,19 +253,19 @@ class HfLm:
             raise UserError(f"'{self.name}' has no token for the beginning of a text", hint="ask without bos")
         return int(number)
 
-    def _scored(self, batch: Sequence[_Row]) -> list[Continuation]:
+    def _score_batch(self, batch: Sequence[_Row]) -> list[Continuation]:
         import torch
 
         model = self._model.model
-        # The token at a place is given by the logits one place before; the first token by none.
+        # The logits at a position predict the next token; nothing predicts the first token.
         first = min(max(row.start - 1, 0) for row in batch)
         last = max(max(len(row.ids) - 1, 0) for row in batch)
         if len(batch) > 1 and len(batch) * (last - first) * self._model.vocabulary > LOGITS:
             half = len(batch) // 2
-            return self._scored(batch[:half]) + self._scored(batch[half:])
+            return self._score_batch(batch[:half]) + self._score_batch(batch[half:])
         if last == first:
             return [row.answer([]) for row in batch]
-        ids, mask = (torch.from_numpy(one) for one in padded([row.ids for row in batch]))
+        ids, mask = (torch.from_numpy(array) for array in pad_rows([row.ids for row in batch]))
         with torch.inference_mode():
             inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
             if self._model.chooses:
@@ -282,7 +282,7 @@ class HfLm:
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
-        """Continues each prompt. Drawn tokens depend on seed and prompt alone, not on the rest of the batch."""
+        """Continues each prompt. Sampled tokens depend only on seed and prompt, not on the rest of the batch."""
         limit = self._model.limit
         ids = {prompt: tokens or [self._bos] for prompt, (tokens, _) in self._tokens(prompts).items()}
         longest = max(map(len, ids.values()), default=0)
@@ -290,21 +290,23 @@ class HfLm:
             what = f"a prompt of {longest} tokens and {max_tokens} more are too long for '{self.name}'"
             raise UserError(what, hint=f"it reads {limit} tokens")
 
-        def generated(batch: list[str]) -> list[str]:
+        def generate_batch(batch: list[str]) -> list[str]:
             draw = [Gumbel(batch, temperature, seed)] if temperature > 0 else []
-            return self._generated([ids[prompt] for prompt in batch], max_tokens, draw)
+            return self._generate_batch([ids[prompt] for prompt in batch], max_tokens, draw)
 
         return compute_batched(
-            prompts, generated, lambda batch: by_length([len(ids[one]) + max_tokens for one in batch], self.room)
+            prompts,
+            generate_batch,
+            lambda batch: batch_by_length([len(ids[prompt]) + max_tokens for prompt in batch], self.room),
         )
 
-    def _generated(self, rows: Sequence[list[int]], max_tokens: int, draw: list[Gumbel]) -> list[str]:
+    def _generate_batch(self, rows: Sequence[list[int]], max_tokens: int, draw: list[Gumbel]) -> list[str]:
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 
         tokenizer = self._model.tokenizer
         padding = tokenizer.pad_token_id or 0
-        ids, mask = (torch.from_numpy(one) for one in padded(rows, padding, left=True))
+        ids, mask = (torch.from_numpy(array) for array in pad_rows(rows, padding, left=True))
         with torch.inference_mode():
             out = self._model.model.generate(
                 input_ids=ids,
@@ -334,7 +336,7 @@ class HfLm:
             return _Decoder(tokenizer, model, limit, int(config.vocab_size), "logits_to_keep" in parameters, reader)
 
 
-def fitted(pieces: Sequence[list[int]], room: int, shorten: int) -> tuple[list[int], int]:
+def truncate_context(pieces: Sequence[list[int]], room: int, shorten: int) -> tuple[list[int], int]:
     """The pieces concatenated within the room, and how many tokens were dropped for it."""
     over = max(0, sum(map(len, pieces)) - max(0, room))
     fitting = [list(piece) for piece in pieces]

@@ -66,7 +66,7 @@ def in_folder(name: str) -> ModelFiles:
     return ModelFiles(f"{folder.resolve().name}@{digest(_check_files(folder))}", lambda: folder)
 
 
-def embedded(name: str) -> ModelFiles:
+def embedded_files(name: str) -> ModelFiles:
     """The files of a model that `troth models` lists."""
     from troth.models import catalog
 
@@ -109,7 +109,7 @@ def on_hub(name: str) -> ModelFiles:
         except Exception as error:  # its own errors, those of its HTTP library, of the disk
             shown = f"{repo}@{revision}" if revision else repo
             hint = "is there a connection, and is the name right? Without one: a folder, or embedded"
-            line = f"the model '{shown}' cannot be fetched from the hub: {_first(error)}"
+            line = f"the model '{shown}' cannot be fetched from the hub: {_first_line(error)}"
             raise UserError(line, hint=hint) from error
 
     commit = revision or ""
@@ -157,22 +157,22 @@ def _files(folder: Path) -> list[Path]:
 def _shards(index: Path) -> set[str]:
     """The files that an index of weights names."""
     with loading(str(index)):
-        return {str(name) for name in _decoded(index)["weight_map"].values()}
+        return {str(name) for name in _decode(index)["weight_map"].values()}
 
 
 def _check_config(path: Path) -> None:
     """Refuses numbers that no model has: transformers would build as many layers as a config asks for."""
     with loading(str(path)):
-        config = _decoded(path)
+        config = _decode(path)
     if weights := config.get("transformers_weights") if isinstance(config, dict) else None:
         raise UserError(f"names '{weights}' for its weights", file=str(path), hint=f"call them model{WEIGHTS}")
     open_values: list[tuple[str, Any]] = [("", config)]
     while open_values:
         key, value = open_values.pop()
         if isinstance(value, dict):
-            open_values += [(str(name), one) for name, one in value.items()]
+            open_values += [(str(name), item) for name, item in value.items()]
         elif isinstance(value, list):
-            open_values += [(key, one) for one in value]
+            open_values += [(key, item) for item in value]
         elif isinstance(value, int) and value > _limit(key):
             raise UserError(f"'{key}' is larger than in any model", file=str(path))
 
@@ -181,7 +181,7 @@ def _limit(key: str) -> float:
     return math.inf if "theta" in key else MOST_PARTS if REPEATED.search(key) else LARGEST
 
 
-def _decoded(path: Path) -> Any:
+def _decode(path: Path) -> Any:
     return json.loads(path.read_bytes())  # as transformers reads it, with NaN and Infinity
 
 
@@ -212,7 +212,7 @@ def loading(what: str, fails: str = "the model cannot be loaded") -> Iterator[No
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # tokenizers raises one that is no Exception
-        raise UserError(f"{fails}: {_first(error)}", file=what) from error
+        raise UserError(f"{fails}: {_first_line(error)}", file=what) from error
 
 
 tokenizing = partial(loading, fails="the tokenizer fails")
@@ -243,13 +243,13 @@ def load(source: ModelFiles, kind: str) -> tuple[Any, Any]:
         what = f"the model has no weights for {', '.join(sorted(report['missing_keys'])[:3])}"
         raise UserError(what, file=str(folder), hint="is it trained for this task?")
     with loading(str(folder)):
-        odd = next((name for name, one in model.named_parameters() if not torch.isfinite(one).all()), None)
+        odd = next((name for name, weight in model.named_parameters() if not torch.isfinite(weight).all()), None)
     if odd is not None:
         raise UserError(f"the weights of {odd} are not finite", file=str(folder), hint="are they damaged?")
     return tokenizer, model.eval()
 
 
-def _first(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     if "ignore_mismatched_sizes" in str(error):
         return "its weights have other shapes than its config.json says"
     return (str(error).strip() or type(error).__name__).split("\n")[0]

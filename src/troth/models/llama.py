@@ -89,7 +89,7 @@ class LlamaRows:
         self.heads, self.shared = config.num_attention_heads, config.num_key_value_heads
         self.size = model.model.layers[0].self_attn.head_dim
         self.epsilon = config.rms_norm_eps
-        self.layers = [_layer(one, Rounded if int8 else Exact) for one in model.model.layers]
+        self.layers = [_layer(layer, Rounded if int8 else Exact) for layer in model.model.layers]
 
     @staticmethod
     def fits(model: Any) -> bool:
@@ -98,11 +98,11 @@ class LlamaRows:
         plain = not getattr(config, "attention_bias", False) and not getattr(config, "mlp_bias", False)
         return type(model).__name__ == "LlamaForCausalLM" and config.hidden_act == "silu" and plain
 
-    def logits(self, ids: Any, places: Any, wanted: Any, attend: Attend) -> Iterator[Any]:
+    def logits(self, ids: Any, positions: Any, wanted: Any, attend: Attend) -> Iterator[Any]:
         """Logits at the wanted places of the row, in parts that share one buffer; `attend` mixes values."""
         inner = self.model.model
         states = inner.embed_tokens(ids)
-        turns = [one[0, :, None, : self.size // 2] for one in inner.rotary_emb(states[None], places[None])]
+        turns = [part[0, :, None, : self.size // 2] for part in inner.rotary_emb(states[None], positions[None])]
         joined, both = self.layers[0].inward.width, self.layers[0].gate.width
         memory = _Memory(*(states.new_empty(len(ids), size) for size in (states.shape[-1], joined, joined // 2, both)))
         for layer in self.layers[:-1]:
@@ -151,16 +151,17 @@ def _layer(layer: Any, product: type[Exact]) -> _Layer:
     return _Layer(
         layer.input_layernorm.weight,
         layer.post_attention_layernorm.weight,
-        product(_joined([attention.q_proj, attention.k_proj, attention.v_proj])),
+        product(_join([attention.q_proj, attention.k_proj, attention.v_proj])),
         product(attention.o_proj.weight.data),
-        product(_joined([mlp.gate_proj, mlp.up_proj])),
+        product(_join([mlp.gate_proj, mlp.up_proj])),
         product(mlp.down_proj.weight.data),
     )
 
 
-def _joined(projections: Sequence[Any]) -> Any:
+def _join(projections: Sequence[Any]) -> Any:
     """The weights of projections as one matrix, of which each projection keeps its part as a view."""
-    whole = torch.cat([one.weight.data for one in projections])
-    for one, part in zip(projections, whole.split([len(one.weight) for one in projections]), strict=True):
-        one.weight.data = part
+    whole = torch.cat([projection.weight.data for projection in projections])
+    sizes = [len(projection.weight) for projection in projections]
+    for projection, part in zip(projections, whole.split(sizes), strict=True):
+        projection.weight.data = part
     return whole

@@ -49,7 +49,7 @@ _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
 class Branch(NamedTuple):
     """Sequences in lexicographic order, each sharing a beginning with the one before it."""
 
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     shared: tuple[int, ...]  # how many tokens; 0 for the first
     tokens: int  # to be computed
 
@@ -72,27 +72,27 @@ def plan(sequences: Sequence[Tokens], room: int) -> list[list[Branch]]:
 
 
 def _branches(sequences: Sequence[Tokens], room: int) -> Iterator[Branch]:
-    places: list[int] = []
+    indexes: list[int] = []
     shared: list[int] = []
     tokens = 0
-    for place in sorted(range(len(sequences)), key=lambda place: sequences[place]):
-        own = sequences[place]
-        common = _common(sequences[places[-1]], own) if places else 0
-        full = bool(places) and tokens + len(own) - common > max(room, 2 * len(sequences[places[0]]))
-        if places and (common < LEAST or full):
-            yield Branch(tuple(places), tuple(shared), tokens)
-            places, shared, tokens, common = [], [], 0, 0
-        places.append(place)
+    for index in sorted(range(len(sequences)), key=lambda index: sequences[index]):
+        own = sequences[index]
+        common = _common_length(sequences[indexes[-1]], own) if indexes else 0
+        full = bool(indexes) and tokens + len(own) - common > max(room, 2 * len(sequences[indexes[0]]))
+        if indexes and (common < LEAST or full):
+            yield Branch(tuple(indexes), tuple(shared), tokens)
+            indexes, shared, tokens, common = [], [], 0, 0
+        indexes.append(index)
         shared.append(common)
         tokens += len(own) - common
-    if places:
-        yield Branch(tuple(places), tuple(shared), tokens)
+    if indexes:
+        yield Branch(tuple(indexes), tuple(shared), tokens)
 
 
-def _common(one: Tokens, other: Tokens) -> int:
+def _common_length(first: Tokens, second: Tokens) -> int:
     """Number of tokens that two sequences share at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 # -- the row -----------------------------------------------------------------------------------------------------------
@@ -114,22 +114,22 @@ def layout(sequences: Sequence[Tokens], batch: Sequence[Branch]) -> PackedRow:
         first = len(row.ids)
         rest: list[tuple[int, list[int]]] = []  # where a sequence's own tokens begin, and what they also see
         path: list[int] = []
-        for place, shared in zip(branch.places, branch.shared, strict=True):
-            own = sequences[place][shared:]
+        for index, shared in zip(branch.indexes, branch.shared, strict=True):
+            own = sequences[index][shared:]
             start = len(row.ids)
             row.ids.extend(own)
             row.depths.extend(range(shared, shared + len(own)))
             path = path[:shared] + list(range(start, start + len(own)))
-            row.paths[place] = path
+            row.paths[index] = path
             if start == first and own:
                 row.blocks.append(Block(first, len(row.ids), None, None))
             elif own:
                 rest.append((start, path[:shared]))
-        row.blocks.extend(_masked(rest, len(row.ids)))
+        row.blocks.extend(_mask_scores(rest, len(row.ids)))
     return row
 
 
-def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
+def _mask_scores(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
     """Blocks of the sequences after the first, some at a time, with what they share with any before them."""
     ends = [start for start, _ in rest[1:]] + [end]
     number = 0
@@ -139,11 +139,11 @@ def _masked(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Block]:
         while last < len(rest) and ends[last] - start <= QUERIES:
             last += 1
         stop = ends[last - 1]
-        shared = sorted({place for _, seen in rest[number:last] for place in seen if place < start})
-        column = {place: at for at, place in enumerate([*shared, *range(start, stop)])}
+        shared = sorted({index for _, seen in rest[number:last] for index in seen if index < start})
+        column = {index: at for at, index in enumerate([*shared, *range(start, stop)])}
         mask = torch.full((stop - start, len(column)), -torch.inf)
         for (begin, seen), until in zip(rest[number:last], ends[number:last], strict=True):
-            mask[begin - start : until - start, [column[place] for place in seen]] = 0.0
+            mask[begin - start : until - start, [column[index] for index in seen]] = 0.0
             own = torch.full((until - begin, until - begin), -torch.inf).triu_(1)
             mask[begin - start : until - start, column[begin] : column[begin] + until - begin] = own
         yield Block(start, stop, torch.tensor(list(column)), mask)
@@ -162,7 +162,7 @@ def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: f
     for block in blocks:
         own = slice(block.start, block.end)
         keys, values = (
-            one[:, :, own] if block.keys is None else one.index_select(2, block.keys) for one in (key, value)
+            states[:, :, own] if block.keys is None else states.index_select(2, block.keys) for states in (key, value)
         )
         options = {"attn_mask": block.mask, "is_causal": block.mask is None, "scale": scale, "enable_gqa": shared}
         mixed = torch.nn.functional.scaled_dot_product_attention(query[:, :, own], keys, values, **options)
@@ -183,8 +183,8 @@ def by_modules(model: Any) -> Reader:
 
     AttentionInterface.register(NAME, attention)
 
-    def read(row: PackedRow, places: Sequence[int]) -> Iterator[Any]:
-        ids, depths, wanted = (torch.tensor(one) for one in ([row.ids], [row.depths], places))
+    def read(row: PackedRow, indexes: Sequence[int]) -> Iterator[Any]:
+        ids, depths, wanted = (torch.tensor(values) for values in ([row.ids], [row.depths], indexes))
         before, token = model.config._attn_implementation, _BLOCKS.set(tuple(row.blocks))
         model.set_attn_implementation(NAME)
         try:
@@ -201,11 +201,11 @@ def by_rows(model: Any, *, int8: bool = False) -> Reader:
     """A reader for Llamas: functions that do less."""
     rows = LlamaRows(model, int8=int8)
 
-    def read(row: PackedRow, places: Sequence[int]) -> Iterator[Any]:
+    def read(row: PackedRow, indexes: Sequence[int]) -> Iterator[Any]:
         def attend(query: Any, key: Any, value: Any) -> Any:
             return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
 
-        return rows.logits(torch.tensor(row.ids), torch.tensor(row.depths), torch.tensor(places), attend)
+        return rows.logits(torch.tensor(row.ids), torch.tensor(row.depths), torch.tensor(indexes), attend)
 
     return read
 
@@ -215,26 +215,26 @@ def logprobs(
 ) -> dict[int, list[float]]:
     """For each place of the batch, the log-probabilities of its targets, the last of which follows its sequence."""
     packed = layout(sequences, batch)
-    asked = {place: path[len(path) - len(targets[place]) :] for place, path in packed.paths.items()}
+    asked = {index: path[len(path) - len(targets[index]) :] for index, path in packed.paths.items()}
     nodes = sorted({node for path in asked.values() for node in path})
     if not nodes:
-        return {place: [] for place in asked}
+        return {index: [] for index in asked}
     number = {node: index for index, node in enumerate(nodes)}
     with torch.inference_mode():
         rows = torch.tensor([number[node] for path in asked.values() for node in path])
-        wanted = torch.tensor([token for place in asked for token in targets[place]])
-        values = iter(_picked(read(packed, nodes), rows, wanted).tolist())
-    return {place: list(islice(values, len(targets[place]))) for place in asked}
+        wanted = torch.tensor([token for index in asked for token in targets[index]])
+        values = iter(_pick(read(packed, nodes), rows, wanted).tolist())
+    return {index: list(islice(values, len(targets[index]))) for index in asked}
 
 
-def _picked(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
+def _pick(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
     """Log-probabilities of tokens; a row of logits may be asked for several."""
     picked = torch.empty(len(rows))
     at = 0
     for part in logits:
         mine = ((rows >= at) & (rows < at + len(part))).nonzero()[:, 0]
         own = rows[mine] - at
-        totals = torch.cat([torch.logsumexp(some.float(), dim=-1) for some in part.split(ROWS)])
+        totals = torch.cat([torch.logsumexp(rows.float(), dim=-1) for rows in part.split(ROWS)])
         picked[mine] = part[own, wanted[mine]].float() - totals[own]
         at += len(part)
     return picked
@@ -277,4 +277,4 @@ def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
         values = logprobs(read, inputs, targets, batch)
     except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False  # a model that cannot be read this way may fail anywhere
-    return all(abs(a - b) < CLOSE for place in (0, 1) for a, b in zip(values[place], alone[place], strict=True))
+    return all(abs(a - b) < CLOSE for index in (0, 1) for a, b in zip(values[index], alone[index], strict=True))

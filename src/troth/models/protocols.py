@@ -1,7 +1,7 @@
-"""What a model must be able to do to stand behind a metric: `Nli` for entailment, `Lm` for language models.
+"""Protocols of the models behind metrics: `Nli` for entailment, `Lm` for language models.
 
-A backend's name holds everything that changes its answers (model, revision, limits); the name is part of every cache
-key and every signature.
+A backend's name contains everything that changes its answers (model, revision, limits); it is part of every cache key
+and every signature.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Request(NamedTuple):
     Each piece and the continuation are tokenised separately, without special tokens, and concatenated. Without a
     context the first token has no score, unless `bos` puts the model's beginning-of-text token first. If everything
     together is longer than the model reads, piece number `shorten` loses its end (a document, where it comes first);
-    if nothing would be left of that piece, nothing is scored. If `shorten` is no piece's number, the context loses its
-    beginning.
+    if nothing would remain of that piece, nothing is scored. If `shorten` is not the index of a piece, the context
+    loses its beginning.
     """
 
     context: tuple[str, ...]
@@ -61,7 +61,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, asked: Request | tuple[str, str]) -> Request:
-        """The request itself, or the one that (context, continuation) is short for; an empty context is none."""
+        """The request itself, or the request for (context, continuation); an empty context has no pieces."""
         if isinstance(asked, Request):
             return asked
         context, continuation = asked

@@ -16,7 +16,6 @@ from troth.core.names import Path, is_path, labelled, listed, path_of
 from troth.core.options import (
     cache_file,
     keywords,
-    one_of,
     option,
     recorded,
     resamples_option,
@@ -28,7 +27,7 @@ from troth.core.options import (
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
-from troth.engine import WithModel, alone, mapped
+from troth.engine import WithModel, in_process, parallel_map
 from troth.models import Nli, TextPair
 from troth.models.batches import Cutting
 from troth.readers import responses as response_files
@@ -119,7 +118,8 @@ def nlg(
     settings = resolve(ResponseSettings, options)
     metrics = measures.select_metrics(settings.metrics)  # a misspelt name is an error before anything is read
     groups.parse_groups(settings.by, cells.GROUPS, train_schema=settings.train_schema)
-    _check(settings)
+    if settings.out is not None:
+        check_out(settings.out)
     needs = {need for metric in metrics for need in metric.needs}
     read = read_responses(gold, files if responses is None else responses, settings, acts="schema" in needs)
     return score_responses(read, settings)
@@ -194,17 +194,6 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
     )
 
 
-def _check(settings: ResponseSettings) -> None:
-    one_of("missing", settings.missing, get_args(Missing))
-    one_of("augment", settings.augment, get_args(Augment))
-    one_of("refs", settings.refs, get_args(Refs))
-    if not 1 <= settings.negatives <= 100:
-        hint = "the paper's text suggests one"
-        raise UserError(f"negatives must be from 1 to 100, not {settings.negatives}", hint=hint)
-    if settings.out is not None:
-        check_out(settings.out)
-
-
 class _Run:
     """What is judged by what: gold's turns, the responses of each system, and the model."""
 
@@ -262,12 +251,12 @@ class _Run:
     def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
         """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
         model, settings = self.model, self.settings
-        if model is None or alone(settings.workers):
+        if model is None or in_process(settings.workers):
             return [] if model is None else ask(items, model)
         work = WithModel(partial(_with_cuts, ask), partial(corpus.model, settings.nli, settings.cache))
         chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
         answers: list[Any] = []
-        for some, cut in mapped(work, chunks, settings.workers):
+        for some, cut in parallel_map(work, chunks, settings.workers):
             answers += some
             if isinstance(model, Cutting):
                 model.shortened |= cut

@@ -13,7 +13,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.names import Path, is_path, listed, path_of
-from troth.core.options import keywords, one_of, option, resolve
+from troth.core.options import keywords, option, resolve
 from troth.core.parts import Joined, Parts, join
 from troth.core.records import Dialogue
 from troth.core.result import Finding, Note, Result
@@ -117,8 +117,8 @@ def read_checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable
 def score_checkdst(corpus: Mapping[str, TestSides], settings: CheckdstSettings) -> Result:
     """The result of a system on its original test set and the perturbed ones."""
     rules = CheckdstRecipe(
-        nohf=one_of("nohf", settings.nohf, ("default", "code")),
-        coref=one_of("coref", settings.coref, ("annotated", "patterns")),
+        nohf=settings.nohf,
+        coref=settings.coref,
         slots=frozenset(listed(settings.slots)) or None,
     )
     sets = [_score_set(name, sides, settings, rules) for name, sides in corpus.items()]

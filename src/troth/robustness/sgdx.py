@@ -18,7 +18,7 @@ from troth.core.errors import UserError
 from troth.core.groups import SEEN, UNSEEN, Group, fingerprint, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, is_path, path_of
-from troth.core.options import keywords, one_of, option, resolve
+from troth.core.options import keywords, option, resolve
 from troth.core.parts import Parts, join
 from troth.core.records import Dialogue, Gold
 from troth.core.result import Finding, Note, Result
@@ -112,7 +112,6 @@ def read_sgdx(
     gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], settings: SgdxSettings
 ) -> SgdxCorpus:
     """The corpus of a sensitivity run, from files or from dialogues in memory; then the schema must be given."""
-    one_of("ss", settings.ss, ("zero", "skip"))
     sources = {
         label: DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=label)
         for label, side in by_name(variants).items()

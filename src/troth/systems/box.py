@@ -1,4 +1,4 @@
-"""The trackers that come with troth: the recipe `span`, trained on SGD by `make tracker` (training/tracker)."""
+"""The bundled trackers: the recipe `span`, trained on SGD by `make tracker` (training/tracker)."""
 
 from __future__ import annotations
 

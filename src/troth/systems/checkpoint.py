@@ -18,7 +18,7 @@ WEIGHTS, OPTIMIZER, STATE_FILE = "weights.safetensors", "optimizer.safetensors",
 
 
 class FitState(msgspec.Struct):
-    """What a checkpoint holds besides weights and optimiser."""
+    """State of a training besides weights and optimiser."""
 
     step: Annotated[int, msgspec.Meta(ge=0)] = 0
     evaluated: int = 0  # the step of the last evaluation
@@ -29,7 +29,7 @@ class FitState(msgspec.Struct):
 
 
 def is_done(folder: Path) -> bool:
-    """Whether the training of a checkpoint has come to its end."""
+    """Whether the training of a checkpoint is complete."""
     return (folder / STATE_FILE).is_file() and _read_state(folder).done
 
 

@@ -31,7 +31,7 @@ BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
 class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
-    """A user turn: what a tracker knows when it comes, and the states that it should give."""
+    """A user turn: the input of a tracker, and the gold states."""
 
     dialogue: str
     number: int  # of the user turn, from 0
@@ -71,7 +71,7 @@ class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 class Wording(msgspec.Struct, frozen=True):
-    """A variant of the schema, and what it calls what the original has."""
+    """A variant of the schema, and its names for the elements of the original."""
 
     name: str
     schema: Schema
@@ -90,7 +90,7 @@ class TrackerCorpus:
 
     @classmethod
     def read(cls, data: Path, *, schema: Path | None = None, format: str | None = None) -> TrackerCorpus:
-        """The dialogues of a file or folder. A format without a schema gets one from what its dialogues hold."""
+        """The dialogues of a file or folder. For a format without a schema, one is inferred from the dialogues."""
         path = path_of(data)
         name = format or readers.detect(path)
         dialogues = list(readers.gold(path, name))
@@ -102,7 +102,7 @@ class TrackerCorpus:
             whole = complete(dialogues)
             dialogues = list(whole)
             services = _services(whole.schema())
-        return cls(path, dialogues, services or _inferred(dialogues), complete=name != "sgd")
+        return cls(path, dialogues, services or _infer_schema(dialogues), complete=name != "sgd")
 
     def sample(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
         """Some of the dialogues, for few-shot training.
@@ -131,7 +131,7 @@ class TrackerCorpus:
             raise UserError(f"augment '{ORACLE}' needs the schemas of the variants", hint="a folder, as SGD-X has them")
         how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
         variants = variants_from(how, seed).vary(self._source)
-        return replace(self, wordings=tuple(_wording(one) for one in variants))
+        return replace(self, wordings=tuple(_parse_wording(one) for one in variants))
 
     @property
     def _source(self) -> SchemaSource:
@@ -189,7 +189,7 @@ def variants_from(how: str, seed: int = 0) -> Generator:
     return configured(GENERATORS, *options)
 
 
-def _wording(variant: Variant) -> Wording:
+def _parse_wording(variant: Variant) -> Wording:
     return Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
 
 
@@ -197,7 +197,7 @@ def _services(document: bytes) -> Schema:
     return {service.name: service for service in msgspec.json.decode(document, type=list[Service])}
 
 
-def _inferred(dialogues: Sequence[Dialogue]) -> Schema:
+def _infer_schema(dialogues: Sequence[Dialogue]) -> Schema:
     """The services, slots and intents that the states of some dialogues name, without descriptions."""
     slots: dict[str, dict[str, None]] = {}
     intents: dict[str, dict[str, None]] = {}

@@ -46,7 +46,7 @@ class TrackerEvaluation:
 
     def __call__(self, tracker: Tracker) -> dict[str, float]:
         """JGA, NoHF and coreference JGA on the dialogues, JGA, cJGA and NoHF on each set of twins."""
-        scored = {name: self._scored(tracker, dialogues) for name, dialogues in self.sets.items()}
+        scored = {name: self._score(tracker, dialogues) for name, dialogues in self.sets.items()}
         original = scored.pop("")
         metrics = {JGA: _value(original.right), "nohf": _value(hallucination(original.turns))}
         metrics["coref_jga"] = _value(coreferent(original.right, original.turns))
@@ -57,7 +57,7 @@ class TrackerEvaluation:
             metrics[f"nohf:{name}"] = _value(hallucination(one.turns))
         return {name: value for name, value in metrics.items() if value is not None}
 
-    def _scored(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> _Scored:
+    def _score(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> _Scored:
         schema: Schema = self.corpus.schema
         scorer, turns = Scorer(self.profile, schema, strict=False), UserTurns(CheckdstRecipe(coref="patterns"))
         for gold, pred in zip(dialogues, tracker.states(dialogues, schema, complete=self.corpus.complete), strict=True):

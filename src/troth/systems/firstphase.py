@@ -38,7 +38,7 @@ class Soloist(SimpleTod, frozen=True, kw_only=True):
         every: list[list[Any]] = []
         for path in items:
             examples = model.examples(TrackerCorpus.read(path).turns())
-            every.append(_drawn(list(examples), self.per_source, seed, path))
+            every.append(_sample(list(examples), self.per_source, seed, path))
         return split(every)
 
 
@@ -58,7 +58,7 @@ class PrefineDst(Soloist, frozen=True, kw_only=True):
                 examples = list(self._examples(model.network, name, path, seed))
                 if not examples:
                     raise UserError(f"no example of the task '{name}' in it", file=path, hint="is it the right file?")
-                every.append(_drawn(examples, self.per_source, seed, path))
+                every.append(_sample(examples, self.per_source, seed, path))
         return split(every)
 
     def _examples(self, network: TextNetwork, name: str, path: str, seed: int) -> Iterator[TextExample]:
@@ -92,6 +92,6 @@ def split(every: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:
     return learned, dev
 
 
-def _drawn(examples: list[Any], most: int, seed: int, purpose: str) -> list[Any]:
+def _sample(examples: list[Any], most: int, seed: int, purpose: str) -> list[Any]:
     generator(seed, "first phase", purpose).shuffle(examples)
     return examples[:most]

@@ -1,8 +1,8 @@
 """Trackers without training: a language model is asked for the state as JSON, with the schema in the prompt.
 
-The schema comes first and is the same for all turns of its services. A model on this disk reads it once: what it made
-of it (keys and values of attention) is taken up by every turn. A server is asked for JSON by the schema of the answer,
-or by calls of tools, and caches prompts itself. What does not parse is mended as far as it goes (`mended`).
+The schema comes first and is the same for all turns of its services. A local model reads it once and reuses the cached
+keys and values of attention for every turn. A server is asked for JSON with a schema of the answer, or for tool calls,
+and caches prompts itself. Answers that are not valid JSON are repaired as far as possible (`repair_json`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.models import backends, hub
-from troth.models.batches import encodable, padded
+from troth.models.batches import pad_rows, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, StatelessTracker, TrackerModel
-from troth.systems.states import allowed, dialogue_text
+from troth.systems.states import dialogue_text, restrict_state
 
 Form = Literal["prompt", "tools"]
 ASK = (
@@ -30,12 +30,12 @@ ASK = (
     "that the user has given or accepted so far, and the slots that the user asks for in the last turn. "
     'Values are copied from the dialogue; "dontcare" where the user has no preference.'
 )
-KEPT = 4  # prefixes whose keys and values are kept
-AT_ONCE = 8  # turns that are answered together
+CACHED = 4  # prefixes whose keys and values are cached
+BATCH = 8  # turns per batch
 
 
 class PromptedModel(StatelessTracker):
-    """Asks a language model; there is nothing to train."""
+    """A tracker that asks a language model; nothing is trained."""
 
     def __init__(self, lm: Lm | SharedPrefixLm | EndpointLm, form: Form, answer: int) -> None:
         self.lm, self.form, self.answer = lm, form, answer
@@ -44,14 +44,14 @@ class PromptedModel(StatelessTracker):
         asked = [(prefix(turn.services, self.form), question(turn)) for turn in turns]
         if isinstance(self.lm, EndpointLm):
             with ThreadPoolExecutor(self.lm.parallel) as pool:
-                answers = list(pool.map(self._served, turns))
+                answers = list(pool.map(self._ask_server, turns))
         elif isinstance(self.lm, SharedPrefixLm):
             answers = self.lm.answers(asked, self.answer)
         else:
             answers = self.lm.generate(["".join(parts) for parts in asked], max_tokens=self.answer)
-        return [states_of(mended(text), turn.services) for text, turn in zip(answers, turns, strict=True)]
+        return [states_of(repair_json(text), turn.services) for text, turn in zip(answers, turns, strict=True)]
 
-    def _served(self, turn: TrackerTurn) -> str:
+    def _ask_server(self, turn: TrackerTurn) -> str:
         """A server's answer as text: JSON by its schema, or calls of tools as one JSON object."""
         assert isinstance(self.lm, EndpointLm)
         messages = [
@@ -65,19 +65,19 @@ class PromptedModel(StatelessTracker):
             layout = {"name": "states", "schema": answer_schema(turn.services)}
             options["response_format"] = {"type": "json_schema", "json_schema": layout}
         message = self.lm.chat(messages, **options)
-        return _called(message) or str(message.get("content") or "")
+        return _join_calls(message) or str(message.get("content") or "")
 
 
-def _called(message: Mapping[str, Any]) -> str:
-    """The calls of tools in a message as the JSON that was asked for; empty where there is none."""
+def _join_calls(message: Mapping[str, Any]) -> str:
+    """The tool calls of a message as one JSON object; empty if there are none."""
     states: dict[str, Any] = {}
     for call in message.get("tool_calls") or ():
         function = call.get("function", {}) if isinstance(call, dict) else {}
-        states[str(function.get("name"))] = mended(str(function.get("arguments", "")))
+        states[str(function.get("name"))] = repair_json(str(function.get("arguments", "")))
     return json.dumps(states) if states else ""
 
 
-# -- what is asked -----------------------------------------------------------------------------------------------------
+# -- prompts -----------------------------------------------------------------------------------------------------------
 
 
 def prefix(services: Sequence[Service], form: Form) -> str:
@@ -87,11 +87,11 @@ def prefix(services: Sequence[Service], form: Form) -> str:
     lines = [ASK]
     for service in services:
         lines.append(f"Service {service.name}: {service.description}")
-        lines += [f"  intent {one.name}: {one.description}" for one in service.intents]
+        lines += [f"  intent {intent.name}: {intent.description}" for intent in service.intents]
         for slot in service.slots:
             values = f" (one of: {', '.join(slot.possible_values)})" if slot.is_categorical else ""
             lines.append(f"  slot {slot.name}: {slot.description}{values}")
-    example = {one.name: {"intent": "…", "slots": {"…": "…"}, "requested": ["…"]} for one in services}
+    example = {service.name: {"intent": "…", "slots": {"…": "…"}, "requested": ["…"]} for service in services}
     return "\n".join([*lines, f"Layout: {json.dumps(example, ensure_ascii=False)}", ""])
 
 
@@ -101,7 +101,7 @@ def question(turn: TrackerTurn) -> str:
 
 def answer_schema(services: Sequence[Service]) -> dict[str, Any]:
     """The JSON schema of an answer."""
-    each = {one.name: _state_schema(one) for one in services}
+    each = {service.name: _state_schema(service) for service in services}
     return {"type": "object", "properties": each, "required": list(each), "additionalProperties": False}
 
 
@@ -113,7 +113,7 @@ def _state_schema(service: Service) -> dict[str, Any]:
             slots[slot.name]["enum"] = [*dict.fromkeys((*slot.possible_values, "dontcare"))]
     names = {"type": "string", "enum": [slot.name for slot in service.slots]}
     fields = {
-        "intent": {"type": "string", "enum": [*(one.name for one in service.intents), "NONE"]},
+        "intent": {"type": "string", "enum": [*(intent.name for intent in service.intents), "NONE"]},
         "slots": {"type": "object", "properties": slots, "additionalProperties": False},
         "requested": {"type": "array", "items": names},
     }
@@ -123,29 +123,29 @@ def _state_schema(service: Service) -> dict[str, Any]:
 def tools(services: Sequence[Service]) -> list[dict[str, Any]]:
     """The services as function definitions: one tool each, whose arguments are the state."""
     return [
-        {"type": "function", "function": {"name": one.name, "description": one.description,
-                                          "parameters": _state_schema(one)}}
-        for one in services
+        {"type": "function", "function": {"name": service.name, "description": service.description,
+                                          "parameters": _state_schema(service)}}
+        for service in services
     ]  # fmt: skip
 
 
-# -- what is answered --------------------------------------------------------------------------------------------------
+# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def states_of(answer: object, services: Sequence[Service]) -> dict[str, State]:
-    """The states that an answer holds, as far as the schema allows them."""
+    """The states in an answer, restricted to the schema."""
     whole = answer if isinstance(answer, dict) else {}
     states = {}
     for service in services:
-        # A model that is asked about one service may leave its name out.
-        mine = whole.get(service.name, whole if len(services) == 1 else {})
-        mine = mine if isinstance(mine, dict) else {}
-        slots = mine.get("slots", mine)
+        # A model that is asked about one service may omit its name.
+        part = whole.get(service.name, whole if len(services) == 1 else {})
+        part = part if isinstance(part, dict) else {}
+        slots = part.get("slots", part)
         slots = slots if isinstance(slots, dict) else {}
         values = {str(name): _text(value) for name, value in slots.items()}
-        requested = mine.get("requested")
-        asked = [str(one) for one in requested] if isinstance(requested, list) else []
-        states[service.name] = allowed(service, values, intent=str(mine.get("intent", "")), requested=asked)
+        requested = part.get("requested")
+        asked = [str(slot) for slot in requested] if isinstance(requested, list) else []
+        states[service.name] = restrict_state(service, values, intent=str(part.get("intent", "")), requested=asked)
     return states
 
 
@@ -154,13 +154,13 @@ def _text(value: object) -> str:
     return str(value) if isinstance(value, str | int | float | bool) else ""
 
 
-def mended(text: str) -> Any:
-    """The JSON object in a text: with talk around it, quotes of the wrong kind, a comma too many, or cut off."""
+def repair_json(text: str) -> Any:
+    """Parses the JSON object in a text that may have prose around it, wrong quotes, extra commas, or be cut off."""
     start = text.find("{")
     if start < 0:
         return {}
     body = text[start:]
-    for attempt in (body, _balanced(body), _balanced(_plain_quotes(body))):
+    for attempt in (body, _close_brackets(body), _close_brackets(_plain_quotes(body))):
         try:
             value, _ = json.JSONDecoder(strict=False).raw_decode(re.sub(r",\s*([}\]])", r"\1", attempt))
         except (ValueError, RecursionError):
@@ -176,11 +176,11 @@ def _plain_quotes(text: str) -> str:
     return re.sub(r"(?<=[{\[,:\s])'|'(?=\s*[}\],:])", '"', words)
 
 
-def _balanced(text: str) -> str:
-    """The text with what is open closed: cut off after the last whole member."""
+def _close_brackets(text: str) -> str:
+    """The text cut after the last complete member, with all open brackets closed."""
     closing: list[str] = []
     quoted = escaped = False
-    whole = ""  # the longest beginning that ends with a whole member, closed
+    whole = ""  # the longest prefix that ends with a complete member, closed
     for place, character in enumerate(text):
         if quoted:
             escaped = character == "\\" and not escaped
@@ -211,8 +211,8 @@ class SharedPrefixLm:
     def __init__(self, folder: Path, *, share: bool = True) -> None:
         files = hub.ModelFiles(str(folder), lambda: folder)
         self.tokenizer, self.module = hub.load(files, "AutoModelForCausalLM")
-        self.share = share  # for comparisons alone: whether the beginning is read once
-        self._kept: dict[str, tuple[list[int], Any]] = {}
+        self.share = share  # whether the prefix is read once; False only for benchmarks
+        self._cached: dict[str, tuple[list[int], Any]] = {}
         line = self.tokenizer("\n", add_special_tokens=False)["input_ids"]
         ends = [self.tokenizer.eos_token_id, *(line if len(line) == 1 else [])]
         self.ends = [token for token in ends if token is not None]
@@ -225,14 +225,14 @@ class SharedPrefixLm:
             groups.setdefault(prefix, []).append(place)
         for prefix, places in groups.items():
             places.sort(key=lambda place: len(asked[place][1]))  # questions of similar length need little padding
-            for start in range(0, len(places), AT_ONCE):
-                some = places[start : start + AT_ONCE]
+            for start in range(0, len(places), BATCH):
+                some = places[start : start + BATCH]
                 for place, text in zip(some, self._answers(prefix, [asked[i][1] for i in some], most), strict=True):
                     answers[place] = text
         return answers
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer(encodable(text), add_special_tokens=False)["input_ids"]
+        ids: list[int] = self.tokenizer(replace_surrogates(text), add_special_tokens=False)["input_ids"]
         return ids
 
     def _answers(self, prefix: str, questions: Sequence[str], most: int) -> list[str]:
@@ -241,16 +241,16 @@ class SharedPrefixLm:
 
         begin, cache = self._read(prefix)
         padding = self.tokenizer.pad_token_id or 0
-        ends, mask = padded([self._ids(one) for one in questions], padding, left=True)
+        ends, mask = pad_rows([self._ids(question) for question in questions], padding, left=True)
         before = torch.tensor([begin] * len(questions))
         ids = torch.cat([before, torch.from_numpy(ends)], dim=1)
         # The padding stands between the prefix and the question, and is not read.
         read = torch.cat([torch.ones_like(before), torch.from_numpy(mask)], dim=1)
         shared: dict[str, Any] = {}
         if cache is not None:
-            mine = copy.deepcopy(cache)
-            mine.batch_repeat_interleave(len(questions))
-            shared = {"past_key_values": mine}
+            past = copy.deepcopy(cache)
+            past.batch_repeat_interleave(len(questions))
+            shared = {"past_key_values": past}
         config = GenerationConfig(max_new_tokens=most, do_sample=False, pad_token_id=padding, eos_token_id=self.ends)
         with torch.inference_mode():
             out = self.module.generate(input_ids=ids, attention_mask=read, generation_config=config, **shared)
@@ -258,20 +258,20 @@ class SharedPrefixLm:
         return texts
 
     def _read(self, prefix: str) -> tuple[list[int], Any]:
-        """The tokens of a prefix and what the model made of them."""
+        """The tokens of a prefix and its cached keys and values."""
         import torch
         from transformers import DynamicCache
 
-        if prefix not in self._kept:
+        if prefix not in self._cached:
             ids, cache = self._ids(prefix), None
             if self.share:
                 cache = DynamicCache(config=self.module.config)
                 with torch.inference_mode():
                     self.module(input_ids=torch.tensor([ids]), past_key_values=cache, use_cache=True, logits_to_keep=1)
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[prefix] = ids, cache
-        return self._kept[prefix]
+            while len(self._cached) >= CACHED:
+                self._cached.pop(next(iter(self._cached)))
+            self._cached[prefix] = ids, cache
+        return self._cached[prefix]
 
 
 class Prompted(Recipe, frozen=True, kw_only=True):
@@ -285,7 +285,7 @@ class Prompted(Recipe, frozen=True, kw_only=True):
 
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
-            return PromptedModel(EndpointLm.named(model), self.form, self.answer)
+            return PromptedModel(EndpointLm.from_name(model), self.form, self.answer)
         if model == "embedded" or backends.backend_for(model).files is not None:
             return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
         return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)

@@ -98,7 +98,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A kind of tracker. Its fields are its options; the first line of its docstring is what `troth ls` shows."""
 
     base: ClassVar[str] = ""  # the model of `troth models` to begin with, where none is named; "": one must be named
-    families: ClassVar[tuple[str, ...]] = ()  # of pretrained models that fit, by `model_type` of their config.json
+    families: ClassVar[tuple[str, ...]] = ()  # of supported pretrained models, by `model_type` of their config.json
     first: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # what a first phase learns from
     trains: ClassVar[bool] = True
 
@@ -111,7 +111,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         raise NotImplementedError
 
     def fitted(self, _corpus: TrackerCorpus) -> Self:
-        """The recipe with what it must know of the training data, such as the slots that it has; most need nothing."""
+        """The recipe with facts of the training data that it needs, such as its slots; most recipes need none."""
         return self
 
     def first_examples(
@@ -126,15 +126,15 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         if model == "embedded":
             if not self.base:
-                hint = f"name a folder or hf:ORG/MODEL; families that fit: {', '.join(self.families)}"
-                raise UserError("no model that this recipe can begin with comes along", hint=hint)
-            return hub.embedded(self.base).folder()
+                hint = f"name a folder or hf:ORG/MODEL; supported families: {', '.join(self.families)}"
+                raise UserError("this recipe has no bundled base model", hint=hint)
+            return hub.embedded_files(self.base).folder()
         folder = hub.source(model).folder()
         with hub.loading(str(folder)):
             family = msgspec.json.decode((folder / "config.json").read_bytes())["model_type"]
         if self.families and family not in self.families:
             what = f"a model of the family '{family}' does not fit this recipe"
-            raise UserError(what, file=str(folder), hint="families that fit: " + ", ".join(self.families))
+            raise UserError(what, file=str(folder), hint="supported families: " + ", ".join(self.families))
         return folder
 
 

@@ -1,4 +1,4 @@
-"""Training runs on disk: their settings, which must be the same to go on with one, and their curves.
+"""Training runs on disk: their settings, which must be equal to resume a run, and their curves.
 
 training.json   the settings
 curve.json      the measures at each evaluation
@@ -30,7 +30,7 @@ def check_claim(folder: Folder, record: Mapping[str, Any]) -> None:
 
 
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
-    """The folder is new, or one of a run with the same settings, which is gone on with."""
+    """Checks that the folder is new, or has a run with the same settings, which is resumed."""
     text = encode_indented(record)
     _same(folder, files.claim_folder(folder, RECORD, text, KIND), text)
 

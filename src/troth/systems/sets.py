@@ -31,7 +31,7 @@ PERTURBED = {"NED": "entities", "SDI": "disfluency", "PI": "paraphrase"}  # as C
 
 
 class SetPlan(NamedTuple):
-    """The test sets that are asked for."""
+    """The requested test sets."""
 
     families: dict[str, str]  # name to family
     variants: list[str]
@@ -44,8 +44,8 @@ class SetPlan(NamedTuple):
         return "original" if name == ORIGINAL else "twin"
 
 
-def planned(sets: str | Sequence[str]) -> SetPlan:
-    """Which sets "orig,NED,v1..v5,mine=PATH" names."""
+def parse_sets(sets: str | Sequence[str]) -> SetPlan:
+    """Parses names of test sets, such as "orig,NED,v1..v5,mine=PATH"."""
     families: dict[str, str] = {}
     variants: list[str] = []
     folders: dict[str, str] = {}
@@ -73,7 +73,7 @@ def planned(sets: str | Sequence[str]) -> SetPlan:
 
 
 def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | None, seed: int) -> dict[str, str]:
-    """Writes the sets that are not there yet to a folder; returns their paths in the order of the plan."""
+    """Writes the missing sets to a folder; returns the paths of all in the order of the plan."""
     with files.writing(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
     original = folder / ORIGINAL
@@ -108,6 +108,6 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
 
 
 def twins(dialogues: Sequence[Dialogue], schema: Schema, family: str, seed: int) -> list[Dialogue]:
-    """The perturbed twins of some dialogues, in memory."""
+    """The perturbed twins of dialogues, in memory."""
     known: Inventory = inventory(dialogues, schema)
     return [apply(family, dialogue, known, seed=seed).dialogue for dialogue in dialogues]

@@ -22,14 +22,14 @@ _RESERVED = re.compile(r"\s*[;\[\]]\s*")
 
 
 def dialogue_text(turn: TrackerTurn) -> str:
-    """What was said up to this turn, oldest first: "user: … system: … user: …"."""
+    """The dialogue up to this turn, oldest first: "user: … system: … user: …"."""
     return " ".join(f"{speaker.lower()}: {text}" for speaker, text in [*turn.history, ("USER", turn.user)])
 
 
-def written(turn: TrackerTurn) -> str:
+def format_states(turn: TrackerTurn) -> str:
     """The gold states of a turn as text."""
     said = dialogue_text(turn).casefold()
-    return " ".join(f"[{service.name}] {_written(turn.gold[service.name], said)}" for service in turn.services)
+    return " ".join(f"[{service.name}] {_format_state(turn.gold[service.name], said)}" for service in turn.services)
 
 
 def value_of(values: Sequence[str], said: str) -> str:
@@ -37,7 +37,7 @@ def value_of(values: Sequence[str], said: str) -> str:
     return next((value for value in values if value.casefold() in said), values[0] if values else "")
 
 
-def _written(state: State, said: str) -> str:
+def _format_state(state: State, said: str) -> str:
     parts = [f"{INTENT}: {state.active_intent}"] if state.active_intent not in (None, NO_INTENT) else []
     for slot, values in state.slot_values.items():
         parts.append(f"{slot}: {_RESERVED.sub(' ', value_of(values, said))}")
@@ -45,25 +45,25 @@ def _written(state: State, said: str) -> str:
     return "; ".join(parts) or NOTHING
 
 
-def parsed(text: str, services: Iterable[Service]) -> dict[str, State]:
-    """The states that a text says, as far as the schema allows them; a service that it does not name has none."""
+def parse_states(text: str, services: Iterable[Service]) -> dict[str, State]:
+    """Parses states from a text, restricted to the schema; a service that the text does not name has an empty state."""
     by_service: dict[str, list[str]] = {}
     for name, body in re.findall(r"\[([^\[\]]*)\]([^\[\]]*)", text):
         by_service.setdefault(name.strip(), []).extend(body.split(";"))
-    return {service.name: _parsed(by_service.get(service.name, []), service) for service in services}
+    return {service.name: _parse_state(by_service.get(service.name, []), service) for service in services}
 
 
-def _parsed(parts: Sequence[str], service: Service) -> State:
+def _parse_state(parts: Sequence[str], service: Service) -> State:
     fields: dict[str, str] = {}
     for part in parts:
         name, colon, value = part.partition(":")
         if colon and value.strip():
             fields[name.strip()] = value.strip()
     requested = [slot.strip() for slot in fields.pop(REQUESTED, "").split(",")]
-    return allowed(service, fields, intent=fields.pop(INTENT, ""), requested=requested)
+    return restrict_state(service, fields, intent=fields.pop(INTENT, ""), requested=requested)
 
 
-def allowed(
+def restrict_state(
     service: Service, values: Mapping[str, str], *, intent: str | None = "", requested: Sequence[str] | None = ()
 ) -> State:
     """The state that these values are under a schema: slots, intents and possible values that it does not have go.
@@ -79,7 +79,7 @@ def allowed(
 
 
 def possible(slot: SlotSchema, value: str) -> str:
-    """The value itself, or for a categorical slot the possible one that it stands for; empty for none."""
+    """The value, or for a categorical slot the matching possible value; empty if none matches."""
     text = " ".join(value.split())
     if text.lower() in ("", NOTHING):
         return ""

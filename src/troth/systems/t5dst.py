@@ -13,7 +13,7 @@ from troth.core.randomness import generator
 from troth.core.records import Service, SlotSchema, State
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import TrackerModel
-from troth.systems.states import NOTHING, allowed, dialogue_text, value_of
+from troth.systems.states import NOTHING, dialogue_text, restrict_state, value_of
 from troth.systems.text import TextExample, TextModel, TextNetwork, TextRecipe
 from troth.text.identifiers import split_identifier
 
@@ -48,7 +48,7 @@ class SlotModel(TextModel):
         for (at, service, slot), answer in zip(asked, answers, strict=True):
             values[at][service.name][slot.name] = answer
         return [
-            {one.name: allowed(one, mine[one.name], intent=None, requested=None) for one in turn.services}
+            {one.name: restrict_state(one, mine[one.name], intent=None, requested=None) for one in turn.services}
             for turn, mine in zip(turns, values, strict=True)
         ]
 

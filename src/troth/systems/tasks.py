@@ -20,7 +20,7 @@ from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.source import Document
 from troth.systems.data import TrackerCorpus
-from troth.systems.states import dialogue_text, written
+from troth.systems.states import dialogue_text, format_states
 
 Fields = dict[str, str]
 UNANSWERABLE = "unanswerable"
@@ -84,26 +84,26 @@ def _table(path: str, columns: dict[str, str]) -> Iterator[Fields]:
             cells = next(csv.reader([line], delimiter="\t"))
         if len(cells) != len(head):
             raise UserError(f"line {number}: {len(cells)} columns in place of {len(head)}", file=document.name)
-        yield {name: _unquoted(cells[place]) for name, place in places.items()}
+        yield {name: _unquote(cells[place]) for name, place in places.items()}
 
 
-def _unquoted(cell: str) -> str:
+def _unquote(cell: str) -> str:
     quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
     return cell[1:-1].replace('""', '"') if quoted else cell
 
 
 def _json(path: str, layout: Any) -> Any:
     document = source.first(path)
-    return _decoded(document.data, layout, document.name)
+    return _decode(document.data, layout, document.name)
 
 
 def _json_lines(path: str, layout: Any) -> Iterator[Any]:
     document, lines = _lines(path)
     for number, line in enumerate(lines, 1):
-        yield _decoded(line, layout, f"{document.name}: line {number}")
+        yield _decode(line, layout, f"{document.name}: line {number}")
 
 
-def _decoded(data: bytes | str, layout: Any, where: str) -> Any:
+def _decode(data: bytes | str, layout: Any, where: str) -> Any:
     with reading(where, "not in the layout of this task", hint="is it the right file?"):
         return msgspec.json.decode(data, type=layout)
 
@@ -206,7 +206,7 @@ def _wikisql(path: str) -> Iterator[Fields]:
 def _dialogues(path: str) -> Iterator[Fields]:
     for turn in TrackerCorpus.read(path).turns():
         services = "; ".join(f"{one.name}: {', '.join(slot.name for slot in one.slots)}" for one in turn.services)
-        yield {"dialogue": dialogue_text(turn), "services": services, "state": written(turn)}
+        yield {"dialogue": dialogue_text(turn), "services": services, "state": format_states(turn)}
 
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def sources(items: Sequence[str]) -> dict[str, list[str]]:
     for item in items:
         task, path = named(item)
         if not task or not path:
-            raise UserError(f"'{item}' is no source of a task", hint="write it as TASK=FILE, for example mrpc=FILE")
+            raise UserError(f"'{item}' is not of the form TASK=FILE", hint="for example mrpc=FILE")
         TASKS.load(task)  # an error for a misspelt name
         files.setdefault(task, []).append(path)
     return files

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from troth.core.errors import UserError
-from troth.models.batches import Room, by_length, encodable, padded
+from troth.models.batches import Room, batch_by_length, pad_rows, replace_surrogates
 from troth.models.hf import reach
 from troth.models.hub import ModelFiles, load
 from troth.systems.recipe import Recipe, StatelessTracker, TrainableTracker
@@ -79,7 +79,7 @@ class TextNetwork:
 
     @lru_cache(maxsize=64)  # noqa: B019 (a dialogue is asked about slot by slot)
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer(encodable(text), add_special_tokens=False)["input_ids"] if text else []
+        ids: list[int] = self.tokenizer(replace_surrogates(text), add_special_tokens=False)["input_ids"] if text else []
         return ids
 
     def collate(self, examples: Sequence[TextExample]) -> dict[str, Any]:
@@ -114,16 +114,16 @@ class TextNetwork:
     def answers(self, sources: Sequence[array[int]]) -> list[str]:
         """The likeliest answer to each, token by token."""
         texts = [""] * len(sources)
-        for batch in by_length([len(source) + self.answer for source in sources], ROOM):
-            rows = [list(sources[i]) for i in batch.places]
-            found = self._continued(rows) if self.decoder else self._answers(rows)
+        for batch in batch_by_length([len(source) + self.answer for source in sources], ROOM):
+            rows = [list(sources[i]) for i in batch.indexes]
+            found = self._generate(rows) if self.decoder else self._answers(rows)
             for place, text in zip(
-                batch.places, self.tokenizer.batch_decode(found, skip_special_tokens=True), strict=True
+                batch.indexes, self.tokenizer.batch_decode(found, skip_special_tokens=True), strict=True
             ):
                 texts[place] = str(text).strip()
         return texts
 
-    def _continued(self, rows: Sequence[list[int]]) -> list[list[int]]:
+    def _generate(self, rows: Sequence[list[int]]) -> list[list[int]]:
         """What a decoder says next. A row that has ended leaves the batch, so that one long answer costs one row."""
         import torch
         from transformers import DynamicCache
@@ -206,5 +206,5 @@ class TextRecipe(Recipe, frozen=True, kw_only=True):
 def tensors(rows: Sequence[list[int]], padding: int, *, left: bool = False) -> tuple[Any, Any]:
     import torch
 
-    ids, mask = padded(rows, padding, left=left)
+    ids, mask = pad_rows(rows, padding, left=left)
     return torch.from_numpy(ids), torch.from_numpy(mask)

@@ -4,7 +4,7 @@
     OUT/data/NED/             the test set, gold
     OUT/NED/                  the predictions for it, in SGD's layout
 
-A set appears when all of it is predicted. A run that was stopped goes on where it was: shares of dialogues that are
+A set appears when all of it is predicted. An interrupted run is resumed: shares of dialogues that are
 done stay in OUT/NED.part.
 """
 
@@ -24,7 +24,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.records import Dialogue, Schema
-from troth.engine import WithModel, alone, mapped
+from troth.engine import WithModel, in_process, parallel_map
 from troth.readers import source
 from troth.readers.plain import encode_indented
 from troth.storage import files
@@ -70,9 +70,9 @@ class TrackedSet(msgspec.Struct, frozen=True):
 def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[TrackedSet]:
     """Predicts the states of dialogues, of perturbed twins of them, and under other wordings of their schema.
 
-    `model` is a folder that `train_tracker` wrote, the name of a tracker that comes along, or RECIPE:MODEL for recipes
+    `model` is a folder that `train_tracker` wrote, the name of a bundled tracker, or RECIPE:MODEL for recipes
     that need no training (`prompted:http://HOST/v1#MODEL`). Test sets and predictions are written to the folder `out`;
-    the same call again goes on where it was stopped. The options are those of `TrackSettings`.
+    the same call again resumes an interrupted run. The options are those of `TrackSettings`.
 
     >>> import tempfile, troth
     >>> from troth import demo
@@ -83,7 +83,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
     (['orig', 'SDI'], 17)
     """
     settings = resolve(TrackSettings, options)
-    plan = sets.planned(settings.sets)
+    plan = sets.parse_sets(settings.sets)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format)
     corpus = corpus.first(settings.limit, settings.seed)
     tracker = model if isinstance(model, Tracker) else open_tracker(model)
@@ -93,20 +93,20 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
                    "limit": settings.limit, "seed": settings.seed})  # fmt: skip
     paths = sets.make(corpus, plan, place / "data", schemas=schemas, seed=settings.seed)
     return [
-        _tracked(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
+        _predict_set(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
         for name, path in paths.items()
     ]
 
 
 def _claim(place: Folder, record: dict[str, Any]) -> None:
-    """The folder is new, or one of the same tracker on the same data, which is gone on with."""
+    """Checks that the folder is new, or has a run of the same tracker on the same data, which is resumed."""
     text = encode_indented(record)
     if files.claim_folder(place, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"
         raise UserError(what, file=str(place), hint="name a new folder")
 
 
-def _tracked(
+def _predict_set(
     tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool, workers: int
 ) -> TrackedSet:
     name, kind = set
@@ -121,10 +121,10 @@ def _tracked(
         shares = {part / f"dialogues_{number:03d}.json": start for number, start in enumerate(every, 1)}
         shares = {file: start for file, start in shares.items() if not file.exists()}
         cut = [corpus.dialogues[start : start + SHARE] for start in shares.values()]
-        predict = partial(_predicted, corpus.schema, complete)
-        open_model = (lambda: tracker) if alone(workers) else partial(open_tracker, tracker.name)
+        predict = partial(_predict, corpus.schema, complete)
+        open_model = (lambda: tracker) if in_process(workers) else partial(open_tracker, tracker.name)
         with bar(f"tracking {name}") as step:
-            for file, states in zip(shares, mapped(WithModel(predict, open_model), cut, workers), strict=True):
+            for file, states in zip(shares, parallel_map(WithModel(predict, open_model), cut, workers), strict=True):
                 _write(states, file)
                 step(min(shares[file] + SHARE, len(corpus.dialogues)), len(corpus.dialogues))
         document = source.find_beside(gold, source.SCHEMA)
@@ -137,7 +137,7 @@ def _tracked(
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
 
 
-def _predicted(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
+def _predict(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
     return tracker.states(dialogues, schema, complete=complete)
 
 

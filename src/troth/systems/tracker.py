@@ -52,7 +52,7 @@ class Tracker:
             some = dialogues[start : start + AT_ONCE]
             turns = [list(turns_of(dialogue, schema, complete=complete)) for dialogue in some]
             answers = self.model.track(turns)
-            predicted += [_predicted(one, states) for one, states in zip(some, answers, strict=True)]
+            predicted += [_with_states(one, states) for one, states in zip(some, answers, strict=True)]
         return predicted
 
 
@@ -64,7 +64,7 @@ def open_tracker(model: Path) -> Tracker:
     text = path_of(model)
     recipe, colon, base = text.partition(":")
     if colon and recipe in RECIPES and not Folder(text).exists():
-        return _untrained(recipe, base)
+        return _open_untrained(recipe, base)
     folder = TRACKERS.load(text)() if text in TRACKERS else _folder(text)
     with reading(folder / CARD, "not a tracker", hint="train one: troth train"):
         card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
@@ -85,7 +85,7 @@ def _folder(text: str) -> Folder:
     raise UserError(f"there is no tracker '{text}'", hint=f"known: {known}")
 
 
-def _untrained(recipe: str, base: str) -> Tracker:
+def _open_untrained(recipe: str, base: str) -> Tracker:
     made = recipe_of(recipe)
     if made.trains:
         raise UserError(f"recipe '{recipe}' must be trained first", hint="troth train tracker")
@@ -93,7 +93,7 @@ def _untrained(recipe: str, base: str) -> Tracker:
     return Tracker(f"{recipe}:{name}", TrackerCard(recipe, model=name), made.open(name, trained=False))
 
 
-def _predicted(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:
+def _with_states(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:
     answers: Iterator[dict[str, State]] = iter(states)
     turns = []
     for turn in dialogue.turns:

@@ -2,7 +2,7 @@
 
 The folder of a run holds what `training` writes, and
 
-    training.json   the settings; the same ones again go on with the run
+    training.json   the settings; equal settings resume the run
     curve.json      the measures at each evaluation, as in CheckDST's figures 2 and 3
     first/          the first phase, of recipes that have one
 """
@@ -73,7 +73,7 @@ class TrainSettings:
 
 
 class TrainedTracker(msgspec.Struct, frozen=True):
-    """What a training run came to."""
+    """Result of a training run."""
 
     folder: str
     seed: int
@@ -85,7 +85,7 @@ class TrainedTracker(msgspec.Struct, frozen=True):
 def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]:
     """Trains a tracker on annotated dialogues and writes it to the folder `out`; several seeds to folders in it.
 
-    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    A call with the same arguments resumes an interrupted run, with the same result. The options are those of
     `TrainSettings`; `fit` has the fields of `FitSettings` (epochs, batch, rate, evaluate_every, patience, …).
     `troth.track(out, …)` runs the tracker.
 
@@ -130,7 +130,7 @@ def _train(
     model = _begin(folder, settings, recipe, run)
     evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
-    with _uncollected():
+    with _without_gc():
         examples = list(model.examples(corpus.turns()))
     fitting = Fitting(
         model,
@@ -139,7 +139,7 @@ def _train(
         None if evaluation is None else lambda: evaluation(tracker),
         {} if evaluation is None else _keys(evaluation),
         report_to(listed(settings.log_to), folder, asdict(how)),
-        lambda place, metrics: describe(place, _described(card, asdict(how), metrics)),
+        lambda place, metrics: describe(place, _with_results(card, asdict(how), metrics)),
     )
     state = fit(fitting, folder, how)
     _write_curve(folder)
@@ -147,8 +147,8 @@ def _train(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: it would look at all examples again and again while more of them are made."""
+def _without_gc() -> Iterator[None]:
+    """Turns garbage collection off: it would scan all examples repeatedly while more of them are created."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -158,7 +158,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _described(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
+def _with_results(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
     return msgspec.structs.replace(card, training=training, metrics=metrics)
 
 
@@ -170,14 +170,14 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
 def _begin(
     folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
 ) -> TrainableTracker[Any]:
-    """The model to train: pretrained, a tracker to train further, or what came of the first phase.
+    """The model to train: pretrained, a tracker to train further, or the result of the first phase.
 
     The folder is claimed when everything has been read, so that bad input leaves nothing behind.
     """
     (seed, record), name, first = run, path_of(settings.model), folder / FIRST
     if is_done(first / STATE):
-        return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
-    model = _learning(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
+        return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
+    model = _check_trainable(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
     if not settings.first:
         claim(folder, record)
         return model
@@ -186,10 +186,10 @@ def _begin(
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
-    return _learning(recipe.open(str(first / BEST_LOSS), trained=True))
+    return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
 
 
-def _learning(model: TrackerModel) -> TrainableTracker[Any]:
+def _check_trainable(model: TrackerModel) -> TrainableTracker[Any]:
     if not isinstance(model, TrainableTracker):
         raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
     return model

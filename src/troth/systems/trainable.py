@@ -23,7 +23,7 @@ class Trainable(ABC, Generic[E]):
 
     @abstractmethod
     def collate(self, examples: Sequence[E], rng: Random) -> Any:
-        """A batch. Whatever is drawn (masks, prompts) is drawn with `rng`, which depends on seed and step alone."""
+        """A batch. Random choices (masks, prompts) use `rng`, which depends only on seed and step."""
 
     @abstractmethod
     def loss(self, batch: Any) -> Any:

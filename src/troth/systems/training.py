@@ -1,4 +1,4 @@
-"""One training loop for all recipes: a killed run goes on to the same loss curve, bit by bit on the CPU.
+"""One training loop for all recipes: a killed run is resumed with the same loss curve, bit by bit on the CPU.
 
 Nothing that is drawn depends on what was drawn before: the order of the examples follows from seed and epoch, dropout
 and masks from seed and step. A checkpoint is therefore weights, optimiser and step. The folder of a run has
@@ -42,7 +42,7 @@ Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher,
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a model is trained. Every field moves the result, apart from `save_every`."""
+    """Settings of the training loop. Every field except `save_every` changes the result."""
 
     seed: int = 0
     epochs: float = option(1.0, "Passes over the data.", "NUMBER")
@@ -77,7 +77,7 @@ def _check_number(name: str, value: Any, kind: type, *, positive: bool = False) 
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is trained, on what, and what is measured on the way."""
+    """A model to train, its examples, and what is measured during training."""
 
     model: Trainable[Any]
     examples: Sequence[Any]
@@ -89,12 +89,12 @@ class Fitting:
 
 
 class InterruptedTraining(KeyboardInterrupt):
-    """Training was stopped by a signal; the last step that was complete is saved."""
+    """Training was stopped by a signal; the last complete step is saved."""
 
 
 def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
-    """Trains a model, or goes on where the run in this folder was stopped; returns what came of it."""
-    with _stopping() as signals:
+    """Trains a model, or resumes the run in this folder; returns its final state."""
+    with _handle_signals() as signals:
         run = _Run(fitting, folder, settings, signals)
         try:
             with bar("training") as progress:
@@ -129,7 +129,7 @@ class _Run:
         import torch
 
         if not fitting.examples:
-            raise UserError("nothing to learn from: no example comes of this data", hint="is it the right data?")
+            raise UserError("this data gives no training examples", hint="is it the right data?")
         self.fitting, self.folder, self.settings, self.signals = fitting, folder, settings, signals
         self.model = fitting.model
         self.sizes = [self.model.size(example) for example in fitting.examples]
@@ -305,7 +305,7 @@ class _Signals:
 
 
 @contextmanager
-def _stopping() -> Iterator[_Signals]:
+def _handle_signals() -> Iterator[_Signals]:
     """Signals to end, as `_Signals` handles them; in the main thread only, where they arrive."""
     signals = _Signals()
     if threading.current_thread() is not threading.main_thread():

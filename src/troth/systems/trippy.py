@@ -22,12 +22,12 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import State
 from troth.models import hub
-from troth.models.batches import encodable, padded
+from troth.models.batches import pad_rows, replace_surrogates
 from troth.models.hf import reach
 from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, TurnTracker
-from troth.systems.states import ANYTHING, allowed
+from troth.systems.states import ANYTHING, restrict_state
 from troth.systems.text import ENCODERS
 
 IGNORED = -100
@@ -139,10 +139,13 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     def _read(self, turn: TrackerTurn) -> Read:
         """[CLS] user [SEP] system [SEP] what was said before, the newest first [SEP]."""
         tokenizer = self.tokenizer
-        user = tokenizer(encodable(turn.user), add_special_tokens=False, return_offsets_mapping=True)
+        user = tokenizer(replace_surrogates(turn.user), add_special_tokens=False, return_offsets_mapping=True)
         past = [text for _, text in reversed(turn.history)]
         older = tokenizer(
-            [encodable(text) for text in past] or [""], add_special_tokens=False, truncation=True, max_length=SPOKEN
+            [replace_surrogates(text) for text in past] or [""],
+            add_special_tokens=False,
+            truncation=True,
+            max_length=SPOKEN,
         )["input_ids"]
         words = user["input_ids"][:SPOKEN]
         ids = [self.begin, *words, self.end]
@@ -151,7 +154,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         return Read(ids[: self.length], [tuple(pair) for pair in user["offset_mapping"][:SPOKEN]])
 
     def _labels(self, turn: TrackerTurn, read: Read) -> Iterator[SlotLabel]:
-        informed = _informed(turn)
+        informed = _informed_values(turn)
         for service in turn.services:
             gold = turn.gold[service.name].slot_values
             before = turn.before[service.name].slot_values if service.name in turn.before else {}
@@ -194,7 +197,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     def collate(self, examples: Sequence[CopyExample], rng: Random) -> dict[str, Any]:
         import torch
 
-        ids, mask = (torch.from_numpy(one) for one in padded([list(e.ids) for e in examples], self._padding))
+        ids, mask = (torch.from_numpy(one) for one in pad_rows([list(e.ids) for e in examples], self._padding))
         # Slots that a turn is not asked about have no label; a row of five numbers for each of the others.
         labels = torch.tensor([(row, *label) for row, e in enumerate(examples) for label in e.labels])
         batch = {"input_ids": ids, "attention_mask": mask, "labels": labels}
@@ -248,7 +251,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         import torch
 
         reads = [self._read(turn) for turn in turns]
-        ids, mask = (torch.from_numpy(one) for one in padded([read.ids for read in reads], self._padding))
+        ids, mask = (torch.from_numpy(one) for one in pad_rows([read.ids for read in reads], self._padding))
         self.module.eval()
         with torch.inference_mode():
             scores = self._scores({"input_ids": ids, "attention_mask": mask})
@@ -258,7 +261,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         ]
 
     def _states(self, turn: TrackerTurn, read: Read, scores: dict[str, Any]) -> dict[str, State]:
-        informed = _informed(turn)
+        informed = _informed_values(turn)
         held = {
             f"{service}.{slot}": values[0]
             for service, state in turn.before.items()
@@ -273,7 +276,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
                 if name in self.slots:
                     value = self._value(name, scores, (turn.user, read, informed, held)) or value
                 values[slot.name] = value
-            states[service.name] = allowed(service, values, intent=None, requested=None)
+            states[service.name] = restrict_state(service, values, intent=None, requested=None)
         return states
 
     def _value(self, slot: str, scores: dict[str, Any], known: tuple[str, Read, dict[str, str], dict[str, str]]) -> str:
@@ -300,7 +303,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         save_file(weights(self.module), folder / "model.safetensors")
 
 
-def _informed(turn: TrackerTurn) -> dict[str, str]:
+def _informed_values(turn: TrackerTurn) -> dict[str, str]:
     """The value that the system gave last for each "service.slot"."""
     return {
         f"{frame.service}.{act.slot}": (act.canonical_values or act.values)[0]

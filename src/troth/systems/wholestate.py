@@ -1,7 +1,7 @@
 """The whole state as text: SimpleTOD (Hosseini-Asl et al. 2020) and BART-DST, as CheckDST compares them.
 
 The network reads the dialogue and writes all states of the turn. Unlike in the papers, whose services are always the
-same, it also reads the names of the services that are asked for and of their slots; `schema="none"` leaves them out.
+same, it also reads the names of the requested services and of their slots; `schema="none"` leaves them out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from troth.core.records import Service, State
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import TrackerModel
-from troth.systems.states import dialogue_text, parsed, written
+from troth.systems.states import dialogue_text, format_states, parse_states
 from troth.systems.text import DECODERS, ENCODER_DECODERS, TextExample, TextModel, TextNetwork, TextRecipe
 
 SchemaText = Literal["none", "names", "descriptions"]
@@ -27,13 +27,13 @@ class WholeStateModel(TextModel):
 
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[TextExample]:
         for turn in turns:
-            yield self.network.example(self._asked(turn), written(turn))
+            yield self.network.example(self._source_parts(turn), format_states(turn))
 
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
-        answers = self.network.answers([self.network.source(*self._asked(turn)) for turn in turns])
-        return [parsed(text, turn.services) for text, turn in zip(answers, turns, strict=True)]
+        answers = self.network.answers([self.network.source(*self._source_parts(turn)) for turn in turns])
+        return [parse_states(text, turn.services) for text, turn in zip(answers, turns, strict=True)]
 
-    def _asked(self, turn: TrackerTurn) -> tuple[str, str]:
+    def _source_parts(self, turn: TrackerTurn) -> tuple[str, str]:
         schema = "" if self.schema == "none" else " ".join(described(one, self.schema) for one in turn.services)
         return dialogue_text(turn), f" {schema} state: ".replace("  ", " ")
 

@@ -17,7 +17,7 @@ from troth import readers
 from troth.core.errors import PredictionError, UserError
 from troth.core.progress import note
 from troth.core.records import Dialogue, Pair
-from troth.engine import forks, mapped, parts
+from troth.engine import forks, parallel_map, parts
 from troth.readers import source
 from troth.readers.paths import to_path
 from troth.tracking.join import Join, JoinedPair, together
@@ -103,7 +103,7 @@ def _join_all(
 ) -> list[Sequence[PairConsumer]]:
     shares = _shares(gold, systems, parts(workers))
     gathered: dict[int, tuple[Sequence[PairConsumer], Join]] = {}
-    for share, scored in zip(shares, mapped(lambda one: _score(gold, systems, one), shares, workers), strict=True):
+    for share, scored in zip(shares, parallel_map(lambda share: _score(gold, systems, share), shares, workers), strict=True):
         for system, (theirs, join) in zip(share.systems, scored, strict=True):
             if system not in gathered:
                 gathered[system] = (theirs, join)

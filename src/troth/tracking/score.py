@@ -13,7 +13,6 @@ from troth.core.groups import parse_groups
 from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
 from troth.core.options import (
     keywords,
-    one_of,
     option,
     resamples_option,
     resolve,
@@ -163,7 +162,6 @@ def read_tracking(
     settings: TrackingSettings,
 ) -> TrackingCorpus:
     """The corpus of a scoring run, from files or from dialogues in memory; formats and schemas are read here."""
-    one_of("unknown", settings.unknown, ("error", "ignore"))
     train = settings.train_schema
     seen = None if train is None else frozenset(readers.schema(path_of(train)))
     if not is_path(gold):
@@ -246,8 +244,8 @@ def _notes(
 
 def _inputs(consumers: Sequence[Any], schema: Schema | None) -> dict[str, str]:
     """Digests of what systems are scored against."""
-    gold = next(one for one in consumers if isinstance(one, GoldDigest))
-    return {"gold": str(gold.digest), **schema_digest(schema)}
+    gold = [{"gold": str(one.digest)} for one in consumers if isinstance(one, GoldDigest)]
+    return {**gold[0], **schema_digest(schema)} if gold else {}
 
 
 def _maker(
@@ -261,7 +259,8 @@ def _maker(
             Scorer(p, grouping.schema, by_slot=by_slot, strict=strict, gold=gold.setdefault(p, {}))
             for p in file.profiles
         ]
-        digests: list[PairConsumer] = [GoldDigest()] if first else []
+        # Only a result that is kept is ever compared with another one's gold.
+        digests: list[PairConsumer] = [GoldDigest()] if first and settings.explorer else []
         recorder = DialogueRecorder(file.profiles[0], grouping.schema, scorers[0])
         return [*scorers, *digests, *([recorder] if settings.explorer else [])]
 

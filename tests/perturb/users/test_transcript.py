@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
+from tests.limits import processor_limit
 from tests.perturb.conftest import Corpus, Make, check, corpus_of, spans_fit
 from troth.perturb.users import apply, transcript
 from troth.perturb.users.transcript import Transcript, spelled
@@ -96,6 +96,5 @@ def test_slips_must_be_a_rate() -> None:
 
 def test_many_spaces_take_no_time() -> None:
     """The pattern of punctuation took time with the square of their number."""
-    begin = time.monotonic()
-    assert [match[0] for match in transcript._MARKS.finditer("a" + " " * 100_000 + "b , c .")] == [" ,", " ."]
-    assert time.monotonic() - begin < 2
+    with processor_limit():
+        assert [match[0] for match in transcript._MARKS.finditer("a" + " " * 100_000 + "b , c .")] == [" ,", " ."]

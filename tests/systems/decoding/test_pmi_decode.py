@@ -18,7 +18,7 @@ from troth.systems.decoding.pmi_decode import (  # noqa: E402
     PmiDecode,
     Prompt,
     Without,
-    combined,
+    combine,
     decode,
     padded_tensors,
 )
@@ -128,7 +128,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def test_equation_8_by_hand() -> None:
     given, alone = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log(), torch.tensor([[0.7, 0.1, 0.1, 0.1]]).log()
-    made = combined(given, alone, alpha=0.5, top_p=0.75)[0].tolist()
+    made = combine(given, alone, alpha=0.5, top_p=0.75)[0].tolist()
     assert made[:2] == pytest.approx([math.log(0.5) - 0.5 * math.log(0.7), math.log(0.3) - 0.5 * math.log(0.1)])
     assert made[2:] == [-math.inf, -math.inf]
 
@@ -138,13 +138,13 @@ def test_equation_8_by_hand() -> None:
 )
 def test_the_top_p_set_is_the_smallest(top_p: float, kept: int) -> None:
     given = torch.tensor([[0.05, 0.5, 0.15, 0.3]]).log()
-    made = combined(given, torch.zeros_like(given), alpha=0.0, top_p=top_p)
+    made = combine(given, torch.zeros_like(given), alpha=0.0, top_p=top_p)
     assert int(torch.isfinite(made).sum()) == kept
 
 
 def test_a_flat_distribution_is_looked_at_to_its_end() -> None:
     given = torch.log_softmax(torch.rand(2, 1000, generator=torch.Generator().manual_seed(0)), dim=-1)
-    made = combined(given, torch.zeros_like(given), alpha=0.0, top_p=0.9)
+    made = combine(given, torch.zeros_like(given), alpha=0.0, top_p=0.9)
     for row, scores in zip(given, made, strict=True):
         kept = torch.isfinite(scores)
         chances = row.exp()
@@ -155,7 +155,7 @@ def test_a_flat_distribution_is_looked_at_to_its_end() -> None:
 
 def test_what_is_impossible_without_the_document_is_not_infinitely_good() -> None:
     given, alone = torch.tensor([[0.6, 0.4]]).log(), torch.tensor([[1.0, 0.0]]).log()
-    assert torch.isfinite(combined(given, alone, alpha=0.5, top_p=1.0)).all()
+    assert torch.isfinite(combine(given, alone, alpha=0.5, top_p=1.0)).all()
 
 
 @pytest.mark.parametrize(("alpha", "top_p"), [(-0.1, 0.5), (1.1, 0.5), (0.5, 0.0), (0.5, 1.1)])

@@ -44,7 +44,7 @@ def test_bounds_are_those_of_plain_decoding(plain: list[float | None], expected:
 
 def test_nothing_is_clipped() -> None:
     values = MetricValues(PMI_FAITH, {"lm": "x"}, [1.0, 2.0, 5.0, -1.0, Unscored("no words")])
-    made = sweep.normalised(values, PlainBounds(1.0, 3.0), {"low": "1"})
+    made = sweep.normalise(values, PlainBounds(1.0, 3.0), {"low": "1"})
     assert made.numbers == [0.0, 0.5, 2.0, -1.0, None]
     assert (made.metric.name, made.metric.of) == ("pmi_faith, normalised", "pmi_faith")
     assert recipe_text(made.recipe) == "lm:x|low:1"

@@ -20,7 +20,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import keywords, option, resolve, seed_option, workers_option
 from troth.core.progress import bar
 from troth.core.version import __version__
-from troth.engine import forks, mapped
+from troth.engine import forks, parallel_map
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configured
 from troth.perturb.schemas.files import Variant, load
@@ -129,7 +129,7 @@ def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int)
     written: list[tuple[str, DialogueCounts]] = []
     targets = [(part / variant.name, variant.renaming) for variant in variants]
     with bar("rewriting") as step:
-        for number, share in enumerate(mapped(partial(_work, path, targets), files, workers), 1):
+        for number, share in enumerate(parallel_map(partial(_work, path, targets), files, workers), 1):
             written += share
             step(number, len(files))
     check_unique([name for name, _ in written], path)

@@ -24,7 +24,7 @@ from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
-from troth.engine import forks, mapped
+from troth.engine import forks, parallel_map
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import chosen
 from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
@@ -121,13 +121,13 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
         alone = model is not None or (forks() and source.is_parquet(path))
         workers = 1 if alone else settings.workers
-        known = merged((*mapped(partial(_inventory, path, format), files, workers), inventory((), services)))
+        known = merged((*parallel_map(partial(_inventory, path, format), files, workers), inventory((), services)))
         files_out = part if format == target.name == "sgd" else None
         task = _Task(path, format, settings.seed, families, known, files_out, model)
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
-            for number, share in enumerate(mapped(task.perturbed, files, workers), 1):
+            for number, share in enumerate(parallel_map(task.perturbed, files, workers), 1):
                 total.add(share)
                 step(number, len(files))
                 yield from share.unwritten

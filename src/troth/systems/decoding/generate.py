@@ -13,7 +13,7 @@ from troth.core.names import Path, counted, path_of
 from troth.core.options import cache_file, option, python_only
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
-from troth.models.hub import embedded, source
+from troth.models.hub import embedded_files, source
 from troth.readers import grounded as readers
 from troth.storage.cache import Store
 from troth.storage.files import check_new, new_file
@@ -48,7 +48,7 @@ class GenerateSettings:
     def responder(self) -> Responder:
         if not isinstance(self.model, str):
             return self.model
-        files = embedded(LM) if self.model == "embedded" else source(self.model)
+        files = embedded_files(LM) if self.model == "embedded" else source(self.model)
         with requiring("neural"):
             from troth.systems.decoding.generator import Responder
         return Responder(files, Store.at(self.cache), style=self.prompt)

@@ -28,8 +28,8 @@ from troth.core.records import Grounded
 from troth.core.signature import recipe_text
 from troth.grounding.pmi import DOCUMENT, HISTORY
 from troth.grounding.transformer import LoadedModel
-from troth.models.batches import Room, encodable, planned
-from troth.models.hf import LANGUAGE, fitted, reach
+from troth.models.batches import Room, plan_batches, replace_surrogates
+from troth.models.hf import LANGUAGE, reach, truncate_context
 from troth.models.hub import ModelFiles, load, tokenizing
 from troth.storage.cache import Store, key
 from troth.systems.decoding.pmi_decode import Prompt, decode
@@ -89,9 +89,9 @@ class Responder:
                 order = list(contexts)
                 lengths = [_tokens(contexts[digest], setting) for digest in order]
                 beams = setting.beams if "beam" in setting.mode else 1
-                for batch in planned(lengths, Room(ROOM.items, max(1, ROOM.units // beams))):
+                for batch in plan_batches(lengths, Room(ROOM.items, max(1, ROOM.units // beams))):
                     asked = [order[place] for place in batch]
-                    rows = list(zip(asked, self._encoded([contexts[one] for one in asked], setting), strict=True))
+                    rows = list(zip(asked, self._encode_items([contexts[one] for one in asked], setting), strict=True))
                     self.store.put(self.name, rows)
                     found.update(rows)
                     done += sum(lengths[place] for place in batch)
@@ -102,7 +102,7 @@ class Responder:
         recipe = recipe_text(self.recipe(setting.plain))
         return [key("respond", recipe, self.files.identity, item.document, *item.history) for item in items]
 
-    def _encoded(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:
+    def _encode_items(self, contexts: Sequence[Context], setting: Setting) -> list[bytes]:
         """Generated responses as the store keeps them."""
         tokenizer, model, _ = self.loaded
         ends, silent = self.marked_tokens
@@ -137,9 +137,9 @@ class Responder:
         pieces = [] if document is None else [DOCUMENT.format(document)]
         pieces.append(HISTORY.format("\n".join(history)))
         pieces += [] if model.config.is_encoder_decoder else [ANSWER]
-        ids = [tokenizer(encodable(piece), add_special_tokens=False)["input_ids"] for piece in pieces]
+        ids = [tokenizer(replace_surrogates(piece), add_special_tokens=False)["input_ids"] for piece in pieces]
         before, after = self._marks()
-        kept, dropped = fitted(ids, room - len(before) - len(after), -1 if document is None else 0)
+        kept, dropped = truncate_context(ids, room - len(before) - len(after), -1 if document is None else 0)
         return [*before, *kept, *after], dropped
 
     def _chat(self, history: Sequence[str], document: str | None, room: int) -> tuple[list[int], int]:
@@ -148,11 +148,11 @@ class Responder:
         if document is None:
             ids = written(TASK)
             return ids[-room:], max(0, len(ids) - room)
-        ids = written(_grounded(encodable(document)))
+        ids = written(_format_document(replace_surrogates(document)))
         over = len(ids) - room
         if over > 0:
-            tokens = tokenizer(encodable(document), add_special_tokens=False)["input_ids"]
-            ids = written(_grounded(tokenizer.decode(tokens[: max(0, len(tokens) - over)])))
+            tokens = tokenizer(replace_surrogates(document), add_special_tokens=False)["input_ids"]
+            ids = written(_format_document(tokenizer.decode(tokens[: max(0, len(tokens) - over)])))
         return ids[-room:], max(0, over)
 
     def _conversation(self, history: Sequence[str]) -> Callable[[str], list[int]]:
@@ -161,15 +161,15 @@ class Responder:
         Some templates refuse a system, some leave it out without a word, some refuse an assistant who speaks first.
         """
         roles = ["user" if (len(history) - place) % 2 else "assistant" for place in range(len(history))]
-        said = [{"role": role, "content": encodable(turn)} for role, turn in zip(roles, history, strict=True)]
+        said = [{"role": role, "content": replace_surrogates(turn)} for role, turn in zip(roles, history, strict=True)]
 
         def by_system(task: str) -> list[int]:
-            return self._templated([{"role": "system", "content": task}, *said])
+            return self._apply_template([{"role": "system", "content": task}, *said])
 
         def by_user(task: str) -> list[int]:
             if roles and roles[0] == "user":
-                return self._templated([{"role": "user", "content": f"{task}\n\n{said[0]['content']}"}, *said[1:]])
-            return self._templated([{"role": "user", "content": task}, *said])
+                return self._apply_template([{"role": "user", "content": f"{task}\n\n{said[0]['content']}"}, *said[1:]])
+            return self._apply_template([{"role": "user", "content": task}, *said])
 
         refused = UserError(f"the template of '{self.name}' leaves out what it is given", hint=PLAIN)
         for written in (by_system, by_user):
@@ -180,7 +180,7 @@ class Responder:
                 refused = error
         raise refused
 
-    def _templated(self, messages: Sequence[dict[str, str]]) -> list[int]:
+    def _apply_template(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """A template is a program of whoever made the model: it may fail in any way."""
         tokenizer, _, _ = self.loaded
         options: dict[str, Any] = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
@@ -236,7 +236,7 @@ def _tokens(context: Context, setting: Setting) -> int:
     return len(context.prompt.given) + setting.max_tokens
 
 
-def _grounded(document: str) -> str:
+def _format_document(document: str) -> str:
     return GROUNDED.format(document).rstrip()
 
 

@@ -28,7 +28,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.modeling_outputs import BaseModelOutput
 
-from troth.models.batches import padded
+from troth.models.batches import pad_rows
 from troth.systems.decoding.settings import Setting
 
 FEW = 64  # tokens looked at first for the top-p set, before all are sorted
@@ -38,17 +38,17 @@ LOWEST = -1e4  # bounds log P(v | h, r): a token that is impossible without the 
 # -- equation 8 --------------------------------------------------------------------------------------------------------
 
 
-def combined(given: Any, alone: Any, *, alpha: float, top_p: float) -> Any:
+def combine(given: Any, alone: Any, *, alpha: float, top_p: float) -> Any:
     """Scores of tokens from log-probabilities with and without the document; minus infinity outside the top-p set."""
-    return _masked(given - alpha * alone.clamp(min=LOWEST), given, top_p)
+    return _mask_top_p(given - alpha * alone.clamp(min=LOWEST), given, top_p)
 
 
 def nucleus(scores: Any, top_p: float) -> Any:
     """Scores without the document's influence: as they are within the top-p set, minus infinity outside."""
-    return scores if top_p >= 1 else _masked(scores, torch.log_softmax(scores.float(), dim=-1), top_p)
+    return scores if top_p >= 1 else _mask_top_p(scores, torch.log_softmax(scores.float(), dim=-1), top_p)
 
 
-def _masked(scores: Any, given: Any, top_p: float) -> Any:
+def _mask_top_p(scores: Any, given: Any, top_p: float) -> Any:
     """Minus infinity outside the fewest tokens whose probabilities, of logarithms `given`, sum to `top_p`."""
     if top_p >= 1:
         return scores
@@ -64,7 +64,7 @@ def _masked(scores: Any, given: Any, top_p: float) -> Any:
     return torch.full_like(scores, -torch.inf).scatter(-1, tokens, kept)
 
 
-def _checked(alpha: float, top_p: float) -> None:
+def _check_options(alpha: float, top_p: float) -> None:
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be from 0 to 1, not {alpha}")
     if not 0 < top_p <= 1:
@@ -193,7 +193,7 @@ class PmiDecode(LogitsProcessor):  # type: ignore[misc]
     def __init__(
         self, model: Any, input_ids: Any, attention_mask: Any = None, *, alpha: float = 0.25, top_p: float = 0.6
     ) -> None:
-        _checked(alpha, top_p)
+        _check_options(alpha, top_p)
         self.alpha, self.top_p = alpha, top_p
         self.without = Without(model, input_ids, attention_mask)
 
@@ -202,7 +202,7 @@ class PmiDecode(LogitsProcessor):  # type: ignore[misc]
             return nucleus(scores, self.top_p)
         given = torch.log_softmax(scores.float(), dim=-1)
         alone = torch.log_softmax(self.without.logits(input_ids).float(), dim=-1)
-        return combined(given, alone, alpha=self.alpha, top_p=self.top_p)
+        return combine(given, alone, alpha=self.alpha, top_p=self.top_p)
 
 
 class Paired(LogitsProcessor):  # type: ignore[misc]
@@ -215,12 +215,12 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
     def __init__(
         self, *, alpha: float = 0.25, top_p: float = 0.6, draws: Sequence[Any] | None = None, temperature: float = 1.0
     ) -> None:
-        _checked(alpha, top_p)
+        _check_options(alpha, top_p)
         self.alpha, self.top_p, self.draws, self.temperature = alpha, top_p, draws, temperature
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002
         given, alone = torch.log_softmax(scores.float(), dim=-1).chunk(2)
-        made = combined(given, alone, alpha=self.alpha, top_p=self.top_p)
+        made = combine(given, alone, alpha=self.alpha, top_p=self.top_p)
         if self.draws is not None:
             made = drawn(made / self.temperature, self.draws)
         return torch.cat([made, made])
@@ -233,7 +233,7 @@ class Unpaired(LogitsProcessor):  # type: ignore[misc]
     """
 
     def __init__(self, *, top_p: float = 1.0, draws: Sequence[Any] | None = None, temperature: float = 1.0) -> None:
-        _checked(0.0, top_p)
+        _check_options(0.0, top_p)
         self.top_p, self.draws, self.temperature = top_p, draws, temperature
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002
@@ -284,7 +284,7 @@ def decode(
     and tokens that none begins with. Beam sampling draws all rows of a batch from one generator, so it takes one prompt
     at a time, lest they move each other's draws.
     """
-    _checked(setting.alpha, setting.top_p)
+    _check_options(setting.alpha, setting.top_p)
     if not prompts:
         return []
     if setting.mode == "beam-sample" and len(prompts) > 1:
@@ -323,7 +323,7 @@ def decode(
 
 def padded_tensors(rows: Sequence[Sequence[int]], padding: int, *, left: bool) -> tuple[Any, Any]:
     """Tokens and attention mask of rows that are padded to one width."""
-    ids, mask = padded(rows, padding, left=left)
+    ids, mask = pad_rows(rows, padding, left=left)
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 

@@ -106,7 +106,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     items, without = contexts(data, settings)
     each = {key: replace(settings.setting, alpha=key.alpha, top_p=key.top_p) for key in {PLAIN, *wanted}}
     generated = responder.sweep(items, [each[key] for key in sorted(each)])
-    answered = {str(key): _answered(items, generated[one]) for key, one in each.items()}
+    answered = {str(key): _with_responses(items, generated[one]) for key, one in each.items()}
     by_key = dict(zip(each, grade_systems(answered, graders), strict=True))
     systems = []
     for key in wanted:
@@ -116,14 +116,14 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
             values.append(MetricValues(GRAMMAR, {}, [float(not checker(item)) for item in own.items]))
         systems.append(GradedSystem(str(key), own.items, [replace(one, recipe=(recipe, one.recipe)) for one in values]))
     notes = context_notes(without, sum(one.dropped > 0 for one in generated[each[PLAIN]]))
-    notes += [*_unscored(systems), *remarks(graders)]
+    notes += [*_list_unscored(systems), *remarks(graders)]
     recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
     by = judge([grader.metric for grader in graders])
-    bounds = None if by is None else plain_bounds(_of(by_key[PLAIN], by).numbers)
+    bounds = None if by is None else plain_bounds(_metric_values(by_key[PLAIN], by).numbers)
     if by is not None and bounds is not None:
         ends = {"normal": f"{by.name}:plain", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
         recipe |= ends
-        systems = [replace(one, metrics=[*one.metrics, normalised(_of(one, by), bounds, ends)]) for one in systems]
+        systems = [replace(one, metrics=[*one.metrics, normalise(_metric_values(one, by), bounds, ends)]) for one in systems]
     result = build_result(
         "generate sweep",
         [system.system_cells() for system in systems],
@@ -134,18 +134,18 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
         unscored=[count for system in systems for count in system.unscored()],
         arguments={"data": path_of(data), "metrics": ",".join(grader.metric.name for grader in graders)},
     )
-    picked = [] if by is None or bounds is None else _picked(result.scores, wanted, by, bounds)
+    picked = [] if by is None or bounds is None else _pick(result.scores, wanted, by, bounds)
     return replace(result, findings=picked)
 
 
-def _picked(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: PlainBounds) -> list[PickedSetting]:
+def _pick(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: PlainBounds) -> list[PickedSetting]:
     values = {(score.system, score.metric): score.value for score in scores if score.group == ALL}
     names = (normal(by).name, RELEVANCE.name)
     key = pick({key: [values[str(key), name] for name in names] for key in wanted})
     return [] if key is None else [PickedSetting(*key, by.name, *bounds)]
 
 
-def _answered(items: Sequence[Grounded], responses: Sequence[Any]) -> list[Grounded]:
+def _with_responses(items: Sequence[Grounded], responses: Sequence[Any]) -> list[Grounded]:
     return [msgspec.structs.replace(item, response=one.text) for item, one in zip(items, responses, strict=True)]
 
 
@@ -156,11 +156,11 @@ def _relevance(items: Sequence[Grounded], answered: Sequence[Grounded]) -> list[
     ]
 
 
-def _of(system: GradedSystem, metric: Metric) -> MetricValues:
+def _metric_values(system: GradedSystem, metric: Metric) -> MetricValues:
     return next(one for one in system.metrics if one.metric == metric)
 
 
-def _unscored(systems: Sequence[GradedSystem]) -> Iterator[str]:
+def _list_unscored(systems: Sequence[GradedSystem]) -> Iterator[str]:
     """What has no value, by setting; in one line where it is the same for all of them."""
     where: dict[str, list[str]] = {}
     for system in systems:
@@ -202,7 +202,7 @@ def plain_bounds(plain: Numbers) -> PlainBounds | None:
     return PlainBounds(min(known), max(known)) if len(set(known)) > 1 else None
 
 
-def normalised(one: MetricValues, by: PlainBounds, rules: Mapping[str, str]) -> MetricValues:
+def normalise(one: MetricValues, by: PlainBounds, rules: Mapping[str, str]) -> MetricValues:
     """Values with 0 at the lower bound and 1 at the upper one."""
     values = [v if isinstance(v, Unscored) else (v - by.low) / (by.high - by.low) for v in one.values]
     return MetricValues(normal(one.metric), (one.recipe, rules), values)
@@ -226,7 +226,7 @@ def _checker(path: str) -> Grammar:
     finally:
         sys.path.remove(here)
     if not callable(check):
-        raise UserError(f"'{path}' is no function", hint=hint)
+        raise UserError(f"'{path}' is not a function", hint=hint)
 
     def right(item: Grounded) -> bool:
         try:

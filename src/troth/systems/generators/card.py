@@ -39,7 +39,7 @@ def folder_of(model: Path) -> Folder:
     """The folder of a pretrained or trained model: by name, hf:ORG/MODEL, or path; of a run, its best model."""
     text = path_of(model)
     if text == "embedded":
-        return hub.embedded(LM).folder()
+        return hub.embedded_files(LM).folder()
     run = next((Folder(text) / name for name in BEST if (Folder(text) / name / CARD).is_file()), None)
     return run or hub.source(text).folder()
 

@@ -17,7 +17,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from troth.core.progress import bar
-from troth.models.batches import Room, planned
+from troth.models.batches import Room, plan_batches
 from troth.systems.generators.difference import tuned
 from troth.systems.generators.prefix import KeyValue, Layer, prefixed
 from troth.systems.text import TextNetwork, tensors
@@ -58,7 +58,7 @@ def nbest(
     lengths = [len(source) + network.answer * beams for source in sources]
     done = 0
     with bar("generating") as progress, torch.inference_mode():
-        for mixed in planned(lengths, ROOM):
+        for mixed in plan_batches(lengths, ROOM):
             batch = sorted(mixed, key=lambda place: not marks[place])  # the others are a slice, not scattered rows
             rows = torch.tensor([marks[place] for place in batch])
             search = _Search(network, [list(sources[place]) for place in batch], beams, prefix, rows)
@@ -94,8 +94,8 @@ class _Search:
         tokens = torch.empty(len(self.places), 1, 0, dtype=torch.long)  # prompts, beams, tokens so far
         sums = torch.zeros(len(self.places), 1)
         for length in range(1, self.network.answer + 1):
-            tokens, sums, origin = self._chosen(logits, tokens, sums, length)
-            going = [n for n, place in enumerate(self.places) if not self._settled(place, float(sums[n, 0]), length)]
+            tokens, sums, origin = self._choose(logits, tokens, sums, length)
+            going = [n for n, place in enumerate(self.places) if not self._is_settled(place, float(sums[n, 0]), length)]
             if not going or length == self.network.answer:
                 break
             kept = torch.tensor(going)
@@ -104,7 +104,7 @@ class _Search:
             logits = self._next(tokens[:, :, -1:].flatten(0, 1))
         return [sorted(found, key=lambda one: -one[0])[: self.beams] for found in self.found]
 
-    def _chosen(self, logits: Any, tokens: Any, sums: Any, length: int) -> tuple[Any, Any, Any]:
+    def _choose(self, logits: Any, tokens: Any, sums: Any, length: int) -> tuple[Any, Any, Any]:
         """The beams after one more token, and the row of the cache that each comes from; what ends is put aside."""
         prompts, width = sums.shape
         chances = torch.log_softmax(logits.float(), dim=-1).view(prompts, width, -1) + sums[:, :, None]
@@ -127,7 +127,7 @@ class _Search:
         before = tokens.flatten(0, 1)[origin]
         return torch.cat([before, token[:, :, None]], dim=2), sums, origin
 
-    def _settled(self, place: int, best: float, length: int) -> bool:
+    def _is_settled(self, place: int, best: float, length: int) -> bool:
         """Whether no beam of a prompt can still become one of its answers."""
         found = self.found[place]
         return len(found) >= self.beams and best / length <= found[-1][0]

@@ -55,7 +55,7 @@ class GroundedTrainSettings:
 def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     """Trains a generator on responses with their documents, and writes it to the folder `out`.
 
-    A call with the same arguments goes on with a run that was stopped. Responses that people found unsupported
+    A call with the same arguments resumes an interrupted run. Responses that people found unsupported
     (label 0) are not learned. The options are those of `GroundedTrainSettings`.
 
     >>> train_grounded("faithdial/train.json", "grounded", dev="faithdial/valid.json")  # doctest: +SKIP

@@ -100,7 +100,7 @@ def open_generator(
 ) -> ResponseGenerator:
     """A generator that `train_response` wrote: the folder of a run or of one of its models.
 
-    `base`: the weights that its prefixes belong to, where they are no longer where they were. `beside`: generators that
+    `base`: the weights that its prefixes belong to, if they were moved. `beside`: generators that
     are open; the weights of one that the prefixes belong to are used, and not loaded again. A decoder that was trained
     from the weights of one of these is held as the difference to them.
     """

@@ -94,7 +94,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(labelled(paths, "generator"))
     for path in named.values():
-        described(path)  # what is no generator is refused before the data is read
+        described(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
         ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
@@ -107,7 +107,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     lists = decoded(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
     count = settings.count or settings.beams
-    merged = [_merged({name: found[:count] for name, found in mine.items()}) for mine in lists]
+    merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
     choices: list[Choice] | None = None
     nli = corpus.model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
     with new_file(path_of(out)) as file:
@@ -192,7 +192,7 @@ class _Merged(msgspec.Struct):
     system: str
 
 
-def _merged(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
+def _merge(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
     """One list, the likeliest first; a text that several systems give is in it once, with its highest score."""
     found: dict[str, _Merged] = {}
     for system, some in lists.items():

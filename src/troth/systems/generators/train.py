@@ -16,7 +16,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
-from troth.core.options import cache_file, keywords, one_of, option, recorded, resolve, seed_option
+from troth.core.options import cache_file, keywords, option, recorded, resolve, seed_option
 from troth.core.progress import note
 from troth.models import Nli
 from troth.readers.shots import Shots, sample
@@ -88,7 +88,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
 def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     """Trains a generator on the system turns of dialogues with acts, and writes it to the folder `out`.
 
-    A call with the same arguments goes on with a run that was stopped, to the same result. The options are those of
+    A call with the same arguments resumes an interrupted run, with the same result. The options are those of
     `ResponseTrainSettings`; `fit` has the fields of `FitSettings`. `troth.respond(out, …)` runs the generator.
 
     >>> train_response("sgd/train", "pt", method="pt", shots="5_shot.txt", dev="sgd/dev")  # doctest: +SKIP
@@ -100,8 +100,6 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
 
     settings = resolve(ResponseTrainSettings, options)
     check_installed(listed(settings.log_to))
-    one_of("method", settings.method, get_args(Method))
-    one_of("encoding", settings.encoding, get_args(Encoding))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
     record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}

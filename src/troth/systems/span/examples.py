@@ -180,7 +180,7 @@ class _Labels:
         return self.target
 
     def _system(self, frame: Frame) -> None:
-        places = self._places(frame, user=False)
+        places = self._find_spans(frame, user=False)
         for act in frame.acts:
             if act.act in TOLD and act.slot in self.layout.slots and act.values:
                 number = self.layout.slots.index(act.slot)
@@ -198,7 +198,7 @@ class _Labels:
         intent = frame.state.active_intent
         if intent is not None:
             self.target.intent[...] = 0 if intent == "NONE" else self.layout.intents.get(intent, IGNORED)
-        places, told = self._places(frame, user=True), _told(frame.acts)
+        places, told = self._find_spans(frame, user=True), _informed_slots(frame.acts)
         for number, slot in enumerate(self.layout.slots):
             values = frame.state.slot_values.get(slot)
             self.target.requested[number] = slot in (frame.state.requested_slots or ())
@@ -234,7 +234,7 @@ class _Labels:
         possible = self.layout.values[number]
         return next((possible[value] for value in values if value in possible), None)
 
-    def _places(self, frame: Frame, *, user: bool) -> dict[str, Place]:
+    def _find_spans(self, frame: Frame, *, user: bool) -> dict[str, Place]:
         found = {}
         for span in frame.spans or ():
             place = self.words.place((span.start, span.exclusive_end), user=user) if span.start >= 0 else None
@@ -243,5 +243,5 @@ class _Labels:
         return found
 
 
-def _told(acts: Sequence[Act]) -> set[str]:
+def _informed_slots(acts: Sequence[Act]) -> set[str]:
     return {act.slot for act in acts if act.act == "INFORM"}

@@ -42,23 +42,23 @@ class Layout(NamedTuple):
 
 def layout(service: Service) -> Layout:
     """The queries for `service`."""
-    texts = [_described(service.name.rstrip("_0123456789"), service.description)]
+    texts = [_describe(service.name.rstrip("_0123456789"), service.description)]
     kinds, slot_of = [Kind.SERVICE], [-1]
     for slot in service.slots:
-        texts.append(_described(slot.name, slot.description))
+        texts.append(_describe(slot.name, slot.description))
         kinds.append(Kind.SLOT)
         slot_of.append(-1)
     values: list[dict[str, int]] = []
     for number, slot in enumerate(service.slots):
         possible = slot.possible_values if slot.is_categorical and len(slot.possible_values) <= MOST_VALUES else ()
         values.append({value: len(texts) + i for i, value in enumerate(possible)})
-        texts += [f"{_spoken(slot.name)}: {value}" for value in possible]
+        texts += [f"{_spoken_name(slot.name)}: {value}" for value in possible]
         kinds += [Kind.VALUE] * len(possible)
         slot_of += [1 + number] * len(possible)
     intents = {}
     for intent in service.intents:
         intents[intent.name] = len(texts)
-        texts.append(_described(intent.name, intent.description))
+        texts.append(_describe(intent.name, intent.description))
         kinds.append(Kind.INTENT)
         slot_of.append(-1)
     return Layout(
@@ -72,10 +72,10 @@ def layout(service: Service) -> Layout:
     )
 
 
-def _described(name: str, description: str) -> str:
-    return f"{_spoken(name)}: {description}" if description else _spoken(name)
+def _describe(name: str, description: str) -> str:
+    return f"{_spoken_name(name)}: {description}" if description else _spoken_name(name)
 
 
 @functools.lru_cache(maxsize=4096)
-def _spoken(name: str) -> str:
+def _spoken_name(name: str) -> str:
     return " ".join(split_identifier(name)).lower()
