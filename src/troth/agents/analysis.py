@@ -203,29 +203,29 @@ def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterat
         yield CallFacts(one, writes, lost, why, repeats, count_checked(one, tool) if writes else 0, lacking)
 
 
-def _select_tool(one: TrialAnalysis, tool: str) -> TrialAnalysis:
-    calls = tuple(call for call in one.calls if call.numbered.call.tool == tool)
-    if one.matched is None or one.near is None:
-        return replace(one, calls=calls)
-    made = [place for place, call in enumerate(one.matched.calls) if call.call.tool == tool]
-    golds = [place for place, gold in enumerate(one.matched.gold) if gold.tool == tool]
+def _select_tool(trial: TrialAnalysis, tool: str) -> TrialAnalysis:
+    calls = tuple(call for call in trial.calls if call.numbered.call.tool == tool)
+    if trial.matched is None or trial.near is None:
+        return replace(trial, calls=calls)
+    made = [place for place, call in enumerate(trial.matched.calls) if call.call.tool == tool]
+    golds = [place for place, gold in enumerate(trial.matched.gold) if gold.tool == tool]
 
     def kept(pairs: dict[int, int]) -> dict[int, int]:
         return {golds.index(gold): made.index(call) for gold, call in pairs.items() if gold in golds}
 
     matched = MatchedCalls(
-        [one.matched.calls[place] for place in made], [one.matched.gold[place] for place in golds],
-        kept(one.matched.pairs), one.matched.error,
+        [trial.matched.calls[place] for place in made], [trial.matched.gold[place] for place in golds],
+        kept(trial.matched.pairs), trial.matched.error,
     )  # fmt: skip
-    wrong = {golds.index(gold): names for gold, names in one.near.wrong.items() if gold in golds}
-    return replace(one, calls=calls, matched=matched, near=NearestPairs(kept(one.near.pairs), wrong))
+    wrong = {golds.index(gold): names for gold, names in trial.near.wrong.items() if gold in golds}
+    return replace(trial, calls=calls, matched=matched, near=NearestPairs(kept(trial.near.pairs), wrong))
 
 
-def first_wrong_turn(one: TrialAnalysis) -> int | None:
+def first_wrong_turn(trial: TrialAnalysis) -> int | None:
     """The first turn whose state is wrong; None where all are right, or there is no gold."""
-    if one.states is None:
+    if trial.states is None:
         return None
-    pairs = zip(one.states.gold, one.states.pred, strict=True)
+    pairs = zip(trial.states.gold, trial.states.pred, strict=True)
     return next((turn for turn, (gold, pred) in enumerate(pairs) if not same_state(gold, pred)), None)
 
 

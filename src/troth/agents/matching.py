@@ -139,10 +139,10 @@ def _is_equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
     return bool(value == gold)
 
 
-def _is_counted(trajectory: Trajectory, one: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
-    if rule.calls == "writing" and not toolbox.writes(one.call.tool):
+def _is_counted(trajectory: Trajectory, numbered: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
+    if rule.calls == "writing" and not toolbox.writes(numbered.call.tool):
         return False
-    return rule.failed == "counted" or not has_failed(trajectory, one)
+    return rule.failed == "counted" or not has_failed(trajectory, numbered)
 
 
 def _verdict(

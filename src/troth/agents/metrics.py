@@ -57,59 +57,59 @@ def pass_hat(k: int) -> Metric:
 # -- calls against gold ------------------------------------------------------------------------------------------------
 
 
-def _count_matches(one: TrialAnalysis) -> tuple[int, int, int] | None:
+def _count_matches(trial: TrialAnalysis) -> tuple[int, int, int] | None:
     """How many calls match, how many there are, and how many gold has."""
-    if one.matched is None:
+    if trial.matched is None:
         return None
-    return len(one.matched.pairs), len(one.matched.calls), len(one.matched.gold)
+    return len(trial.matched.pairs), len(trial.matched.calls), len(trial.matched.gold)
 
 
-def _precision(one: TrialAnalysis) -> Fraction:
-    counts = _count_matches(one)
+def _precision(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (counts[0], counts[1])
 
 
-def _recall(one: TrialAnalysis) -> Fraction:
-    counts = _count_matches(one)
+def _recall(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (counts[0], counts[2])
 
 
-def _f1(one: TrialAnalysis) -> Fraction:
-    counts = _count_matches(one)
+def _f1(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (2 * counts[0], counts[1] + counts[2])
 
 
-def _extra(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None or one.absent else (len(one.matched.extra), 1)
+def _extra(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None or trial.absent else (len(trial.matched.extra), 1)
 
 
-def _missing(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None else (len(one.matched.missing), 1)
+def _missing(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None else (len(trial.matched.missing), 1)
 
 
-def _arguments(one: TrialAnalysis) -> Fraction:
+def _arguments(trial: TrialAnalysis) -> Fraction:
     """Gold's arguments that the call which stands for the gold call has right; arguments beyond gold's cost nothing."""
-    if one.matched is None or one.near is None:
+    if trial.matched is None or trial.near is None:
         return None
-    every = sum(len(gold.arguments) for gold in one.matched.gold)
+    every = sum(len(gold.arguments) for gold in trial.matched.gold)
     wrong = sum(
-        len([name for name in names if name in one.matched.gold[place].arguments])
-        for place, names in one.near.wrong.items()
+        len([name for name in names if name in trial.matched.gold[place].arguments])
+        for place, names in trial.near.wrong.items()
     )
     return every - wrong, every
 
 
-def _order(one: TrialAnalysis) -> Fraction:
+def _order(trial: TrialAnalysis) -> Fraction:
     """Pairs of matched calls that stand in gold's order, among all pairs."""
-    if one.matched is None:
+    if trial.matched is None:
         return None
-    calls = [one.matched.pairs[place] for place in sorted(one.matched.pairs)]
+    calls = [trial.matched.pairs[place] for place in sorted(trial.matched.pairs)]
     pairs = list(combinations(calls, 2))
     return sum(first < second for first, second in pairs), len(pairs)
 
 
-def _right(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None else (float(one.matched.valid and not one.absent), 1)
+def _right(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None else (float(trial.matched.valid and not trial.absent), 1)
 
 
 # -- calls by themselves -----------------------------------------------------------------------------------------------
@@ -120,9 +120,9 @@ def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysi
 
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
-    def fraction(one: TrialAnalysis) -> Fraction:
+    def fraction(trial: TrialAnalysis) -> Fraction:
         checked = lost = 0
-        for call in one.calls:
+        for call in trial.calls:
             if call.writes:
                 checked += call.checked
                 lost += len(call.unsourced)
@@ -134,22 +134,24 @@ def _provenance(analysis: AgentAnalysis) -> Parts:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def _claims(one: TrialAnalysis) -> Fraction:
-    return sum(not claim.supported for claim in one.claims), len(one.claims)
+def _claims(trial: TrialAnalysis) -> Fraction:
+    return sum(not claim.supported for claim in trial.claims), len(trial.claims)
 
 
 def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
-    def fraction(one: TrialAnalysis) -> Fraction:
-        mine = [detail for detail in one.details if detail.kind == kind]
+    def fraction(trial: TrialAnalysis) -> Fraction:
+        mine = [detail for detail in trial.details if detail.kind == kind]
         return sum(not detail.supported for detail in mine), len(mine)
 
     return _per_trial(fraction)
 
 
-def _grounded(one: TrialAnalysis) -> Fraction:
+def _grounded(trial: TrialAnalysis) -> Fraction:
     """Answers that hold something checkable, and those of them in which all of it is supported."""
     answers: dict[int, bool] = {}
-    found = [(one.message, one.supported) for one in one.details] + [(one.message, one.supported) for one in one.claims]
+    found = [(trial.message, trial.supported) for trial in trial.details] + [
+        (trial.message, trial.supported) for trial in trial.claims
+    ]
     for message, supported in found:
         answers[message] = answers.get(message, True) and supported
     return sum(answers.values()), len(answers)
@@ -168,11 +170,11 @@ def _same_calls(trials: list[TrialAnalysis]) -> Fraction:
     return sum(first == second for first, second in pairs), len(pairs)
 
 
-def written_calls(one: TrialAnalysis) -> list[bytes]:
+def written_calls(trial: TrialAnalysis) -> list[bytes]:
     """The successful calls of a trial that change something, in order, in a form that can be compared."""
     return [
         msgspec.json.encode([call.numbered.call.tool, call.numbered.call.arguments], order="sorted")
-        for call in one.calls
+        for call in trial.calls
         if call.writes and not call.failed
     ]
 
@@ -184,9 +186,9 @@ def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[Age
     """What all trials have cost over how many of them are solved: failures are paid for, too."""
 
     def compute(analysis: AgentAnalysis) -> Parts:
-        def fraction(one: TrialAnalysis) -> Fraction:
-            cost = spent(one)
-            return None if cost is None or one.solved is None else (cost, one.solved)
+        def fraction(trial: TrialAnalysis) -> Fraction:
+            cost = spent(trial)
+            return None if cost is None or trial.solved is None else (cost, trial.solved)
 
         return analysis.of_trials(fraction)
 

@@ -60,16 +60,16 @@ def is_checked(leaf: Leaf) -> bool:
     return bool(abs(leaf.value) >= SMALLEST)
 
 
-def find_unsourced(one: Numbered, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
+def find_unsourced(numbered: Numbered, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
     """The values of a call that nobody said and no result held before it."""
-    for leaf in leaves(one.call.arguments, None if tool is None else tool.parameters):
-        if is_checked(leaf) and not has_source(leaf.value, seen, one.message):
+    for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
+        if is_checked(leaf) and not has_source(leaf.value, seen, numbered.message):
             yield Unsourced(leaf.argument, str(leaf.value))
 
 
-def count_checked(one: Numbered, tool: Tool | None) -> int:
+def count_checked(numbered: Numbered, tool: Tool | None) -> int:
     """How many values of a call are checked."""
-    return sum(is_checked(leaf) for leaf in leaves(one.call.arguments, None if tool is None else tool.parameters))
+    return sum(is_checked(leaf) for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters))
 
 
 def has_source(value: Any, seen: Sources, before: int) -> bool:

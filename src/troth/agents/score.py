@@ -250,11 +250,11 @@ def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
             yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
 
 
-def _turns(one: TrialAnalysis) -> list[int]:
+def _turns(trial: TrialAnalysis) -> list[int]:
     """The user turn of each message."""
     turns: list[int] = []
     turn = -1
-    for message in one.trial.messages:
+    for message in trial.trial.messages:
         turn += message.role == "user"
         turns.append(max(turn, 0))
     return turns

@@ -57,12 +57,12 @@ def tracking(result: Result) -> str:
     )
 
 
-def _describe_interval(one: Difference) -> str:
+def _describe_interval(difference: Difference) -> str:
     """What the interval of a difference allows to say."""
-    if one.low is None or one.high is None:
+    if difference.low is None or difference.high is None:
         return "too few dialogues for an interval"
-    bounds = f"{100 * one.low:+.1f} … {100 * one.high:+.1f} points"
-    return f"no difference shown: {bounds}" if one.low <= 0 <= one.high else f"a difference of {bounds}"
+    bounds = f"{100 * difference.low:+.1f} … {100 * difference.high:+.1f} points"
+    return f"no difference shown: {bounds}" if difference.low <= 0 <= difference.high else f"a difference of {bounds}"
 
 
 def robustness(results: Sequence[Result]) -> str:

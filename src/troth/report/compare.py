@@ -124,36 +124,36 @@ def compare(
 
 def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems with the base first."""
-    names = [one.name for one in systems]
+    names = [system.name for system in systems]
     if base not in names:
         raise UserError(f"there is no system '{base}'", hint=near(base, names) or "systems: " + ", ".join(names))
-    return sorted(systems, key=lambda one: one.name != base)
+    return sorted(systems, key=lambda system: system.name != base)
 
 
 def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems on the dialogues that all of them have."""
-    shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
+    shared = frozenset.intersection(*(frozenset(system.dialogues) for system in systems))
     if not shared:
-        one = systems[0].source.result.clusters.removesuffix("s")
-        raise UserError(f"no {one} is in all of these runs", hint="are they of the same split?")
-    every = frozenset[str].union(*(frozenset(one.dialogues) for one in systems))
+        system = systems[0].source.result.clusters.removesuffix("s")
+        raise UserError(f"no {system} is in all of these runs", hint="are they of the same split?")
+    every = frozenset[str].union(*(frozenset(system.dialogues) for system in systems))
     lacking = [
-        _describe_missing(one, sorted(every.difference(one.dialogues)))
-        for one in systems
-        if len(one.dialogues) < len(every)
+        _describe_missing(system, sorted(every.difference(system.dialogues)))
+        for system in systems
+        if len(system.dialogues) < len(every)
     ]
     if lacking:
         over = systems[0].source.result.clusters
         note(f"{len(every) - len(shared)} of {len(every)} {over} are left out: {', '.join(lacking)}")
-    return [replace(one, among=shared) for one in systems]
+    return [replace(system, among=shared) for system in systems]
 
 
 def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
     """The first metric that all systems have, with rows if any has them."""
-    shared = [metric for metric in systems[0].overall if all(one.known(metric) for one in systems)]
+    shared = [metric for metric in systems[0].overall if all(system.known(metric) for system in systems)]
     if not shared:
         raise UserError("these systems have no metric in common", hint="name runs of the same task")
-    return [next((metric for metric in shared if all(one.has_rows(metric) for one in systems)), shared[0])]
+    return [next((metric for metric in shared if all(system.has_rows(metric) for system in systems)), shared[0])]
 
 
 def gate(
@@ -252,12 +252,12 @@ def correct_differences(differences: Sequence[Difference]) -> list[Difference]:
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
     """The systems of all runs, in the order given, each under a name of its own."""
     sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
-    systems = [one for source in sources for one in source.systems]
-    names = distinct([(one.source.path, one.system) for one in systems])
+    systems = [system for source in sources for system in source.systems]
+    names = distinct([(system.source.path, system.system) for system in systems])
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"'{name}' is named twice", hint="name every run or prediction once")
-    return [replace(one, name=name) for one, name in zip(systems, names, strict=True)]
+    return [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
 
 
 def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
@@ -289,9 +289,9 @@ def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
         note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
 
-def _describe_missing(one: ScoredSystem, ids: Sequence[str]) -> str:
+def _describe_missing(system: ScoredSystem, ids: Sequence[str]) -> str:
     """`'new' lacks 19 (demo_01, demo_02, demo_03, …)`."""
-    return f"'{one.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
+    return f"'{system.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
 
 
 def _describe_metric(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:

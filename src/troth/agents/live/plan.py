@@ -88,8 +88,8 @@ class RunPlan(NamedTuple):
     sets: list[WordingSet]
     identity: dict[str, str]  # what a folder must share to be gone on with
 
-    def wording(self, one: WordingSet, task: str) -> ToolWording:
-        return one.wording or self.own_tools[task]
+    def wording(self, wording_set: WordingSet, task: str) -> ToolWording:
+        return wording_set.wording or self.own_tools[task]
 
     @property
     def wordings(self) -> list[ToolWording]:

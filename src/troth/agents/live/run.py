@@ -101,20 +101,20 @@ class _Live(NamedTuple):
 def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
     """Every conversation of the plan, or why it could not be finished."""
 
-    def work(one: WordingSet, recording: Recording, trial: int) -> Replayed | str:
-        wording = plan.wording(one, recording.task)
+    def work(wording_set: WordingSet, recording: Recording, trial: int) -> Replayed | str:
+        wording = plan.wording(wording_set, recording.task)
         ask = partial(live.ask, wording, trial, settings.seed)
-        users = one.users.get(recording.task, recording.users)
+        users = wording_set.users.get(recording.task, recording.users)
         try:
             return replay(recording, users, wording, ask, trial=trial, steps=settings.steps)
         except UnansweredError as error:
             return str(error)
 
     jobs = {
-        ReplayKey(one.name, recording.task, trial): (one, recording, trial)
+        ReplayKey(wording_set.name, recording.task, trial): (wording_set, recording, trial)
         for trial in range(settings.trials)
         for recording in plan.recordings
-        for one in plan.sets
+        for wording_set in plan.sets
     }
     waiting, done = deque(jobs), SimpleQueue[tuple[ReplayKey, Replayed | str | BaseException]]()
 

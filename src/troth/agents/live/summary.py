@@ -98,31 +98,31 @@ class LiveSet(NamedTuple):
         return Parts.of(map(fraction, self.replays.values()), keys)
 
 
-def _calls(one: LiveSet) -> Parts:
-    return one.of_calls(lambda call: (float(call.right), 1.0))
+def _calls(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(lambda call: (float(call.right), 1.0))
 
 
-def _tools(one: LiveSet) -> Parts:
-    return one.of_calls(lambda call: (float(call.called), 1.0))
+def _tools(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(lambda call: (float(call.called), 1.0))
 
 
-def _arguments(one: LiveSet) -> Parts:
-    return one.of_calls(
+def _arguments(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(
         lambda call: (float(sum(why is None for why in call.arguments.values())), float(len(call.arguments)))
     )
 
 
-def _finished(one: LiveSet) -> Parts:
-    return one.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
+def _finished(live_set: LiveSet) -> Parts:
+    return live_set.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
 
 
-def _unrecorded(one: LiveSet) -> Parts:
+def _unrecorded(live_set: LiveSet) -> Parts:
     def fraction(replayed: Replayed | str) -> tuple[float, float]:
         if isinstance(replayed, str):
             return 0.0, 0.0
         return float(replayed.unrecorded), float(len(list(replayed.trajectory.calls())))
 
-    return one.of_replays(fraction)
+    return live_set.of_replays(fraction)
 
 
 CALL_RECALL = metric("call_recall").derive(
@@ -156,13 +156,13 @@ METRICS: Registry[Metric] = Registry(
 )  # fmt: skip
 
 
-def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
+def cells(live_set: LiveSet, recipe: Any) -> Iterator[Cell]:
     """The metrics of one set: over everything, by tool, and by argument."""
     metrics = [METRICS.load(name) for name in METRICS]
     for member in metrics:
-        yield Cell(member, member.compute(one), recipe)
-    for tool in sorted({call.tool for call in one.outcomes}):
-        mine = LiveSet([call for call in one.outcomes if call.tool == tool], {})
+        yield Cell(member, member.compute(live_set), recipe)
+    for tool in sorted({call.tool for call in live_set.outcomes}):
+        mine = LiveSet([call for call in live_set.outcomes if call.tool == tool], {})
         for member in metrics:
             yield Cell(member, member.compute(mine), recipe, Group("tool", tool))
         for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
@@ -171,9 +171,9 @@ def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
             )
 
 
-def _select_argument(one: LiveSet, argument: str) -> LiveSet:
+def _select_argument(live_set: LiveSet, argument: str) -> LiveSet:
     """The calls that have an argument, with nothing else in them."""
-    calls = [call for call in one.outcomes if argument in call.arguments]
+    calls = [call for call in live_set.outcomes if argument in call.arguments]
     return LiveSet([call._replace(arguments={argument: call.arguments[argument]}) for call in calls], {})
 
 

@@ -29,7 +29,7 @@ def build(sources: Sequence[Source]) -> Page:
         tasks = ", ".join(sorted({source.result.task for source in sources}))
         raise UserError(f"nothing to show in runs of: {tasks}", file=sources[0].path, hint="give runs of troth dst")
     entries = [entry.system for card in cards for entry in card.entries]
-    names = list(dict.fromkeys([*entries, *(one.name for part in parts for one in part.systems)]))
+    names = list(dict.fromkeys([*entries, *(system.name for part in parts for system in part.systems)]))
     title = words.join_words(names)
     return Page(
         title if len(title) <= LONGEST_TITLE else f"{len(names)} systems",

@@ -173,14 +173,14 @@ class Pack:
         found = [answer.index, answer.text, [self._act(act) for act in answer.acts]]
         return [*found, [self._candidate(one) for one in answer.candidates]] if answer.candidates else found
 
-    def _candidate(self, one: CandidateView) -> list[Any]:
+    def _candidate(self, candidate: CandidateView) -> list[Any]:
         points = [
             [self._text(act.act), self._text(act.slot), [self._text(value) for value in act.values], act.faithful,
              self._text(act.reference), _round_values((act.entailment, act.neutral, act.contradiction)), act.context,
              act.present]
-            for act in one.acts
+            for act in candidate.acts
         ]  # fmt: skip
-        return [self._text(one.text), one.score, one.fidelity, self._text(one.system), points]
+        return [self._text(candidate.text), candidate.score, candidate.fidelity, self._text(candidate.system), points]
 
     def _act(self, act: ActView) -> list[Any]:
         return [
@@ -222,14 +222,14 @@ def pack(sources: Sequence[Source]) -> Pack:
     return packed
 
 
-def _add_track(one: _Dialogue, name: str, track: _Track, run: str) -> None:
-    known = one.tracks.get(name)
+def _add_track(dialogue: _Dialogue, name: str, track: _Track, run: str) -> None:
+    known = dialogue.tracks.get(name)
     if known is None:
-        one.tracks[name] = track
+        dialogue.tracks[name] = track
     elif known.differs(track):
-        one.tracks[f"{name} ({run})"] = track
+        dialogue.tracks[f"{name} ({run})"] = track
     else:
-        one.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
+        dialogue.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
 
 
 def _display_name(names: Mapping[str, str], system: str) -> str:

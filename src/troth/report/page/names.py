@@ -39,7 +39,7 @@ def open_runs(runs: Sequence[Run]) -> list[Source]:
 
 def _system_names(source: Source) -> dict[str, str]:
     """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
-    names = {one.system: one.system for one in source.systems}
+    names = {system.system: system.system for system in source.systems}
     for group in profiles(source) if source.result.task == TRACKING.name else ():
         base = split_profile(group[0].system, next(iter(group[0].scores.values())).profile)
         if len(group) > 1 and base not in names:

@@ -41,35 +41,37 @@ class _Effect(NamedTuple):
         return METRICS.load(self.effect.metric).title
 
 
-def make_card(one: Contest) -> Card | None:
-    return card(QUESTION, one, lambda _: HEADLINE[0], _sentence, _facts)
+def make_card(contest: Contest) -> Card | None:
+    return card(QUESTION, contest, lambda _: HEADLINE[0], _sentence, _facts)
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    under = "the original words" if one.system == ORIGINAL else f"the words of {one.system}"
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    under = "the original words" if system.system == ORIGINAL else f"the words of {system.system}"
     return f"Under {under}, {words.percent(score.value, 0)}% of expected calls are made with right arguments."
 
 
-def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    missing = one.counts.get("missing", 0)
+def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    missing = system.counts.get("missing", 0)
     if missing:
-        whole = one.counts.get("conversations", 0)
+        whole = system.counts.get("conversations", 0)
         yield f"{missing} of {words.count(whole, 'conversation')} could not be finished, and take no part."
-    unrecorded = one.value("unrecorded")
+    unrecorded = system.value("unrecorded")
     if unrecorded:
         yield f"{words.percent(unrecorded)}% of its calls have no recorded result."
 
 
-def summary_lines(one: Contest) -> list[str]:
+def summary_lines(contest: Contest) -> list[str]:
     """What the summary says: tools that are fragile beyond noise."""
-    fragile = [effect.what for effect in _effects(one) if _is_tool(effect) and _loses(effect) and effect.effect.certain]
+    fragile = [
+        effect.what for effect in _effects(contest) if _is_tool(effect) and _loses(effect) and effect.effect.certain
+    ]
     some = words.join_words(words.truncate(list(dict.fromkeys(fragile)), 4))
     return [f"Fragile under other words, beyond noise: {some}."] if fragile else []
 
 
-def blocks(one: Contest, place: int) -> list[Block]:
+def blocks(contest: Contest, place: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it."""
-    effects = _effects(one)
+    effects = _effects(contest)
     pooled = [effect for effect in effects if not effect.effect.set]
     tools = [effect for effect in pooled if _is_tool(effect)]
     arguments = [effect for effect in pooled if not _is_tool(effect) and _loses(effect)]
@@ -77,21 +79,21 @@ def blocks(one: Contest, place: int) -> list[Block]:
     names.sort(key=lambda effect: -(effect.effect.difference or 0.0))
     none: list[Block] = [Text("No expected call is made right less often under other words.")] if tools else []
     return [
-        _sets_chart(one.systems),
+        _sets_chart(contest.systems),
         *(
-            _effect_chart([one for one in tools if one.effect.metric in HEADLINE], reworded)
+            _effect_chart([contest for contest in tools if contest.effect.metric in HEADLINE], reworded)
             for reworded in ("tools", "users")
         ),
         Heading("Which tool is fragile, which argument is lost, what to rename"),
         *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
         *_table("lost", "Lost arguments", arguments, lost=True),
         *_table("rename", "Better names", names, renamed=True),
-        metrics_grid("live", one, {"all": "all"}, NOTE, place),
+        metrics_grid("live", contest, {"all": "all"}, NOTE, place),
     ]
 
 
-def _effects(one: Contest) -> list[_Effect]:
-    sources: dict[int, Source] = {id(system.source): system.source for system in one.systems}
+def _effects(contest: Contest) -> list[_Effect]:
+    sources: dict[int, Source] = {id(system.source): system.source for system in contest.systems}
     several = len(sources) > 1
     return [
         _Effect(source.name if several else "", effect)
@@ -112,10 +114,10 @@ def _loses(effect: _Effect) -> bool:
 def _sets_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """Each set of words by what is right of the expected calls, tools and arguments."""
     rows: list[list[Cell]] = [
-        [one.name, one.metric(name).title, score.value, score.low, score.high, score.n]
+        [system.name, system.metric(name).title, score.value, score.low, score.high, score.n]
         for name in SHARES
-        for one in systems
-        if (score := one.known(name))
+        for system in systems
+        if (score := system.known(name))
     ]
     return Chart(
         "sets", "dots", "Expected calls, under each set of words", ["system", "metric", "value", "low", "high", "n"],
@@ -161,11 +163,11 @@ def _table(
     return [Grid(id, title, columns, rows, len(heads) + 1, note=f"Shares in percent. {HOW}", figures=figures)]
 
 
-def _difference(one: RewordingEffect) -> str:
-    sign = "+" if (one.difference or 0.0) > 0 else ""
-    text = f"{sign}{words.percent(one.difference)}"
+def _difference(effect: RewordingEffect) -> str:
+    sign = "+" if (effect.difference or 0.0) > 0 else ""
+    text = f"{sign}{words.percent(effect.difference)}"
     return (
         text
-        if one.low is None or one.high is None
-        else f"{text} ({words.percent(one.low)} … {words.percent(one.high)})"
+        if effect.low is None or effect.high is None
+        else f"{text} ({words.percent(effect.low)} … {words.percent(effect.high)})"
     )
