@@ -210,8 +210,8 @@ def files() -> dict[str, bytes]:
     original = readers.schema(demo.path("gold/schema.json"))
     made: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as folder:
-        twins = runner.twins(runner.WRITTEN, Path(folder) / "twins")
-        variants = runner.wordings(runner.WRITTEN, Path(folder) / "wordings")
+        twins = runner.write_twins(runner.WRITTEN, Path(folder) / "twins")
+        variants = runner.write_wordings(runner.WRITTEN, Path(folder) / "wordings")
         for tracker in TRACKERS:
             for name, path in twins.items():
                 made[f"twins/{tracker}-{name}.jsonl"] = b"".join(on_twins(tracker, gold, dialogues(str(path))))

@@ -44,7 +44,7 @@ def test_a_wrong_request_does_not_make_its_batch_be_scored_twice() -> None:
         return 2 * item
 
     async def run() -> list[Any]:
-        batcher, each = MicroBatcher(10), tasks.one_by_one(score)
+        batcher, each = MicroBatcher(10), tasks.score_each(score)
         answers = await asyncio.gather(*(batcher.answer(each, n) for n in range(4)), return_exceptions=True)
         await batcher.close()
         return answers

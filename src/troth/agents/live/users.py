@@ -18,7 +18,7 @@ from troth.perturb.users.values import find_words, to_lower
 UserTurns = dict[str, tuple[str, ...]]  # task to what its user says
 
 
-def reworded(recordings: Sequence[Recording], users: Any, *, seed: int) -> dict[str, UserTurns]:
+def reword_users(recordings: Sequence[Recording], users: Any, *, seed: int) -> dict[str, UserTurns]:
     """What users say, by the name of the perturbation. `users`: as `with_` of `troth.perturb`."""
     families: Mapping[str, Family] = parse_members(FAMILIES, Family, users or ())
     if not families:
