@@ -90,7 +90,7 @@ def test_compose_orders_by_distance_and_everything_follows() -> None:
     ("said", "message"),
     [
         ({"Bank_2": ServiceWordings()}, r"'Bank_2', which is not a service .*did you mean 'Banks_2'"),
-        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"no slot of Banks_2 \(did you mean 'amount'"),
+        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"not a slot of Banks_2 \(did you mean 'amount'"),
         (
             {"Banks_2": ServiceWordings(slots={"amount": Wordings(("sum", "sum"))})},
             r"slot 'amount': names: 1 different ones for 2",
