@@ -145,7 +145,7 @@ def test_translation_takes_more_ways_if_more_are_wanted() -> None:
     assert engine.paraphrase(["a"]) == [["x a", "y a", "y x a", "x y a"]]
     made = compose(SCHEMA, translate_schema(SCHEMA, engine), count=4, strict=False)
     assert [slot.name for slot in made[0]["Banks_21"].slots] == ["x_account_type", "x_amount"]
-    with pytest.raises(UserError, match="too few ways"):
+    with pytest.raises(UserError, match="too few translation routes"):
         ThereAndBack([Upside("x")], 9)
 
 
