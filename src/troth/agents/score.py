@@ -93,9 +93,7 @@ def agent(*transcripts: Path, **options: Any) -> Result:
     writing = None if settings.writing is None else listed(settings.writing)
     corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
     result = score_corpus(corpus, settings, [path_of(path) for path in transcripts])
-    if out is not None:
-        result.save(out)
-    return result
+    return result.save_if(out)
 
 
 def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
@@ -110,9 +108,8 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
             SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
             for system in systems
         ),
-        Resampling(settings.resamples, settings.seed),
+        Resampling(settings.resamples, settings.seed, "task"),
         metrics=metrics,
-        cluster="task",
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),

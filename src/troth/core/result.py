@@ -180,6 +180,12 @@ class Result:
         """Writes a run folder, whole or not at all; an older run in its place is replaced."""
         imported(SAVE)(self, os.fspath(folder))
 
+    def save_if(self, folder: Path | None) -> Result:
+        """The result itself, saved to the folder if one is given."""
+        if folder is not None:
+            self.save(folder)
+        return self
+
     def unbeaten(self) -> frozenset[Any]:
         """The best score of each metric, and those that a paired test does not distinguish from it."""
         if len(self.systems) < 2:

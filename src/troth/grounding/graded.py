@@ -94,7 +94,9 @@ class GradedSystem:
 
     def system_cells(self) -> SystemCells:
         """Each metric over all responses, and over those of each source and label."""
-        return SystemCells(self.name, self.cells(), sorted(set(self.documents) - {""}), self.counts())
+        return SystemCells(
+            self.name, self.cells(), sorted(set(self.documents) - {""}), self.counts(), unscored=self.unscored()
+        )
 
     @cached_property
     def units(self) -> Units:

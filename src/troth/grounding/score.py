@@ -149,9 +149,7 @@ def ground(
     )  # a calibration that does not fit is an error before data is read
     corpus = read_grounded(data if responses is None else responses, settings)
     result = score_grounded(corpus, settings)
-    if out is not None:
-        result.save(out)
-    return result
+    return result.save_if(out)
 
 
 def read_grounded(
@@ -188,11 +186,9 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
             replace(cells, counts={**cells.counts, **corpus[cells.name].counts()})
             for cells in (system.system_cells() for system in systems)
         ],
-        Resampling(settings.resamples, settings.seed),
+        Resampling(settings.resamples, settings.seed, "document"),
         metrics=[column.metric for column in systems[0].columns],
-        cluster="document",
         notes=notes,
-        unscored=[count for system in systems for count in system.unscored()],
         arguments={"data": [read.name for read in corpus.values()], "calibration": calibration, **settings.arguments(),
                    "resamples": settings.resamples, "seed": settings.seed},
         explorer=lambda: explorer.archive(systems),

@@ -101,7 +101,7 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
     keys = [key for key in shards[0].scores if all(one.is_ratio(key) for one in shards)]
     result = Result(
         first.task,
-        list(_scores(shards, keys, Resampling(settings.resamples, settings.seed))),
+        list(_scores(shards, keys, Resampling(settings.resamples, settings.seed, first.cluster))),
         _metrics(shards, keys),
         {system: _counts(shards, system) for system in first.systems},
         [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for one in shards for note in one.result.notes)],
@@ -185,8 +185,7 @@ def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resa
             reason = shards[0].scores[key].reason or ""
             n = sum(one.scores[key].n for one in shards)
             cells.append(Cell(known.get(key[1]) or Metric(*key[1:] * 2), Parts(num, den, units), reason=reason, n=n))
-        cluster = shards[0].result.cluster
-        for key, score in zip(mine, score_cells(system, cells, whole.dialogues, how, cluster=cluster), strict=True):
+        for key, score in zip(mine, score_cells(system, cells, whole.dialogues, how), strict=True):
             yield msgspec.structs.replace(score, recipe=shards[0].scores[key].recipe)
 
 

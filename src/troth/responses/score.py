@@ -190,8 +190,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         findings=[row for row in rows if row["reference"] is not None and not row["entailed"]],
         arguments=recorded(settings, **read.arguments),
         explorer=lambda: explorer.archive(judged),
-        out=settings.out,
-    )
+    ).save_if(settings.out)
 
 
 class _Run:

@@ -35,10 +35,7 @@ class RobustnessSettings(StateSettings):
         counts, arguments = further.pop("counts"), recorded(self, **further.pop("arguments"))
         system = SystemCells(self.name, cells, dialogues)
         result = build_result(task, [system], self.resampling, arguments=arguments, **further)
-        result = replace(result, counts=counts)  # one entry per set, which share the system's name
-        if self.out is not None:
-            result.save(self.out)
-        return result
+        return replace(result, counts=counts).save_if(self.out)  # one entry per set, which share the system's name
 
 
 def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:

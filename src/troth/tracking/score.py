@@ -223,8 +223,7 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         notes=_notes(corpus.systems, consumed, systems),
         arguments=_arguments(corpus, settings),
         explorer=(lambda: _archive(corpus.systems, consumed, grouping)) if settings.explorer else None,
-        out=settings.out,
-    )
+    ).save_if(settings.out)
 
 
 def _notes(

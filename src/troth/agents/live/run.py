@@ -203,9 +203,8 @@ def _result(
     return build_result(
         TASK.name,
         (SystemCells(name, summary.cells(one, recipe), tasks, counts[name]) for name, one in sets.items()),
-        Resampling(seed=settings.seed),
+        Resampling(seed=settings.seed, cluster="task"),
         metrics=[summary.METRICS.load(name) for name in summary.METRICS],
-        cluster="task",
         notes=[Note(text) for text in _notes(plan, replays, counts, spent)],
         findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
         arguments={"agent": plan.agent} | recorded(settings),

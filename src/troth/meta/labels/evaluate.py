@@ -105,7 +105,7 @@ def evaluate(*data: Path, **options: Any) -> Result:
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
     judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]
-    evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed))
+    evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed, "document"))
     differences = evaluation.differences(judged)
     scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
     texts = [*collect_remarks(settings.graders), *unlabelled_notes(_count_unlabelled(test)), *system.notes(), *lost]
@@ -116,17 +116,14 @@ def evaluate(*data: Path, **options: Any) -> Result:
     counts = system.counts() | {"positive": sum(item.label or 0 for item in test.items)}
     return build_result(
         "meta eval",
-        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
-        Resampling(settings.resamples, settings.seed),
+        [SystemCells(name, (), (), counts, further=scores, row_cells=system.cells(), unscored=system.unscored())],
+        Resampling(settings.resamples, settings.seed, "document"),
         metrics=[*(column.metric for column in system.columns), *evaluation.metrics.values()],
-        cluster="document",
         notes=[Note(text) for text in texts],
         findings=differences,
-        unscored=system.unscored(),
         arguments={"data": [path_of(path) for path in data], "dev": [path_of(path) for path in dev],
                    **settings.arguments(), "resamples": settings.resamples, "seed": settings.seed},
-        out=out,
-    )  # fmt: skip
+    ).save_if(out)  # fmt: skip
 
 
 @keywords(FittingSettings)

@@ -132,7 +132,7 @@ class Evaluation:
                 yield self._score(measure, one, group, found, _explain_undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
-        yield from estimates.score_cells(self.system, ratios, self.documents, self.how, cluster="document")
+        yield from estimates.score_cells(self.system, ratios, self.documents, self.how)
         for one in judged:
             if isinstance(one.fitted, str):
                 none = Estimate(None, None, None, int(one.scored.sum()))

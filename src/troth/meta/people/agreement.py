@@ -110,14 +110,13 @@ def agree(
         counts["undecided"] = found.undecided
     return build_result(
         "meta agree",
-        [SystemCells(system, (), (), counts, further=found.scores, unscored=found.cells)],
+        [SystemCells(system, (), (), counts, further=found.scores, row_cells=found.cells)],
         Resampling(resamples, seed),
         metrics=found.metrics,
         notes=[Note(text) for text in found.notes],
         findings=found.findings,
         arguments={"sheets": files, "key": place, "study": study.name, "resamples": resamples, "seed": seed},
-        out=out,
-    )
+    ).save_if(out)
 
 
 def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) -> _Agreement:

@@ -127,17 +127,16 @@ def stress_ground(*data: Path, **options: Any) -> Result:
     if settings.corrupted is not None:
         write_pairs(made, path_of(settings.corrupted))
     (system,) = grade_systems({name: made.items}, graders)
-    how = Resampling(settings.resamples, settings.seed)
+    how = Resampling(settings.resamples, settings.seed, "document")
     metrics = [measure.on(one.metric.name) for measure in (CAUGHT, AUROC) for one in system.metrics]
     counts = {"answers": made.answers, "pairs": len(made.pairs), "left out": made.left_out,
               "documents": len(set(system.documents) - {""})}  # fmt: skip
     scores = [score for values in system.metrics for score in _scores(system, values, made, how)]
     return build_result(
         "stress ground",
-        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
+        [SystemCells(name, (), (), counts, further=scores, row_cells=system.cells())],
         how,
         metrics=[*metrics, *(values.metric for values in system.metrics)],
-        cluster="document",
         notes=[Note(text) for text in (*system.notes(), *collect_remarks(graders))],
         findings=[pair for values in system.metrics for pair in _missed_pairs(values, made)],
         arguments={
@@ -147,8 +146,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
             "seed": how.seed,
         },
         explorer=lambda: explorer.archive([system]),
-        out=out,
-    )  # fmt: skip
+    ).save_if(out)  # fmt: skip
 
 
 def _graders(settings: StressSettings) -> list[Grader]:
@@ -216,7 +214,7 @@ def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Re
         for group, pairs in _groups(made.pairs).items()
     }
     cells = [_caught_cell(system, values, group, pairs) for group, pairs in groups.items()]
-    yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document")
+    yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how)
     for group, pairs in groups.items():
         if pairs:
             yield _auroc_score(system, values, group, pairs)

@@ -63,11 +63,11 @@ class Trial:
         *,
         notes: Sequence[str] | None = None,
         findings: Sequence[Any] = (),
-        unscored: Mapping[str, Sequence[Cell]] | None = None,
+        row_cells: Mapping[str, Sequence[Cell]] | None = None,
     ) -> Result:
         """The result of the trial, saved if that was asked for. `counts` are the same for all systems.
 
-        `unscored`: cells of each system that take the place of the scored ones in the rows.
+        `row_cells`: cells of each system that take the place of the scored ones in the rows.
         """
         every = [cell for cells in systems.values() for cell in cells]
         dialogues = sorted({name for cell in every for name in cell.parts.units.dialogues})
@@ -75,12 +75,11 @@ class Trial:
         return build_result(
             self.task,
             [
-                SystemCells(name, cells, dialogues, counts, unscored=() if unscored is None else unscored[name])
+                SystemCells(name, cells, dialogues, counts, row_cells=() if row_cells is None else row_cells[name])
                 for name, cells in systems.items()
             ],
             Resampling(self.settings.resamples),
             notes=[Note(text) for text in (*texts, *corpus.truncation_notes(self.nli))],
             findings=findings,
             arguments=recorded(self.settings, gold=self.source),
-            out=self.settings.out,
-        )
+        ).save_if(self.settings.out)

@@ -84,7 +84,7 @@ def wording(gold: Gold, **options: Any) -> Result:
             for name, schema in schemas.items()
             for note in corpus.description_notes(corpus.classify_descriptions(schema))
         ],
-        unscored={
+        row_cells={
             f"{name}/{judge}": [_accepted_cell(mine, judge)] for name, mine in judged.items() for judge in JUDGES
         },
     )
