@@ -19,7 +19,7 @@ import troth
 from benchmarks import timing
 from troth import demo
 from troth.demo.run import TWINS, WRITTEN, write_twins, write_wordings
-from troth.grounding.metrics import Models, grade, graders
+from troth.grounding.metrics import Models, grade, make_graders
 from troth.models.backends import uncached_lm, uncached_nli
 from troth.readers import grounded
 
@@ -105,7 +105,7 @@ def responses() -> list[tuple[str, str]]:
     items = [one for _, found in grounded.batches(demo.path("documents/careful.jsonl")) for one in found]
     opened = Models(nli=uncached_nli("embedded"), lm=uncached_lm("embedded"), cache=None)
     rows = []
-    for grader in graders(METRICS, opened):
+    for grader in make_graders(METRICS, opened):
         grade(grader, items[:1])  # loads its models
         begin = time.process_time()
         grade(grader, items[1:])

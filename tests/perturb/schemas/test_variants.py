@@ -90,7 +90,7 @@ def test_compose_orders_by_distance_and_everything_follows() -> None:
     ("said", "message"),
     [
         ({"Bank_2": ServiceWordings()}, r"'Bank_2', which is not a service .*did you mean 'Banks_2'"),
-        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"no slot of Banks_2 \(did you mean 'amount'"),
+        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"not a slot of Banks_2 \(did you mean 'amount'"),
         (
             {"Banks_2": ServiceWordings(slots={"amount": Wordings(("sum", "sum"))})},
             r"slot 'amount': names: 1 different ones for 2",
@@ -145,7 +145,7 @@ def test_translation_takes_more_ways_if_more_are_wanted() -> None:
     assert engine.paraphrase(["a"]) == [["x a", "y a", "y x a", "x y a"]]
     made = compose(SCHEMA, translate_schema(SCHEMA, engine), count=4, strict=False)
     assert [slot.name for slot in made[0]["Banks_21"].slots] == ["x_account_type", "x_amount"]
-    with pytest.raises(UserError, match="too few ways"):
+    with pytest.raises(UserError, match="too few translation routes"):
         ThereAndBack([Upside("x")], 9)
 
 

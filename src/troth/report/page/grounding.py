@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from troth import stats
 from troth.core.score import Score
-from troth.grounding.claims import SUPPORTED, claim_line
+from troth.grounding.claims import SUPPORTED, format_claim
 from troth.grounding.score import TASK
 from troth.report.page import words
 from troth.report.page.cards import (
@@ -242,7 +242,7 @@ def _example(view: ResponseView, metric: str, title: str, group: str) -> Example
         facts.append(LABELS.get(view.label, str(view.label)))
     if metric in view.probability:
         facts.append(f"faithful with probability {view.probability[metric]:.2f}")
-    facts += [claim_line(one) for one in view.claims if one.verdict != SUPPORTED]
+    facts += [format_claim(one) for one in view.claims if one.verdict != SUPPORTED]
     return Example(f"{title} {view.values[metric]:.2f}", view.id, mark_unsupported(view), facts, group=group)
 
 
