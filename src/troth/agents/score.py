@@ -14,6 +14,7 @@ from troth.agents.metrics import BY_TOOL, select_metrics
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
+from troth.core.data_options import format_option
 from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
@@ -62,10 +63,7 @@ class AgentSettings:
     context: str | Iterable[str] = option(
         "+".join(CONTEXT), "Sources that support an answer: tools, user, system.", "KINDS"
     )
-    format: str | None = option(
-        None, "Format of the transcripts. Default: detected.", "NAME",
-        complete=("troth.readers.trajectories:FORMATS",),
-    )  # fmt: skip
+    format: str | None = format_option("the transcripts", "troth.readers.trajectories:FORMATS")
     resamples: int = resamples_option(over="tasks")
     seed: int = seed_option()
     out: Path | None = run_folder()

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from troth import models as backends
+from troth.core.data_options import nli_option
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, listed
@@ -124,7 +125,7 @@ class Models:
     keeps models' answers; None keeps them for this process only.
     """
 
-    nli: str | Nli = option("embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=BACKENDS)
+    nli: str | Nli = nli_option()
     lm: str | Lm = option("embedded", "Language model; see `troth ls backends`.", "NAME", complete=BACKENDS)
     encoder: str = option("embedded", "Encoder for BERTScore.", "NAME", complete=BACKENDS)
     critic: str = option(

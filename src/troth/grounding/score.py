@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, is_path, labelled, listed, path_of
 from troth.core.options import (
@@ -56,9 +57,7 @@ class ScoringSettings:
         (), "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.", "NAMES",
         complete=("troth.grounding.metrics:METRICS",),
     )  # fmt: skip
-    format: str | None = option(
-        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
-    )
+    format: str | None = format_option("the data", "troth.readers.grounded:FORMATS")
     context: str | Iterable[str] = option(
         "+".join(CONTEXT),
         "Sources that support an answer in chat transcripts; everything seen before it counts.",

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core import groups
+from troth.core.data_options import format_option, nli_option, schema_option, train_schema_option
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -56,10 +57,8 @@ class ResponseSettings:
         None, "Metrics, comma-separated; ser and sgsacc include their variants. Default: all.", "NAMES",
         complete=("troth.responses.metrics:METRICS",),
     )  # fmt: skip
-    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
-    train_schema: Path | Schema | None = option(
-        None, "Training schema; adds scores for seen and unseen services.", "FILE"
-    )
+    schema: Path | Schema | None = schema_option("gold")
+    train_schema: Path | Schema | None = train_schema_option()
     by: str | Iterable[str] = option(
         (), "Add scores by service, domain, act, slot or kind, comma-separated.", "NAMES", complete=cells.GROUPS[1:]
     )
@@ -69,9 +68,7 @@ class ResponseSettings:
         choices=get_args(Missing),
     )
     ids: Path | None = option(None, "File with `dialogue turn` per line, for files with one response per line.", "FILE")
-    nli: str | Nli = option(
-        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
-    )
+    nli: str | Nli = nli_option()
     cache: Path | None = cache_file()
     augment: Augment = option(
         "retry", "Whether acts that a response alone does not entail are tried again in context.",
@@ -85,7 +82,7 @@ class ResponseSettings:
     gold_text: bool = option(
         True, "Use gold's acts only, as in production: any of the reference sentences may match.", flag="--no-gold-text"
     )
-    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    format: str | None = format_option("gold")
     pred_format: str | None = option(
         None, "Format of the responses: jsonl, csv or lines. Default: detected.", "NAME",
         complete=("jsonl", "csv", "lines"),

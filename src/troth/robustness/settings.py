@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from troth.core.data_options import schema_option
 from troth.core.errors import UserError
 from troth.core.names import Path, named
 from troth.core.options import option, recorded
@@ -23,7 +24,7 @@ class RobustnessSettings(StateSettings):
     profile: str | Profile | None = option(
         None, "Scoring recipe; `troth ls profiles` lists them.", "NAME", complete=("troth.tracking.profiles:PROFILES",)
     )
-    schema: Path | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    schema: Path | None = schema_option("gold")
 
     @property
     def rules(self) -> dict[str, str | None]:

@@ -17,6 +17,7 @@ from troth.agents.live.endpoint import KEY
 from troth.agents.live.replay import Recording, ToolWording, make_recordings, openai_tools
 from troth.agents.live.summary import ORIGINAL
 from troth.agents.live.users import reword_users
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import option, seed_option
@@ -51,9 +52,7 @@ class RunAgentSettings:
         None, "File with the expected calls, where the recordings have none; may be given several times.", "FILE",
         repeat=True,
     )  # fmt: skip
-    format: str | None = option(
-        None, "Format of the recordings. Default: detected.", "NAME", complete=("troth.readers.trajectories:FORMATS",)
-    )
+    format: str | None = format_option("the recordings", "troth.readers.trajectories:FORMATS")
     budget: str | int | None = option(None, "Most that this run may ask: 500, 500calls or 200ktokens.", "N")
     parallel: int = option(4, "Number of concurrent conversations.", least=1)
     steps: int = option(10, "Most messages of the assistant in one turn.", least=1)

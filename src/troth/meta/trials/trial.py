@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, get_args
 
+from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.names import Path
 from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
 from troth.core.records import Gold, Schema
@@ -23,16 +24,14 @@ from troth.storage.runs import check_out
 @dataclass(frozen=True)
 class TrialSettings:
     turns: int | None = option(2000, "Number of system turns to draw.", least=0, zero="all")
-    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
-    nli: str | Nli = option(
-        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
-    )
+    schema: Path | Schema | None = schema_option("gold")
+    nli: str | Nli = nli_option()
     refs: Refs = option(
         "b", "Sentences of booleans that are False: as in appendix B of the SGSAcc paper, or as in its table 3.",
         choices=get_args(Refs),
     )  # fmt: skip
     cache: Path | None = cache_file()
-    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    format: str | None = format_option("gold")
     resamples: int = resamples_option()
     seed: int = seed_option("Random seed: which turns are drawn, and how their acts are changed.")
     out: Path | None = run_folder()

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from troth.core import groups
+from troth.core.data_options import train_schema_option
 from troth.core.errors import UserError
 from troth.core.groups import ALL, SEEN, UNSEEN, Group
 from troth.core.metric import Metric
@@ -49,9 +50,7 @@ class WordingSettings(TrialSettings):
         None, "Folder with the variants' schemas, as in SGD-X: FOLDER/v1/dev/schema.json.", "FOLDER", flag="--from"
     )
     variants: str | Mapping[str, Schema] = option("v1..v5", "Variants in the folder, for example v1,v3.", "NAMES")
-    train_schema: Path | Schema | None = option(
-        None, "Training schema; adds scores for seen and unseen services.", "FILE"
-    )
+    train_schema: Path | Schema | None = train_schema_option()
 
 
 @keywords(WordingSettings)
