@@ -174,7 +174,7 @@ def _score_variants(
     consumed = feed(corpus.gold, predictions, workers=settings.workers)
     systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(labels, consumed, strict=True)}
     return systems, [
-        ScoredDialogues(dialogues, systems[label].frames, f"{settings.name}:{label}")
+        ScoredDialogues(dialogues, systems[label].frames, settings.name, label)
         for label, (_, *recorders) in zip(labels, consumed, strict=True)
         for dialogues in recorders
     ]
