@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from troth.grounding.words import Word, judge_words
 
 from troth import models as backends
 from troth.core.progress import within
@@ -19,6 +18,7 @@ from troth.core.signature import identity
 from troth.grounding import pmi
 from troth.grounding.metrics import Models, Unscored, grade, make_graders
 from troth.grounding.pmi import PmiFaith, Token, measure, split_windows
+from troth.grounding.words import Word, judge_words
 from troth.models import Continuation, Request
 from troth.models import catalog as models
 from troth.models.fake import FakeLm

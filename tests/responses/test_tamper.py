@@ -155,7 +155,7 @@ def test_the_few_values_that_will_do_are_found(fitting: int) -> None:
 
 
 def test_what_the_turn_says_besides_is_not_taken() -> None:
-    assert tamper_act(NAME, STAYS, tamper.collect_values(CORPUS), random.Random(0), said=[NAME, OTHER]) is None
+    assert tamper_act(NAME, STAYS, tamper.collect_values(CORPUS), random.Random(0), acts=[NAME, OTHER]) is None
 
 
 @given(st.sampled_from([NAME, OTHER, AREA, COUNT, WIFI]), st.integers(0, 1000))

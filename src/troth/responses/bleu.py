@@ -66,9 +66,9 @@ def bleu(summed: Sequence[float]) -> float:
 def estimate(counts: Counts, dialogues: Sequence[str], how: Resampling) -> Estimate:
     """Corpus BLEU of some responses with its interval over their dialogues (`dialogues`: that of each response)."""
     names = sorted(set(dialogues))
-    place = {name: code for code, name in enumerate(names)}
+    code_of = {name: code for code, name in enumerate(names)}
     summed = np.zeros((len(names), counts.shape[1]))
-    np.add.at(summed, [place[name] for name in dialogues], counts)
+    np.add.at(summed, [code_of[name] for name in dialogues], counts)
     value = bleu(summed.sum(axis=0).tolist())
     resamples = intervals.enough_resamples(len(names), how.resamples)
     # Means of the counts, times how many dialogues are drawn.

@@ -75,7 +75,7 @@ def _strip_dialogue(dialogue: Dialogue, *, acts: bool) -> Dialogue:
     def frames(turn: Turn) -> tuple[Frame, ...]:
         if not acts or turn.speaker != "SYSTEM":
             return ()
-        return tuple(Frame(one.service, acts=one.acts, service_call=one.service_call) for one in turn.frames)
+        return tuple(Frame(frame.service, acts=frame.acts, service_call=frame.service_call) for frame in turn.frames)
 
     turns = tuple(msgspec.structs.replace(turn, frames=frames(turn)) for turn in dialogue.turns)
     return msgspec.structs.replace(dialogue, turns=turns)
@@ -83,7 +83,7 @@ def _strip_dialogue(dialogue: Dialogue, *, acts: bool) -> Dialogue:
 
 def classify_descriptions(schema: Schema) -> str:
     """Whether slots and intents are described: `schema` if all are, else `part` or `none`."""
-    texts = [item.description.strip() for one in schema.values() for item in elements(one)]
+    texts = [item.description.strip() for service in schema.values() for item in elements(service)]
     return "schema" if all(texts) else "part" if any(texts) else "none"
 
 

@@ -111,8 +111,8 @@ class Drawn(NamedTuple):
 
 def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
     """Half faithful and half not, as far as there are so many; neither order nor ids tell which is which."""
-    every = set(rows)  # a turn may have the same act twice, which is one pair
-    sides = [sorted(row for row in every if row.faithful == side) for side in (True, False)]
+    distinct = set(rows)  # a turn may have the same act twice, which is one pair
+    sides = [sorted(row for row in distinct if row.faithful == side) for side in (True, False)]
     rng = generator(seed, "sgsacc", "annotate")
     wanted = (pairs - pairs // 2, pairs // 2)
     drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
@@ -157,14 +157,14 @@ def open_archive(path: str) -> explorer.Archive:
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
     """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
     rows = []
-    for one in collect_responses(dialogues).get(system, ()):
-        answer = one.answer
+    for response in collect_responses(dialogues).get(system, ()):
+        answer = response.answer
         valid = not any(act.excluded for act in answer.acts)
         if (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
             rows += [
                 SheetRow(
-                    one.dialogue, answer.index, act.service, act.act, act.slot, act.values,
-                    describe_act(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
+                    response.dialogue, answer.index, act.service, act.act, act.slot, act.values,
+                    describe_act(act.act, act.slot, act.values), response.previous, answer.text or "", act.entailed,
                 )
                 for act in answer.acts
                 if act.entailed is not None
@@ -177,25 +177,25 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
 
 def mark_pairs(pairs: Iterable[SheetRow]) -> str:
     """A short hash of what is asked, in its order, without the metric's verdicts."""
-    return sheets.hash_items([msgspec.structs.replace(one, faithful=False) for one in pairs])
+    return sheets.hash_items([msgspec.structs.replace(row, faithful=False) for row in pairs])
 
 
 def describe_act(act: str, slot: str, values: Sequence[str]) -> str:
     """The act in words, for people who do not know dialogue acts."""
     if act in WORDS:
         return WORDS[act]
-    name, said = humanize(slot), ", ".join(values)
+    name, text = humanize(slot), ", ".join(values)
     if act == "REQUEST":
-        return f"asks for: {name}" + (f" (such as {said})" if values else "")
+        return f"asks for: {name}" + (f" (such as {text})" if values else "")
     if act == "INFORM_COUNT":
-        return f"tells how many results there are: {said}"
+        return f"tells how many results there are: {text}"
     if act == "OFFER_INTENT":
         return "offers to do: " + ", ".join(humanize(value).lower() for value in values)
-    said = {"true": "yes", "false": "no"}.get(said.lower(), said)
+    text = {"true": "yes", "false": "no"}.get(text.lower(), text)
     verb = VERBS.get(act, humanize(act.lower()))
-    return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
+    return f"{verb}: {name}" + (f" = {text}" if text else "") if name else verb
 
 
 def sheet_cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
     """What the sheet shows of each pair."""
-    return {id: (one.previous, one.utterance, one.service, one.words) for id, one in pairs.items()}
+    return {id: (row.previous, row.utterance, row.service, row.words) for id, row in pairs.items()}
