@@ -333,8 +333,8 @@ def test_no_model_is_opened_where_none_is_needed(gold: str, tmp_path: Path) -> N
 
 
 def test_without_sacrebleu_there_is_no_bleu(gold: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap, "available", lambda: False)
-    monkeypatch.setattr(overlap, "counts", None)
+    monkeypatch.setattr(overlap, "is_installed", lambda: False)
+    monkeypatch.setattr(overlap, "count_ngrams", None)
     result = nlg(gold, responses(tmp_path, GOLD), metrics=["bleu", "ser"], resamples=20)
     assert (result["bleu"].value, result["bleu"].reason) == (None, overlap.MISSING)
     assert result["ser"].value == 0.0
@@ -401,8 +401,8 @@ def test_order_moves_nothing(tmp_path: Path) -> None:
         ({"by": ["seen"]}, "seen and unseen need the training services (give the training schema)"),
         ({"missing": "none"}, "missing cannot be 'none' (one of: part, zero, skip)"),
         ({"augment": "rety"}, "augment cannot be 'rety' (did you mean 'retry'?)"),
-        ({"negatives": 0}, "negatives must be from 1 to 100, not 0"),
-        ({"negatives": 101}, "negatives must be from 1 to 100, not 101"),
+        ({"negatives": 0}, "negatives cannot be '0' (1 to 100)"),
+        ({"negatives": 101}, "negatives cannot be '101' (1 to 100)"),
         ({"metric": ["ser"]}, "there is no option 'metric' (did you mean 'metrics'?)"),
     ],
 )

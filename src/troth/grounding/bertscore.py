@@ -133,11 +133,8 @@ class BertScore:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (
-            [f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"]
-            if self.cut
-            else []
-        )
+        what = f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        return [what] if self.cut else []
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
         named = ("bertscore", self.encoder.name, self.encoder.files.identity)

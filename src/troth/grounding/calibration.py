@@ -170,9 +170,6 @@ def unscored_notes(metric: str, unscored: Mapping[str, int], scored: int) -> lis
     return [f"{metric}: {number} of {total} not scored: {reason}" for reason, number in unscored.items()]
 
 
-# -- fitting -----------------------------------------------------------------------------------------------------------
-
-
 def fit(
     metric: str, recipe: str, scores: Sequence[float], labels: Sequence[int], aim: Aim | None = None
 ) -> Fitted | str:
@@ -270,9 +267,6 @@ def isotonic(scores: Floats, labels: Floats) -> list[tuple[float, float]]:
             steps.append([before[0] + last[0], before[1] + last[1], before[2], last[3]])
     points = [(end, step[0] / step[1]) for step in steps for end in step[2:]]
     return list(dict.fromkeys(points))
-
-
-# -- on disk -----------------------------------------------------------------------------------------------------------
 
 
 def save(calibration: Calibration, out: str) -> None:

@@ -111,7 +111,7 @@ def faithful_label(id2label: Mapping[int, str], name: str) -> int:
     if len(labels) == 2 and all(UNNAMED.fullmatch(label) for label in labels.values()):
         return min(labels)
     names = ", ".join(labels.values())
-    hint = "its config.json must name one of them entailment, faithful, supported or the like in id2label"
+    hint = "its config.json must name one of them entailment, faithful or supported in id2label"
     raise UserError(f"which label of '{name}' means faithful? It has {names}", hint=hint)
 
 
@@ -134,11 +134,8 @@ class Critic:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (
-            [f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"]
-            if self.cut
-            else []
-        )
+        what = f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        return [what] if self.cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name

@@ -81,9 +81,6 @@ class PmiRequests(NamedTuple):
     alone: Request
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
-
-
 def build_requests(item: Grounded, *, conditional: bool = True, window: int | None = None) -> PmiRequests:
     """The requests of one item; with `window`, one for each window of that many words."""
     before = (HISTORY.format("\n".join(item.history)),) if conditional else ()
@@ -175,8 +172,6 @@ def _normalise(logprobs: Sequence[float | None], norm: Norm) -> float:
     scored = [logprob for logprob in logprobs if logprob is not None]
     return math.fsum(scored) / (len(scored) if norm == "mean" else 1)
 
-
-# -- the metrics -------------------------------------------------------------------------------------------------------
 
 PMI_FAITH = faithfulness(
     "pmi_faith", "PMI-Faith", "how much likelier the document makes the response, given the history: mean over tokens",

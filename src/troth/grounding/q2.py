@@ -94,9 +94,6 @@ def token_f1(expected: str, found: str) -> float:
     return f1((gold & said).total(), gold.total(), said.total())
 
 
-# -- the pipeline ------------------------------------------------------------------------------------------------------
-
-
 class AnsweredQuestion(NamedTuple):
     """A valid question with both answers, and how alike they are."""
 
@@ -188,9 +185,6 @@ def _likeness(entailment: Entailment, neutral: float) -> float:
     if entailment.entailed:
         return 1.0
     return 0.0 if entailment.contradiction > max(entailment.entailment, entailment.neutral) else neutral
-
-
-# -- models of transformers --------------------------------------------------------------------------------------------
 
 
 class HfQuestioner(Transformer):

@@ -81,8 +81,6 @@ class ScoringSettings:
     def load(self, paths: Sequence[Path]) -> ResponseSet:
         """All responses of some files or folders, read as the settings say."""
         columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
-        if self.on_error not in ("stop", "skip"):
-            raise UserError(f"on_error is '{self.on_error}'", hint="stop or skip")
         return load(paths, self.format, self.kinds, columns=columns, skip=self.on_error == "skip")
 
     @property

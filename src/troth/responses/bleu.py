@@ -25,7 +25,6 @@ Counts = NDArray[np.float64]  # a row per response: 4 matched, 4 tried, length o
 
 
 def is_installed() -> bool:
-    """Whether sacreBLEU is installed."""
     from importlib.util import find_spec
 
     return find_spec("sacrebleu") is not None

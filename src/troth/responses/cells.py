@@ -65,7 +65,6 @@ class ResponseScorer:
 
     @cached_property
     def seen_domains(self) -> frozenset[str]:
-        """The domains of the training services."""
         return frozenset(map(groups.domain, self.seen or ()))
 
     def system_cells(self, system: JudgedSystem, inputs: Mapping[str, str]) -> SystemCells:

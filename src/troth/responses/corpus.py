@@ -48,7 +48,6 @@ def read(gold: Gold, schema: Path | Schema | None = None, *, format: str | None 
 
 
 def find_schema(schema: Path | Schema | None, gold: Gold) -> Schema | None:
-    """The given schema, or the one beside gold."""
     if schema is not None:
         return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
     return readers.schema_beside(path_of(gold)) if isinstance(gold, str | PathLike) else None

@@ -46,9 +46,6 @@ class JudgedResponse(NamedTuple):
         return self._replace(answer=msgspec.structs.replace(self.answer, acts=(act,)))
 
 
-# -- recipes -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class SerRecipe:
     """What changes a slot error rate."""
@@ -121,9 +118,6 @@ class CorpusScoring(NamedTuple):
 
     counts: Callable[[Sequence[JudgedResponse]], bleu.Counts]
     recipe: Callable[[Recipes], Any]
-
-
-# -- metrics -----------------------------------------------------------------------------------------------------------
 
 
 def _ser(response: JudgedResponse) -> Fraction:

@@ -16,7 +16,6 @@ from troth.core.names import Path, is_path, labelled, listed, path_of
 from troth.core.options import (
     cache_file,
     keywords,
-    one_of,
     option,
     recorded,
     resamples_option,
@@ -116,7 +115,8 @@ def nlg(
     settings = resolve(ResponseSettings, options)
     metrics = measures.select_metrics(settings.metrics)  # a misspelt name is an error before anything is read
     groups.parse_groups(settings.by, cells.GROUPS, train_schema=settings.train_schema)
-    _check(settings)
+    if settings.out is not None:
+        check_out(settings.out)
     needs = {need for metric in metrics for need in metric.needs}
     read = read_responses(gold, files if responses is None else responses, settings, acts="schema" in needs)
     return score_responses(read, settings)
@@ -189,17 +189,6 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         explorer=lambda: explorer.archive(judged),
         out=settings.out,
     )
-
-
-def _check(settings: ResponseSettings) -> None:
-    one_of("missing", settings.missing, get_args(Missing))
-    one_of("augment", settings.augment, get_args(Augment))
-    one_of("refs", settings.refs, get_args(Refs))
-    if not 1 <= settings.negatives <= 100:
-        hint = "the paper's text suggests one"
-        raise UserError(f"negatives must be from 1 to 100, not {settings.negatives}", hint=hint)
-    if settings.out is not None:
-        check_out(settings.out)
 
 
 class _Run:

@@ -6,7 +6,7 @@ What its text says, and what is chosen where it leaves something open:
 
 - Reference: the candidate that the gold utterance entails with the highest probability, entailed ones first. If gold
   alone entails none and gold in its context does, the context decides; so gold itself is faithful wherever validation
-  passes. Without gold, as for the reranker, any candidate will do.
+  passes. Without gold, as for the reranker, any candidate may match.
 - Retry: where the utterance alone fails, the premise is `{previous turn} {description}. {utterance}`, for gold, for
   negatives and for responses alike. The verdict without the retry is kept beside it.
 - Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
@@ -95,9 +95,6 @@ def batches(items: Sequence[T], what: str) -> Iterator[Sequence[T]]:
             progress(min(start + CHUNK, len(items)), len(items))
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
-
-
 class Question(NamedTuple):
     """Sentences put to a text, and to the same text in its context."""
 
@@ -163,9 +160,6 @@ def best_hypothesis(hypotheses: Sequence[str], answers: Sequence[Entailment]) ->
     return hypotheses[ranks.index(max(ranks))]
 
 
-# -- negatives ---------------------------------------------------------------------------------------------------------
-
-
 def make_negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed: int = 0) -> list[tuple[DueAct, ...]]:
     """The tampered twins of each act, up to `count` different ones; none where no other value is known."""
     by_act = []
@@ -181,8 +175,6 @@ def make_negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed:
         by_act.append(tuple(DueAct(twin, service) for twin in twins))
     return by_act
 
-
-# -- gold's part: references and validation ----------------------------------------------------------------------------
 
 NO_RULE = "no rule for the act"
 NO_GOLD = "no gold utterance"
@@ -211,7 +203,7 @@ def prepare(
     seed: int = 0,
     refs: Refs = "b",
 ) -> list[tuple[ActReference, ...]]:
-    """The references of each turn's acts. A turn without gold asks nothing: every candidate will do.
+    """The references of each turn's acts. A turn without gold asks nothing: any candidate may match.
 
     `validate`: also ask whether gold entails one of `count` tampered twins of each act, whose values come from `pool`.
     """
@@ -258,9 +250,6 @@ def _reference_by_gold(due: DueAct, refs: Refs, answer: Answer, believed: bool) 
 def _any_reference(due: DueAct, refs: Refs) -> ActReference:
     candidates = references.candidates(*due, refs)
     return ActReference(due, candidates, candidates, NO_GOLD if candidates else NO_RULE)
-
-
-# -- a system's part ---------------------------------------------------------------------------------------------------
 
 
 class ActVerdict(NamedTuple):

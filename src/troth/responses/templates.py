@@ -131,7 +131,6 @@ def _line_problem(key: str, text: str) -> str | None:
 
 
 def template_key(act: Act, frame: Frame) -> str:
-    """The key of the act's template."""
     marks = VALUE * len(act.values)
     if act.act in BY_INTENT:
         parts = [act.act, *filter(None, [_intent(act, frame)])]
@@ -151,7 +150,6 @@ def render_frame(frame: Frame, templates: Templates) -> list[Sentence]:
 
 
 def render_turn(turn: Turn, templates: Templates) -> TemplateResponse:
-    """The response to a turn by its templates."""
     texts: list[str] = []
     lacking: list[Sentence] = []
     for frame in turn.frames:

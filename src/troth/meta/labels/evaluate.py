@@ -67,16 +67,9 @@ class FittingSettings(ScoringSettings):
 
 
 @dataclass(frozen=True)
-class EvaluateSettings(ScoringSettings):
+class EvaluateSettings(FittingSettings):
     dev: Path | Iterable[Path] = option(
         (), "Other labelled data, for the thresholds; may be given several times.", "FILE", repeat=True
-    )
-    recall: float | None = option(
-        None, "Share of the unfaithful responses that a threshold should flag. Default: the best F1 of the faithful.",
-        "NUMBER", least=0, above=True, most=1,
-    )  # fmt: skip
-    precision: float | None = option(
-        None, "Share of the flagged responses that should be unfaithful.", "NUMBER", least=0, above=True, most=1
     )
     resamples: int = resamples_option(10_000, over="documents")
     seed: int = seed_option()
@@ -160,11 +153,7 @@ def fit(*dev: Path, **options: Any) -> Calibration:
     return fitted
 
 
-# -- data --------------------------------------------------------------------------------------------------------------
-
-
 def _load_labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) -> ResponseSet:
-    """The responses that have a label."""
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
     data = settings.load(paths)

@@ -220,8 +220,6 @@ class Evaluation:
         by_key = dict(zip(distinct, samples, strict=True))
         return [by_key[key] for key in keys]
 
-    # -- metrics side by side ------------------------------------------------------------------------------------------
-
     def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
         """Every metric against the first, on the responses that both can score."""
         differences = [d for other in judged[1:] for d in self._compared(judged[0], other)]

@@ -169,9 +169,6 @@ def _score_faithfulness(votes: Votes, key: SheetKey | None, how: Resampling) -> 
     )
 
 
-# -- the key -----------------------------------------------------------------------------------------------------------
-
-
 class _Tag(msgspec.Struct):
     study: str = SGSACC_STUDY.name  # a key of SGSAcc does not name it
 
@@ -209,9 +206,6 @@ def _study(key: AnyKey) -> Study:
 
 def _items(key: AnyKey) -> Mapping[str, Any]:
     return key.pairs if isinstance(key, SheetKey) else key.items
-
-
-# -- SGSAcc ------------------------------------------------------------------------------------------------------------
 
 
 def _cluster(vote: Vote, key: SheetKey | None) -> tuple[str, int]:

@@ -89,7 +89,7 @@ def annotate(
     if pairs < 2:
         raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
     score = _score(runs.load(source), source, system, of)
-    drawn = draw(sheet_rows(saved_dialogues(source), score.system, of), pairs=pairs, seed=seed)
+    drawn = draw(sheet_rows(open_archive(source).dialogues, score.system, of), pairs=pairs, seed=seed)
     if not drawn.rows:
         hint = "was it scored with sgsacc_validated, and gold's utterances?"
         raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
@@ -120,29 +120,26 @@ def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
     return Drawn(sheets.number_items(drawn, mark_pairs(drawn)), len(sides[0]), len(sides[1]))
 
 
-# -- from a run --------------------------------------------------------------------------------------------------------
-
-
 def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
     """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
     whole = {(score.metric, score.system): score for score in run.scores if score.group == ALL}
     systems = [name for metric, name in whole if metric == SGSACC.name]
     if run.command != "nlg" or not systems:
         raise UserError(f"not a run with {SGSACC.name}", file=path, hint="make one with troth nlg … --out RUN")
-    if system is None and len(systems) > 1:
-        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
-    if system is not None and system not in systems:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
     metric = SGSACC if of == "all" else SGSACC_VALIDATED
-    score = whole.get((metric.name, system or systems[0]))
+    score = whole.get((metric.name, select_system(systems, system, path)))
     if score is None:
         raise UserError(f"the run has no {metric.name}", file=path, hint="score that, too, or draw from all turns")
     return score
 
 
-def saved_dialogues(path: str) -> Iterable[explorer.DialogueView]:
-    """The dialogues that a run keeps."""
-    return open_archive(path).dialogues
+def select_system(systems: Sequence[str], system: str | None, path: str) -> str:
+    """The system of a run that is asked for, or the only one."""
+    if system is None and len(systems) > 1:
+        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
+    if system is not None and system not in systems:
+        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
+    return system or systems[0]
 
 
 def open_archive(path: str) -> explorer.Archive:
@@ -170,9 +167,6 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
                 if act.entailed is not None
             ]  # fmt: skip
     return rows
-
-
-# -- the sheet ---------------------------------------------------------------------------------------------------------
 
 
 def mark_pairs(pairs: Iterable[SheetRow]) -> str:

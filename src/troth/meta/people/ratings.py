@@ -30,7 +30,7 @@ from troth.core.table import one_line
 from troth.core.version import __version__
 from troth.meta.labels.labelled import PEARSON
 from troth.meta.people import sheets
-from troth.meta.people.annotate import open_archive
+from troth.meta.people.annotate import open_archive, select_system
 from troth.meta.people.raters import KAPPA, RatedItem, kappa
 from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, Answers
 from troth.readers import grounded as readers
@@ -103,9 +103,6 @@ class ResponseKey(msgspec.Struct, frozen=True):
             raise UserError(what, file=path, hint="take the key that was written with the sheet")
 
 
-# -- whole dialogues ---------------------------------------------------------------------------------------------------
-
-
 def annotate_dialogues(
     run: names.Path, out: names.Path, *, dialogues: int = 100, seed: int = 0, system: str | None = None
 ) -> DialogueKey:
@@ -116,7 +113,7 @@ def annotate_dialogues(
     whole = [score for score in record.scores if score.group == ALL and _is_correlated(score.metric)]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
-    name = _select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
+    name = select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
     recipes = {score.metric: score.identity for score in whole if score.system == name}
     values = _dialogue_values(source, name, list(recipes))
     views = [one for one in open_archive(source).dialogues if not one.set and one.id in values]
@@ -135,14 +132,6 @@ def annotate_dialogues(
 
 def _is_correlated(metric: str) -> bool:
     return metric.partition("@")[0] in CORRELATED
-
-
-def _select_system(systems: Sequence[str], system: str | None, path: str) -> str:
-    if system is None and len(systems) > 1:
-        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
-    if system is not None and system not in systems:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
-    return system or systems[0]
 
 
 def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -239,9 +228,6 @@ def _pearson(
     (bounds,) = intervals.expanded(value, drawn, len(x))
     estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
     return make_score(system, metric, estimate, recipe)
-
-
-# -- responses of two systems ------------------------------------------------------------------------------------------
 
 
 def annotate_responses(

@@ -61,11 +61,7 @@ PMI_STUDY = Study(
 STUDIES = {study.name: study for study in (SGSACC_STUDY, FGA_STUDY, PMI_STUDY)}
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
 def key_file(sheet: str) -> str:
-    """The name of the key that belongs to a sheet."""
     return sheet.removesuffix(".csv") + ".key.json"
 
 
@@ -108,9 +104,6 @@ def hash_items(asked: object) -> str:
 def mark_of(id: str) -> str:
     """The mark that an id ends in."""
     return id.rpartition("-")[2]
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def detect_study(sheet: str) -> Study:

@@ -51,9 +51,6 @@ def corrupt(
     return texts
 
 
-# -- values ------------------------------------------------------------------------------------------------------------
-
-
 def _replace_value(text: str, goal: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
     act, service = goal
     if tamper.classify_act(act, service) in tamper.UNSAID:
@@ -123,8 +120,6 @@ def _match_form(old: str, new: str) -> str:
     in_words = (form for form in tamper.value_forms((new,)) if form in tamper.NUMBERS)
     return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
-
-# -- yes and no --------------------------------------------------------------------------------------------------------
 
 # Words by which a slot is known, besides those of its name.
 _SAID = {

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.options import keywords, one_of, option, resolve
+from troth.core.options import keywords, option, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.records import Gold
@@ -66,7 +66,6 @@ def rerank(gold: Gold, **options: Any) -> Result:
     `gold`: a path, or dialogues in memory. The options are those of `RerankSettings`.
     """
     settings = resolve(RerankSettings, options)
-    one_of("augment", settings.augment, get_args(Augment))
     trial = Trial("meta rerank", gold, settings)
     lists = corrupted_lists(trial)
     nbest = [one.nbest(kind) for one in lists for kind in (None, *(kind for kind, _ in one.copies))]

@@ -198,9 +198,6 @@ def write_pairs(stressed: StressSet, out: str) -> None:
             file.write(msgspec.json.encode(row) + b"\n")
 
 
-# -- measures ----------------------------------------------------------------------------------------------------------
-
-
 def _groups(pairs: Sequence[CorruptedPair]) -> dict[Group, list[CorruptedPair]]:
     present = {pair.kind for pair in pairs}
     kinds = [kind for kind in KINDS if kind in present]

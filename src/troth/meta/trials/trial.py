@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, get_args
 
 from troth.core.names import Path
-from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.options import cache_file, option, recorded, resamples_option, run_folder, seed_option
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.models import Nli
@@ -44,7 +44,6 @@ class Trial:
     def __init__(self, task: str, gold: Gold, settings: TrialSettings) -> None:
         if settings.out is not None:
             check_out(settings.out)
-        one_of("refs", settings.refs, get_args(Refs))
         self.task, self.settings = task, settings
         self.source = gold if isinstance(gold, str | PathLike) else None
         self.nli = corpus.open_model(settings.nli, settings.cache)

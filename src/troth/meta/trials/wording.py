@@ -104,9 +104,6 @@ def _read_variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]
     return schemas
 
 
-# -- cases -------------------------------------------------------------------------------------------------------------
-
-
 class ActCase(NamedTuple):
     """One act put to one gold utterance; under the original schema's names."""
 
@@ -119,7 +116,6 @@ class ActCase(NamedTuple):
 
 
 def build_cases(trial: Trial) -> list[list[ActCase]]:
-    """The cases of each drawn turn."""
     drawn = {turn.key for turn in trial.turns()[: trial.settings.turns]}
     if not drawn:
         raise UserError("no system turn has acts and a text", hint="SGD has them: actions of the system's frames")
@@ -153,9 +149,6 @@ def _absent_act(turn: SystemTurn, due: DueAct, seed: int, index: int) -> DueAct 
         others = [act for act in references.FIXED if act not in done]
         return DueAct(Act(rng.choice(others)), due.service) if others else None
     return None
-
-
-# -- judging -----------------------------------------------------------------------------------------------------------
 
 
 class _JudgedCase(NamedTuple):
@@ -197,8 +190,6 @@ def _worded(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
     values, canonical = (tuple(names.values(act.act, act.slot, texts)) for texts in (act.values, act.canonical_values))
     return DueAct(Act(act.act, slot, values, canonical), schema[names.service])
 
-
-# -- metrics -----------------------------------------------------------------------------------------------------------
 
 VALID_ACTS = Metric("valid_acts", "Valid acts", "share of gold's acts that pass validation", unit="act")
 VALID_TURNS = Metric("valid_turns", "Valid turns", "share of gold's turns that pass validation", unit="turn")
