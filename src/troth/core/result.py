@@ -57,6 +57,10 @@ FINDINGS: Registry[type[Finding]] = Registry(
     {
         "flip": "troth.robustness.checkdst:Flip",
         "varying unit": "troth.robustness.sgdx:VaryingUnit",
+        "act": "troth.responses.explorer:JudgedAct",
+        "lost list": "troth.meta.trials.rerank:LostList",
+        "rejected gold": "troth.meta.trials.templates:RejectedGold",
+        "disagreement": "troth.meta.people.agreement:Disagreement",
         "agent": "troth.agents.score:AgentFinding",
         "rewording": "troth.agents.live.summary:RewordingEffect",
         "missed pair": "troth.meta.trials.stress:MissedPair",

@@ -20,7 +20,7 @@ from troth.core.score import Score
 from troth.integrations.evaluate import load
 from troth.readers.source import Document
 from troth.readers.trajectories import chat
-from troth.responses.explorer import act_rows
+from troth.responses.explorer import judged_acts
 from troth.responses.judge import judge
 from troth.responses.rerank import Choice, Nbest, due_acts, rerank_all
 from troth.responses.sgsacc import SystemTurn
@@ -121,11 +121,11 @@ class ActsTask:
         nli = self.settings.open_models.entailment_model
         judged = judge([item.turn for item in items], [item.response for item in items], nli)
         answers = []
-        for verdict in judged:
-            rows = list(act_rows({"": [verdict]}, validated=False))
+        for answered in judged:
+            verdicts = judged_acts({"": [answered]}, validated=False)
             acts = tuple(
-                msgspec.convert(row | {"missed": act.missed}, ActVerdictAnswer)
-                for row, act in zip(rows, verdict.answer.acts, strict=True)
+                msgspec.convert(msgspec.structs.asdict(verdict) | {"missed": act.missed}, ActVerdictAnswer)
+                for verdict, act in zip(verdicts, answered.answer.acts, strict=True)
             )
             ruled = [act.entailed for act in acts if act.reference is not None]
             answers.append(ActsAnswer(all(ruled) if ruled else None, acts))

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.names import Path
-from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.options import cache_file, option, recorded, resamples_option, run_folder, seed_option
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.models import Nli
@@ -43,7 +43,6 @@ class Trial:
     def __init__(self, task: str, gold: Gold, settings: TrialSettings) -> None:
         if settings.out is not None:
             check_out(settings.out)
-        one_of("refs", settings.refs, get_args(Refs))
         self.task, self.settings = task, settings
         self.source = gold if isinstance(gold, str | PathLike) else None
         self.nli = corpus.open_model(settings.nli, settings.cache)
