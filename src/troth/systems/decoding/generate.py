@@ -70,7 +70,6 @@ class Generation(msgspec.Struct, frozen=True):
 
 
 def context_notes(without: int, shortened: int) -> list[str]:
-    """Notes on contexts that have no document, or were too long."""
     notes = [f"{without} contexts have no document, and were left out"] if without else []
     lost = "contexts were longer than the model reads, and lost the end of their document"
     return notes + ([f"{shortened} {lost}"] if shortened else [])

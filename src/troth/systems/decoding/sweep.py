@@ -46,8 +46,6 @@ GRAMMAR = Metric("grammar_errors", "Grammatical errors", "share of wrong respons
 
 
 class Key(NamedTuple):
-    """A setting of the grid."""
-
     alpha: float
     top_p: float
 
