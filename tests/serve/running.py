@@ -57,7 +57,18 @@ class Running:
         """The records of its log."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
+    def children(self) -> list[int]:
+        """The ids of its processes besides the leading one, of which one scores."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        return [int(id) for task in tasks.iterdir() for id in (task / "children").read_text().split()]
+
+    def scorer(self) -> int:
+        """The id of the process that scores."""
+        (id,) = [id for id in self.children() if b"spawn_main" in Path(f"/proc/{id}/cmdline").read_bytes()]
+        return id
+
     def resident(self) -> int:
-        """Bytes of memory that it holds."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        """Bytes of memory that all its processes hold."""
+        ids = [self.process.pid, *self.children()]
+        pages = sum(int(Path(f"/proc/{id}/statm").read_text().split()[1]) for id in ids)
         return pages * os.sysconf("SC_PAGE_SIZE")

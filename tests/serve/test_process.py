@@ -83,7 +83,8 @@ def test_a_stop_is_clean(tmp_path: Path, by: int) -> None:
 def test_a_client_that_leaves_is_no_error_of_ours(tmp_path: Path) -> None:
     with Running(tmp_path / "log", *FAKES) as one:
         with socket.create_connection(("127.0.0.1", one.port)) as gone:
-            gone.sendall(b"POST /ground HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+            head = b"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100"
+            gone.sendall(b"POST /ground HTTP/1.1\r\n" + head + b"\r\n\r\n{")
         assert one.stop() == 0
         assert [line["status"] for line in one.lines() if line.get("path") == "/ground"] == [499]
         assert not [line for line in one.lines() if line["level"] == "error"]

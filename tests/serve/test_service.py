@@ -30,7 +30,8 @@ from troth.serve.batching import MicroBatcher
 from troth.serve.watch import JsonLines
 
 FAKES = Models(nli="fake", lm="fake", cache=None)
-SETTINGS = ServeSettings(metrics="nli,coverage", models=FAKES, threshold=0.5)
+SETTINGS = ServeSettings(metrics="nli,coverage", models=FAKES, threshold=0.5, hosts="testserver")
+JSON = {"Content-Type": "application/json"}
 DOCUMENT, RESPONSE = "The hotel has a pool and serves breakfast until ten.", "Breakfast is served until noon."
 SCHEMA = [{"service_name": "Stays_1", "slots": [{"name": "hotel_name", "description": "name of the hotel"}]}]
 ACTS = {"Stays_1": [{"act": "OFFER", "slot": "hotel_name", "values": ["Lantern Rooms"]}]}
@@ -131,7 +132,7 @@ def test_states_and_calls(client: TestClient) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_request_is_one_line(client: TestClient, path: str, body: bytes, word: str) -> None:
-    answer = client.post(path, content=body)
+    answer = client.post(path, content=body, headers=JSON)
     assert answer.status_code == 422
     assert word in answer.json()["detail"]
     assert "\n" not in answer.json()["detail"]
@@ -158,7 +159,9 @@ class _Slow:
 
 def _slow(**limits: Any) -> tuple[_Slow, ServeSettings]:
     model = _Slow()
-    return model, ServeSettings(metrics="nli", models=Models(nli=model, lm="fake", cache=None), **limits)
+    return model, ServeSettings(
+        metrics="nli", models=Models(nli=model, lm="fake", cache=None), hosts="testserver", **limits
+    )
 
 
 def _ask(client: TestClient, answers: list[Any], **more: str) -> threading.Thread:
@@ -170,8 +173,8 @@ def _ask(client: TestClient, answers: list[Any], **more: str) -> threading.Threa
 
 def test_a_long_body_is_413_with_and_without_a_length(client: TestClient) -> None:
     body = json.dumps({"document": "a" * 300_000, "response": "b"}).encode()
-    assert client.post("/ground", content=body).status_code == 413
-    assert client.post("/ground", content=iter([body[:200_000], body[200_000:]])).status_code == 413
+    assert client.post("/ground", content=body, headers=JSON).status_code == 413
+    assert client.post("/ground", content=iter([body[:200_000], body[200_000:]]), headers=JSON).status_code == 413
 
 
 def test_too_many_at_a_time_are_429_and_the_accepted_are_answered() -> None:

@@ -13,6 +13,7 @@ from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.errors import UserError
 from troth.core.extras import requiring
+from troth.core.names import listed
 from troth.core.options import size
 
 
@@ -35,7 +36,8 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
     with requiring("serve"):
         import uvicorn
 
-        from troth.serve.app import service, warm
+        from troth.serve.app import service
+        from troth.serve.process import ScoringProcess
         from troth.serve.settings import ServeSettings, key_of_environment
         from troth.serve.watch import log_to_stderr
     from troth.grounding.metrics import Models
@@ -46,13 +48,14 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
         cached=cache is not None,
         body=size(body),
         key=key_of_environment(),
-        **settings,
+        **settings | {"hosts": (*listed(settings["hosts"]), host)},
     )
     if serving.key is None and host not in ("127.0.0.1", "::1", "localhost"):
         show.note(f"WARNING: anyone who reaches {host} can ask: set TROTH_SERVE_KEY to a long random text")
-    app = service(serving)
+    process = ScoringProcess(serving)
+    app = service(serving, process)
     with _listen(host, port) as listener:
-        warm(serving)
+        process.start()
         log_to_stderr()
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False,
@@ -62,7 +65,10 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
         show.note(f"listening on http://{f'[{address}]' if ':' in address else address}:{bound}")
         for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn shuts down, and then raises the signal again
             signal.signal(number, lambda *_: None)
-        uvicorn.Server(config).run(sockets=[listener])
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            process.kill()
 
 
 def _listen(host: str, port: int) -> socket.socket:

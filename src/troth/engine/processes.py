@@ -105,7 +105,7 @@ def _work(
     function: Callable[[Any], Any], items: Sequence[Any], take: Callable[[], int], send: Connection, parent: int
 ) -> None:
     """Main function of a worker: takes items and sends answers until there are no more."""
-    _die_with(parent)
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers quietly
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if (torch := sys.modules.get("torch")) is not None:
@@ -133,7 +133,7 @@ def sendable(error: Exception) -> Exception:
     return error
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """On Linux, a worker is killed when its parent ends, however that happens."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

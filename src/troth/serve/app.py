@@ -15,15 +15,19 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 
-from troth.core.decode import DECODING_ERRORS
+from troth.core.decode import DECODING_ERRORS, TOO_DEEP
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
+from troth.core.names import listed
 from troth.core.version import __version__
 from troth.serve.batching import MicroBatcher
 from troth.serve.observed import LEFT, Observed
 from troth.serve.openapi import describe_api, operation
+from troth.serve.origin import OriginCheck
+from troth.serve.process import ScoringProcess
 from troth.serve.settings import ServeSettings
 from troth.serve.tasks import ServedTask, tasks
 from troth.serve.watch import LOG, Figures
@@ -38,8 +42,8 @@ PAGE = {
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def service(settings: ServeSettings | None = None) -> FastAPI:
-    """The service as an ASGI application."""
+def service(settings: ServeSettings | None = None, process: ScoringProcess | None = None) -> FastAPI:
+    """The service as an ASGI application. `process` scores; None: a thread of this process, which nothing can end."""
     own = settings or ServeSettings()
     figures = Figures()
     batcher = MicroBatcher(own.batch, observe=figures.batches.observe)
@@ -54,23 +58,21 @@ def service(settings: ServeSettings | None = None) -> FastAPI:
         description="Tells whether responses, states and calls of a dialogue system can be trusted.",
     )  # fmt: skip
     served = tasks(own)  # what is wrong with the settings is an error now
+    if process is not None:
+        served = [process.serve(task, batcher.is_awaited) for task in served]
     for task in served:
         app.add_api_route(
             task.path, _endpoint(task, own, batcher, figures), methods=["POST"], summary=task.about,
             response_class=Response, **operation(task),
         )  # fmt: skip
     _add_pages(app, own, figures)
+    origins = listed(own.origins)
+    if origins:
+        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["POST"], allow_headers=["*"])
+    app.add_middleware(OriginCheck, hosts=listed(own.hosts), origins=origins)
     app.add_middleware(Observed, figures=figures)
     app.openapi = lambda: describe_api(app, served, key=own.key is not None)  # type: ignore[method-assign]
     return app
-
-
-def warm(settings: ServeSettings) -> None:
-    """Loads the models that every request needs; what is missing is a UserError now, not at the first request."""
-    for task in tasks(settings):
-        if task.path == "/ground":
-            task.score([task.request("A table for two is booked.", "A table is booked.")])
-    settings.open_models.entailment_model.probabilities([("a", "a")])
 
 
 def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, figures: Figures) -> Handler:
@@ -90,6 +92,8 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
             return await batcher.answer(task.score, item)
         except UserError as error:
             raise HTTPException(task.fault, str(error)) from error
+        except RecursionError as error:
+            raise HTTPException(422, f"the request is {TOO_DEEP}") from error
 
     async def in_time(request: Request) -> Any:
         try:

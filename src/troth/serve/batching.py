@@ -32,6 +32,7 @@ class MicroBatcher:
         """`most`: items of a batch. `observe` is told the size of each."""
         self.most, self.observe = most, observe
         self._queue: deque[_Waiting] = deque()
+        self._batch: Sequence[_Waiting] = ()
         self._thread: ThreadPoolExecutor | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -46,6 +47,10 @@ class MicroBatcher:
         except asyncio.CancelledError:  # while a long batch runs, requests whose time is up must not pile up
             self._queue = deque(waiting_item for waiting_item in self._queue if waiting_item.answer is not answer)
             raise
+
+    def is_awaited(self) -> bool:
+        """Whether any item of the current batch still waits for its answer."""
+        return any(not waiting_item.answer.done() for waiting_item in self._batch)
 
     async def close(self) -> None:
         """Ends the thread, after what waits has been answered."""
@@ -69,7 +74,7 @@ class MicroBatcher:
         return batch
 
     async def _scored(self, batch: Sequence[_Waiting]) -> None:
-        loop = asyncio.get_running_loop()
+        loop, self._batch = asyncio.get_running_loop(), batch
         self._thread = self._thread or ThreadPoolExecutor(1, "troth-scoring")
         try:
             items = [waiting_item.item for waiting_item in batch]

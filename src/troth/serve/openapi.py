@@ -15,7 +15,10 @@ from troth.serve.tasks import ServedTask
 REF = "#/components/schemas/{name}"
 PROBLEMS = {
     401: "The key is missing or wrong.",
+    403: "Pages of this site may not ask.",
     413: "The request is too long.",
+    415: "The content type is not application/json.",
+    421: "This is not a name of the service.",
     422: "The request does not fit; the line says why.",
     429: "Too many requests at a time.",
     503: "A model that is needed is not there.",

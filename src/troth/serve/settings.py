@@ -47,6 +47,13 @@ class ServeSettings:
     concurrency: int = option(256, "Most requests at a time, waiting ones included; further ones get 429.", least=1)
     timeout: float = option(30.0, "Longest time for a request; then it gets 504.", "SECONDS", least=0.001)
     key: str | None = option(None, "Key that clients must send; None: anyone may ask.", shape="python")
+    hosts: str | Iterable[str] = option(
+        (), "Names of this service, besides localhost and addresses; a request to another name is refused (* = any).",
+        "NAMES",
+    )  # fmt: skip
+    origins: str | Iterable[str] = option(
+        (), "Sites whose pages may ask, such as https://example.org; requests of other pages are refused.", "NAMES"
+    )
     log_text: bool = option(False, "Put the texts of requests into the log.")
 
     def __post_init__(self) -> None:

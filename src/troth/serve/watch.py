@@ -17,6 +17,21 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
+class ScoringError(Exception):
+    """An internal error as it may be logged: its name, and where it was raised. Its text may hold what was asked."""
+
+    def __init__(self, name: str, places: list[str]) -> None:
+        super().__init__(name, places)
+        self.name, self.places = name, places
+
+    @classmethod
+    def of(cls, error: BaseException | None) -> ScoringError:
+        trace = _places(None if error is None else error.__traceback__)
+        if isinstance(error, cls):  # of the process that scores
+            return cls(error.name, [*trace, *error.places])
+        return cls(type(error).__name__, trace)
+
+
 class JsonLines(logging.Formatter):
     """One JSON object per record: time, level, message, and what the record was given as `fields`."""
 
@@ -28,8 +43,8 @@ class JsonLines(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            line["error"] = record.exc_info[0].__name__
-            line["at"] = _places(record.exc_info[2])
+            error = ScoringError.of(record.exc_info[1])
+            line["error"], line["at"] = error.name, error.places
         return msgspec.json.encode(line).decode()
 
 
