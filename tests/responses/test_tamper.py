@@ -163,3 +163,7 @@ def test_a_tampered_value_never_means_the_same(act: Act, seed: int) -> None:
     made = tamper_act(act, STAYS, tamper.collect_values(CORPUS), random.Random(seed))
     assert made is not None
     assert not means_same((made.values, made.canonical_values), act)
+
+
+def test_a_value_of_many_digits_has_no_number_word() -> None:
+    assert value_forms(("9" * 5000,)) == {"9" * 5000}

@@ -56,3 +56,7 @@ def test_facts_agree_where_nothing_is_added(said: str, known: str, same: bool) -
 )
 def test_odd_letters_and_endless_numbers_are_read(text: str) -> None:
     assert len(find_facts(text)) <= 2
+
+
+def test_words_of_numbers_that_go_on_and_on_are_no_number() -> None:
+    assert find_facts("twenty one hundred " * 2600) == ()

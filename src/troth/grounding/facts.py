@@ -10,6 +10,7 @@ not. A response without facts has no value, with the reason.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from troth.text.words import stem, stem_words
 WINDOW = 3  # sentences of the document in which a fact is looked up
 WINDOWS = 2  # of them, the best
 ELSEWHERE = 0.5  # for a fact that another part of the document has
+FARTHEST = 2000  # characters of a sentence on each side of a fact that choose the windows
 CHUNK = 256  # responses between two steps of the progress bar
 _SMALL = frozenset(("the", "of", "and", "for"))
 NO_FACTS = "the response has no name, number, date or time"
@@ -68,10 +70,14 @@ def check_facts(document: str, response: str) -> list[CheckedFact]:
     """
     known = passages(document)
     facts: list[CheckedFact] = []
+    best: dict[str, list[str]] = {}  # windows by what they were chosen for: texts repeat themselves
     for start, sentence in locate_sentences(response):
         for fact in sentence_facts(sentence, document):
-            rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
-            windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
+            before, after = sentence[max(0, fact.start - FARTHEST) : fact.start], sentence[fact.end :][:FARTHEST]
+            rest = f"{before} {after}"  # a fact must not choose where it is looked up
+            if rest not in best:
+                best[rest] = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
+            windows = best[rest]
             passage = next((text for text in windows if _has(text, fact, sentence)), None)
             elsewhere = passage is None and _has(document, fact, sentence)
             facts.append(
@@ -86,11 +92,9 @@ def check_facts(document: str, response: str) -> list[CheckedFact]:
 def sentence_facts(sentence: str, document: str) -> list[Fact]:
     """The facts of a sentence in order; a number inside a name belongs to the name."""
     named = find_names(sentence, name_words(document))
-    counted = [
-        fact
-        for fact in find_facts(sentence)
-        if not any(name.start <= fact.start and fact.end <= name.end for name in named)
-    ]
+    ends = [0, *(name.end for name in named)]  # of the last name that starts at a fact or before it
+    starts = [name.start for name in named]
+    counted = [fact for fact in find_facts(sentence) if fact.end > ends[bisect_right(starts, fact.start)]]
     return sorted((*counted, *named), key=lambda fact: fact.start)
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 # only at the end of a paragraph or before an item of a list.
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•]|\d+[.)])\s)")
 _ABBREVIATION = re.compile(  # also initials: J. R. R., L.F., e.g.
-    r"(?:^|[\s(\"'“‘\[])(?:(?:[A-Za-z]\.)*[A-Za-z]|mr|mrs|ms|dr|prof|st|jr|sr|vs|no|inc|ltd|co|corp|fig|approx|dept|est|gen|"
-    r"gov|hon|rev|sgt|capt|lt|col|cf|ph\.d|jan|feb|mar|apr|aug|sept|sep|oct|nov|dec)\.$",
+    r"(?:(?:[A-Za-z]\.)*[A-Za-z]|mr|mrs|ms|dr|prof|st|jr|sr|vs|no|inc|ltd|co|corp|fig|approx|dept|est|gen|"
+    r"gov|hon|rev|sgt|capt|lt|col|cf|ph\.d|jan|feb|mar|apr|aug|sept|sep|oct|nov|dec)\.",
     re.IGNORECASE,
 )
+_BEFORE_WORD = frozenset("(\"'“‘[")  # besides white space
 _WORD = re.compile(r"\w")
 
 
@@ -22,38 +23,45 @@ def split_sentences(text: str) -> list[str]:
     A mark after an abbreviation does not end a sentence. A full stop after white space, as in tokenised text, always
     does.
     """
-    sentences: list[str] = []
-    start = 0
-    for end in _END.finditer(text):
-        if _ABBREVIATION.search(text[start : end.start()]) and "\n" not in end[0]:
-            continue
-        _append(sentences, text[start : end.end()])
-        start = end.end()
-    _append(sentences, text[start:])
-    return sentences
+    return [" ".join(pieces) for _, pieces in _pieces(text)]
 
 
 def locate_sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a text, each with the index of its first character."""
     end = 0
-    for sentence in split_sentences(text):
-        start = text.find(sentence, end)
-        if start < 0:  # joined pieces differ by white space
+    for start, pieces in _pieces(text):
+        sentence = " ".join(pieces)
+        if not text.startswith(sentence, start):  # joined pieces differ by white space
             start = end
         yield start, text[start : start + len(sentence)]
         end = start + len(sentence)
 
 
+def _pieces(text: str) -> list[tuple[int, list[str]]]:
+    """The pieces of each sentence, with the index of its first character."""
+    sentences: list[tuple[int, list[str]]] = []
+    start = 0
+    for end in (*_END.finditer(text), None):
+        if end is not None and "\n" not in end[0] and _ends_with_abbreviation(text, start, end.start()):
+            continue
+        whole = text[start:] if end is None else text[start : end.end()]
+        piece = whole.strip()
+        if piece and sentences and not _WORD.search(piece):
+            sentences[-1][1].append(piece)
+        elif piece:
+            sentences.append((start + len(whole) - len(whole.lstrip()), [piece]))
+        start = len(text) if end is None else end.end()
+    return sentences
+
+
+def _ends_with_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether the last word before `end` is one. Only this word is looked at: sentences may be long."""
+    first = end
+    while first > start and not (text[first - 1].isspace() or text[first - 1] in _BEFORE_WORD):
+        first -= 1
+    return _ABBREVIATION.fullmatch(text, first, end) is not None
+
+
 def join_windows(sentences: Sequence[str], size: int) -> list[str]:
     """Every run of `size` neighbouring sentences as one text; all sentences as one text if there are fewer."""
     return [" ".join(sentences[start : start + size]) for start in range(max(1, len(sentences) - size + 1))]
-
-
-def _append(sentences: list[str], piece: str) -> None:
-    piece = piece.strip()
-    if not piece:
-        return
-    if sentences and not _WORD.search(piece):
-        sentences[-1] = f"{sentences[-1]} {piece}"
-    else:
-        sentences.append(piece)

@@ -1,0 +1,48 @@
+"""Text functions take time in proportion to the length of a text, whatever it holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from troth.core.text_cache import forget_texts
+from troth.grounding.facts import check_facts
+from troth.text.facts import find_facts
+from troth.text.proper_names import find_names
+from troth.text.sentences import locate_sentences, split_sentences
+
+UNITS = ["A. ", "x. y ", "Mr. ", "e.g. ", ". ", "? ", "a.  . ", '."', "A.", "\n", "\n a", "\n- 1.", "Aa of the ", "The 5 ",
+         "one and ", "twenty one hundred ", "1,", "1", ")", " "]  # fmt: skip
+FUNCTIONS: dict[str, Callable[[str], Any]] = {
+    "split_sentences": split_sentences,
+    "locate_sentences": lambda text: list(locate_sentences(text)),
+    "find_facts": find_facts,
+    "find_names": find_names,
+}
+NOISE = 0.25  # seconds of processor time that say nothing
+
+
+def seconds(function: Callable[[str], Any], text: str) -> float:
+    forget_texts()
+    begin = time.process_time()
+    function(text)
+    return time.process_time() - begin
+
+
+def grows_too_fast(function: Callable[[str], Any], unit: str, length: int) -> bool:
+    """Whether a text of eight times the length takes more than 24 times as long; with the square it takes 64 times."""
+    short, long = (unit * (size // len(unit)) for size in (length, 8 * length))
+    return seconds(function, long) > NOISE + 24 * seconds(function, short)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_time_is_linear(name: str) -> None:
+    assert [unit for unit in UNITS if grows_too_fast(FUNCTIONS[name], unit, 2_000)] == []
+
+
+@pytest.mark.parametrize("unit", ["The 5 ", "A. ", "The 5 rooms. ", "Aa Bb "])
+def test_a_text_against_itself(unit: str) -> None:
+    assert not grows_too_fast(lambda text: check_facts(text, text), unit, 1_000)
