@@ -166,4 +166,4 @@ def test_a_tampered_value_never_means_the_same(act: Act, seed: int) -> None:
 
 
 def test_a_value_of_many_digits_has_no_number_word() -> None:
-    assert value_forms(("9" * 5000,)) == {"9" * 5000}
+    assert tamper.value_forms(("9" * 5000,)) == {"9" * 5000}

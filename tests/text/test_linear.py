@@ -14,8 +14,8 @@ from troth.text.facts import find_facts
 from troth.text.proper_names import find_names
 from troth.text.sentences import locate_sentences, split_sentences
 
-UNITS = ["A. ", "x. y ", "Mr. ", "e.g. ", ". ", "? ", "a.  . ", '."', "A.", "\n", "\n a", "\n- 1.", "Aa of the ", "The 5 ",
-         "one and ", "twenty one hundred ", "1,", "1", ")", " "]  # fmt: skip
+UNITS = ["A. ", "x. y ", "Mr. ", "e.g. ", ". ", "? ", "a.  . ", '."', "A.", "\n", "\n a", "\n- 1.", "Aa of the ",
+         "The 5 ", "one and ", "twenty one hundred ", "1,", "1", ")", " "]  # fmt: skip
 FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "split_sentences": split_sentences,
     "locate_sentences": lambda text: list(locate_sentences(text)),

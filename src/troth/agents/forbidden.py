@@ -25,7 +25,7 @@ TYPES = {"dict": "object", "float": "number", "double": "number", "tuple": "arra
          "str": "string", "bool": "boolean"}  # fmt: skip
 KNOWN = ("object", "array", "string", "number", "integer", "boolean", "null")
 LONGEST = 200  # characters of a message that quotes a value
-MAX_STEPS = 300_000  # keywords that one check applies; a schema whose references branch would apply billions
+MAX_STEPS = 100_000  # keywords that one check applies; a schema whose references branch would apply billions
 MAX_MEMORY = 1 << 22  # bytes of a compiled pattern
 
 NO_SCHEMA = "the definition is not a valid JSON Schema"

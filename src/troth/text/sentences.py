@@ -29,10 +29,9 @@ def split_sentences(text: str) -> list[str]:
 def locate_sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a text, each with the index of its first character."""
     end = 0
-    for start, pieces in _pieces(text):
+    for first, pieces in _pieces(text):
         sentence = " ".join(pieces)
-        if not text.startswith(sentence, start):  # joined pieces differ by white space
-            start = end
+        start = first if text.startswith(sentence, first) else end  # joined pieces differ by white space
         yield start, text[start : start + len(sentence)]
         end = start + len(sentence)
 
