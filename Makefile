@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test torture lint bench simulate docs stub nli tracker experiments clean
+.PHONY: models demo picture browser test test-fast torture lint bench simulate docs stub nli tracker experiments clean
 
 # The embedded models, into the cache folder: once; after that they are only verified.
 models: $(READY)
@@ -28,6 +28,10 @@ browser:
 
 test: models browser
 	$(BIN)/pytest -n auto
+
+# The tests that need neither models nor a browser nor the data folder, for use while developing.
+test-fast: $(READY)
+	$(BIN)/pytest -n auto -m "not slow and not shared"
 
 # Ten minutes of kills, damaged files, hostile archives and servers, by a seed; `make test` has a small part of it.
 torture: $(READY)

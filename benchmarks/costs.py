@@ -18,8 +18,8 @@ from typing import Any
 import troth
 from benchmarks import timing
 from troth import demo
-from troth.demo.run import TWINS, WRITTEN, twins, wordings
-from troth.grounding.metrics import Models, grade, graders
+from troth.demo.run import TWINS, WRITTEN, write_twins, write_wordings
+from troth.grounding.metrics import Models, grade, make_graders
 from troth.models.backends import uncached_lm, uncached_nli
 from troth.readers import grounded
 
@@ -32,8 +32,8 @@ class Copies:
 
     def __init__(self, folder: Path, times: int) -> None:
         self.folder, self.times = folder, times
-        self.sets = {name: self.dialogues(place) for name, place in twins(WRITTEN, folder / "plain").items()}
-        self.variants = wordings(WRITTEN, folder / "reworded")
+        self.sets = {name: self.dialogues(place) for name, place in write_twins(WRITTEN, folder / "plain").items()}
+        self.variants = write_wordings(WRITTEN, folder / "reworded")
         self.gold, self.hasty = self.dialogues(Path(demo.path("gold"))), self.dialogues(Path(demo.path("hasty")))
         first = json.loads((self.gold / "dialogues_001.json").read_text())
         self.user_turns = sum(turn["speaker"] == "USER" for one in first for turn in one["turns"])
@@ -105,7 +105,7 @@ def responses() -> list[tuple[str, str]]:
     items = [one for _, found in grounded.batches(demo.path("documents/careful.jsonl")) for one in found]
     opened = Models(nli=uncached_nli("embedded"), lm=uncached_lm("embedded"), cache=None)
     rows = []
-    for grader in graders(METRICS, opened):
+    for grader in make_graders(METRICS, opened):
         grade(grader, items[:1])  # loads its models
         begin = time.process_time()
         grade(grader, items[1:])

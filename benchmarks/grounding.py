@@ -15,7 +15,7 @@ from benchmarks import timing
 from benchmarks.corpus import SHARED
 from troth import stats
 from troth.core.records import Grounded
-from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, asked, measure
+from troth.grounding.pmi import DOCUMENT, HISTORY, RESPONSE, build_requests, measure
 from troth.models.hf import HfLm
 from troth.models.hub import embedded_files
 from troth.readers import grounded as readers
@@ -63,7 +63,7 @@ def ours(items: Sequence[Grounded], lm: HfLm) -> Took:
     start = time.perf_counter()
     found = measure(items, lm)
     seconds = time.perf_counter() - start
-    both = [one for item in items for question in [asked(item)] for one in (*question.given, question.alone)]
+    both = [one for item in items for question in [build_requests(item)] for one in (*question.given, question.alone)]
     return Took(seconds, sum(batch.units for batch in lm.plan(both)), [one.value or 0.0 for one in found])
 
 

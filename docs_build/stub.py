@@ -46,17 +46,8 @@ def write_stub() -> str:
     for module, name, alias in sorted(bindings):
         if module:
             lines.append(f"from {module} import {name}" + (f" as {alias}" if alias else ""))
-    return "\n".join(
-        [
-            HEAD,
-            "",
-            *lines,
-            "",
-            "__all__: list[str]",
-            "",
-            *(_signature(name, function) for name, function in tasks.items()),
-        ]
-    )
+    signatures = (_signature(name, function) for name, function in tasks.items())
+    return "\n".join([HEAD, "", *lines, "", "__all__: list[str]", "", *signatures])
 
 
 def _check_names(bindings: set[Binding]) -> None:

@@ -30,8 +30,8 @@ from experiments.common import arguments, publish, table
 from troth import models, stats
 from troth.core.records import Grounded
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment
-from troth.grounding.faith import FaithWeights, combined, features, log_odds
-from troth.grounding.metrics import Models, Unscored, grade, graders
+from troth.grounding.faith import FaithWeights, combine_odds, compute_features, log_odds
+from troth.grounding.metrics import Models, Unscored, grade, make_graders
 from troth.perturb.answers import KINDS, corruptions
 from troth.readers import grounded
 
@@ -70,7 +70,7 @@ def main() -> None:
     entailment = SentenceEntailment(models.nli(options.nli, cache=options.cache), evidence=EVIDENCE)
     judged = {name: judge(items, entailment) for name, items in (chosen_sets | kinds).items()}
     weights, report = choose({name: judged[name] for name in chosen_sets}, {name: judged[name] for name in kinds})
-    others = graders(OTHERS, Models(nli=options.nli, cache=options.cache))
+    others = make_graders(OTHERS, Models(nli=options.nli, cache=options.cache))
     head = ["AUROC", "n", "supported", *(one.metric.name for one in others), "faith", "without it"]
     rows = []
     for name, items in (chosen_sets | kinds).items():
@@ -89,7 +89,7 @@ def judge(items: Sequence[Grounded], entailment: SentenceEntailment) -> list[Jud
     """What the weights are chosen by, of each response."""
     found = []
     for item, supports in zip(items, entailment.supports(items), strict=True):
-        rows = [features(item.document, one) for one in supports]
+        rows = [compute_features(item.document, one) for one in supports]
         worst = supports[0].answers[supports[0].against]
         apart = log_odds(worst.contradiction) - log_odds(worst.neutral)
         found.append(Judged(item.label or 0, [[row[name] for name in NAMES] for row in rows], apart, item.source))
@@ -166,7 +166,8 @@ def pairs_caught(judged: Sequence[Judged], weights: FaithWeights) -> float:
     """The share of corrupted answers that score lower than the answer before them."""
     each = np.array([getattr(weights, name) for name in NAMES])
     values = [
-        combined([weights.bias + float(np.array(row) @ each) for row in one.sentences], weights.worst) for one in judged
+        combine_odds([weights.bias + float(np.array(row) @ each) for row in one.sentences], weights.worst)
+        for one in judged
     ]
     return float(np.mean([low < high for high, low in zip(values[::2], values[1::2], strict=True)]))
 

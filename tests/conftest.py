@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +18,40 @@ settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
 
 SHARED = Path(os.environ.get("TROTH_SHARED") or Path(__file__).parents[2] / "shared")
+
+
+SLOW_FOLDERS = ("browser", "engine", "systems", "torture")
+SLOW_NAMES = {"subprocess", "Popen", "multiprocessing", "torch", "transformers", "onnx", "onnxruntime", "ray"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs models, further processes or a browser as slow: by its folder, or by the names that it uses."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in SLOW_FOLDERS or (isinstance(item, pytest.Function) and _is_slow(item)):
+            item.add_marker(pytest.mark.slow)
+
+
+def _is_slow(item: pytest.Function) -> bool:
+    fixtures = [definition.func for one in item._fixtureinfo.name2fixturedefs.values() for definition in one]
+    seen: set[CodeType] = set()
+    return any(name in SLOW_NAMES for function in (item.function, *fixtures) for name in _names(function, seen))
+
+
+def _names(function: Any, seen: set[CodeType]) -> Iterator[str]:
+    """The names that a function of the tests uses, and those of the functions of the tests that it calls."""
+    if not isinstance(function, FunctionType) or not function.__module__.startswith("tests"):
+        return
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        if code in seen:
+            continue
+        seen.add(code)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            yield name
+            yield from _names(function.__globals__.get(name), seen)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from rapidfuzz import fuzz, process
 from troth import demo, readers
 from troth.core.records import Dialogue, Schema, Turn
 from troth.demo import run as runner
-from troth.perturb.schemas.renaming import Renaming, renamed
+from troth.perturb.schemas.renaming import Renaming, rename_dialogue
 
 TRACKERS = ("hasty", "sturdy")
 SAME = 85  # of 100: how like a name a misspelt one is
@@ -176,7 +176,7 @@ def under_wording(tracker: str, original: Schema, variant: Schema) -> Iterator[b
     renaming = Renaming.between(original, variant)
     strange = set(_strange(tracker, original, variant))
     for id, pred in dialogues(demo.path(tracker)).items():
-        found = renamed(pred, renaming)
+        found = rename_dialogue(pred, renaming)
         names = zip(pred.user_turns(), found.user_turns(), strict=True)
         made = []
         for (_, old), (_, new) in names:
@@ -210,8 +210,8 @@ def files() -> dict[str, bytes]:
     original = readers.schema(demo.path("gold/schema.json"))
     made: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as folder:
-        twins = runner.twins(runner.WRITTEN, Path(folder) / "twins")
-        variants = runner.wordings(runner.WRITTEN, Path(folder) / "wordings")
+        twins = runner.write_twins(runner.WRITTEN, Path(folder) / "twins")
+        variants = runner.write_wordings(runner.WRITTEN, Path(folder) / "wordings")
         for tracker in TRACKERS:
             for name, path in twins.items():
                 made[f"twins/{tracker}-{name}.jsonl"] = b"".join(on_twins(tracker, gold, dialogues(str(path))))

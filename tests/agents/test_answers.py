@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from troth.agents.claims import action_claims
-from troth.agents.forbidden import why
-from troth.agents.provenance import checked_values, unsourced
-from troth.agents.sources import Sources, tokens
-from troth.agents.support import details
+from troth.agents.forbidden import schema_violation
+from troth.agents.provenance import count_checked, find_unsourced
+from troth.agents.sources import Sources, find_mentions
+from troth.agents.support import find_details
 from troth.agents.tools import Toolbox
 from troth.core.trajectories import Call, Message, Tool, Trajectory
 from troth.readers import trajectories
@@ -106,7 +106,7 @@ def test_claims_of_real_conversations(shared: Path) -> None:
 
 def test_tokens() -> None:
     text = "On May 20th, 2024 at 7:00 PM, 19:00:00, 07:00 or 7pm; 11:30; $1,250.00, 3.5%, HAT136, 2024-05-21, 5/20."
-    assert [(token.kind, token.value) for token in tokens(text)] == [
+    assert [(token.kind, token.value) for token in find_mentions(text)] == [
         ("date", "05-20"), ("time", "07:00p"), ("time", "07:00p"), ("time", "07:00a"), ("time", "07:00p"),
         ("time", "11:30"), ("number", "1250"), ("number", "3.5"), ("date", "05-21"), ("date", "05-20"),
     ]  # fmt: skip
@@ -114,7 +114,7 @@ def test_tokens() -> None:
 
 def unsupported(answer: str, *before: Message, context: tuple[str, ...] = ("tools", "user", "system")) -> list[str]:
     one = trajectory(*before, Message("assistant", answer))
-    return [detail.text for detail in details(one, Sources(one), context) if not detail.supported]
+    return [detail.text for detail in find_details(one, Sources(one), context) if not detail.supported]
 
 
 RESULT = Message("tool", '{"flight": "HAT136", "price": 152, "departs": "19:00:00", "date": "2024-05-20", "to": "Ulm"}')
@@ -172,8 +172,8 @@ def test_provenance(arguments: dict[str, Any], expected: list[tuple[str, str]]) 
     one = trajectory(said, Message("assistant", "With visa_7788?"), call, Message("tool", "Eva visa_1 251"))
     (made,) = one.calls()
     tool = Tool("book", parameters=SCHEMA)
-    assert [tuple(lacking) for lacking in unsourced(made, Sources(one), tool)] == expected
-    assert checked_values(made, tool) >= len(expected)
+    assert [tuple(lacking) for lacking in find_unsourced(made, Sources(one), tool)] == expected
+    assert count_checked(made, tool) >= len(expected)
 
 
 # -- what tools do not allow -------------------------------------------------------------------------------------------
@@ -209,10 +209,10 @@ LIMITED = Toolbox({
     ],
 )
 def test_calls_that_the_definitions_forbid(call: Call, reason: str | None) -> None:
-    found = why(call, LIMITED)
+    found = schema_violation(call, LIMITED)
     assert found is None if reason is None else found is not None and reason in found
 
 
 def test_without_definitions_nothing_but_broken_arguments_is_forbidden() -> None:
-    assert why(Call("f", {"x": 1}), Toolbox()) is None
-    assert why(Call("f", {}, broken="{"), Toolbox()) is not None
+    assert schema_violation(Call("f", {"x": 1}), Toolbox()) is None
+    assert schema_violation(Call("f", {}, broken="{"), Toolbox()) is not None

@@ -16,7 +16,7 @@ from troth import demo
 from troth.agents.claims import action_claims
 from troth.agents.score import agent
 from troth.agents.sources import Sources
-from troth.agents.support import details
+from troth.agents.support import find_details
 from troth.agents.tools import Toolbox
 from troth.core.errors import UserError
 from troth.core.trajectories import Message, Trajectory
@@ -96,4 +96,4 @@ def test_no_text_takes_long(text: str) -> None:
     one = Trajectory("t", (Message("user", text), Message("assistant", text)))
     with processor_limit():
         list(action_claims(one, Toolbox()))
-        list(details(one, Sources(one)))
+        list(find_details(one, Sources(one)))

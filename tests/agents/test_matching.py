@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from troth.agents.matching import MatchedCalls, match
-from troth.agents.rules import MatchingRule, rule
+from troth.agents.matching import MatchedCalls, match_calls
+from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.tools import Toolbox, is_error
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Expected, Message, Tool, Trajectory
@@ -29,7 +29,7 @@ def test_bfcl_equals_the_public_checker_on_every_case(shared: Path, category: st
     scored = 0
     for one in trajectories.read(str(file)):
         toolbox = Toolbox({tool.name: tool for tool in questions[one.id].tools})
-        matched = match(one, answers[one.id], rule("bfcl"), toolbox)
+        matched = match_calls(one, answers[one.id], find_rule("bfcl"), toolbox)
         expected = golden[one.id]
         assert (matched.valid, matched.error) == (expected["valid"], expected.get("error_type")), one.id
         scored += 1
@@ -44,7 +44,7 @@ def test_tau_agrees_with_the_benchmark_but_for_two_trials(shared: Path) -> None:
     other = [
         one.id
         for one in trajectories.read(str(folder / "gpt-4o-airline.json"))
-        if match(one, one.expected or (), rule("tau"), toolbox).valid != (one.reward == 1.0)
+        if match_calls(one, one.expected or (), find_rule("tau"), toolbox).valid != (one.reward == 1.0)
     ]
     assert other == ["2/1", "5/1"]
 
@@ -65,7 +65,7 @@ def want(tool: str, **arguments: Any) -> Expected:
 
 
 def verdict(one: Trajectory, gold: list[Expected], by: str, box: Toolbox | None = None) -> MatchedCalls:
-    return match(one, gold, rule(by), box or Toolbox())
+    return match_calls(one, gold, find_rule(by), box or Toolbox())
 
 
 BOOK, CANCEL, GET = Call("book", {"seats": 2}), Call("cancel", {"id": "a"}), Call("get_user", {"id": "u"})
@@ -152,14 +152,14 @@ def test_schema_is_checked_where_the_rule_says_so() -> None:
 
 
 def test_rules_by_name() -> None:
-    assert rule("tau+calls:all").calls == "all"
+    assert find_rule("tau+calls:all").calls == "all"
     with pytest.raises(UserError, match="no matching rule is called 'taw' \\(did you mean 'tau'"):
-        rule("taw")
+        find_rule("taw")
     with pytest.raises(UserError, match="'call' is not a choice of a matching rule"):
-        rule("tau+call:all")
+        find_rule("tau+call:all")
     with pytest.raises(UserError, match="order cannot be 'some'"):
-        rule("tau+order:some")
-    assert rule("exact") == MatchingRule("exact", rule("exact").summary)
+        find_rule("tau+order:some")
+    assert find_rule("exact") == MatchingRule("exact", find_rule("exact").summary)
 
 
 @pytest.mark.parametrize(

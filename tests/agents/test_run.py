@@ -20,7 +20,7 @@ from tests.agents.server import PolicyServer
 from troth.agents.live import users as run_users
 from troth.agents.live.endpoint import Reply, UnansweredError
 from troth.agents.live.journal import Budget, Journal
-from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, recordings
+from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, make_recordings
 from troth.agents.live.run import run_agent
 from troth.agents.live.summary import RewordingEffect
 from troth.core.errors import UserError
@@ -345,7 +345,7 @@ def test_recordings_are_the_best_trial_and_know_the_results_of_the_others() -> N
         ]
         return Trajectory(f"t/{number}", trajectories.messages.messages(messages), "t", number, reward=reward)
 
-    (one,) = recordings([trial(0, 0.0, "zero"), trial(1, 1.0, "one"), trial(2, 1.0, "two")])
+    (one,) = make_recordings([trial(0, 0.0, "zero"), trial(1, 1.0, "one"), trial(2, 1.0, "two")])
     assert one.users == ("go",)
     assert [message.text for message in one.opening] == ["Hello"]
     assert one.result(Call("f", {"x": 1.0}), 5) == "one"
@@ -355,15 +355,15 @@ def test_recordings_are_the_best_trial_and_know_the_results_of_the_others() -> N
 
 
 def test_reworded_users_keep_the_values_of_calls(files: Files) -> None:
-    read = recordings(trajectories.read(str(files.folder / "tasks.json")))
-    said = run_users.reworded(read, {"disfluency": {"scale": 10}}, seed=3)["disfluency"]
+    read = make_recordings(trajectories.read(str(files.folder / "tasks.json")))
+    said = run_users.reword_users(read, {"disfluency": {"scale": 10}}, seed=3)["disfluency"]
     changed = [(a, b) for one in read for a, b in zip(one.users, said[one.task], strict=True) if a != b]
     assert changed
     for one in read:
         for before, after in zip(one.users, said[one.task], strict=True):
             values = [word for word in before.split() if word.isdigit() or word == "late"]
             assert all(value in after for value in values)
-    assert run_users.reworded(read, None, seed=0) == {}
+    assert run_users.reword_users(read, None, seed=0) == {}
 
 
 def test_equal_questions_at_the_same_time_are_asked_once(tmp_path: Path) -> None:
@@ -440,8 +440,8 @@ def test_real_recordings(shared: Path, tmp_path: Path) -> None:
 
 
 def test_real_users_in_other_words(shared: Path) -> None:
-    read = recordings(trajectories.read(str(shared / "data/agents/tau_airline/gpt-4o-airline.json")))
-    said = run_users.reworded(read, "disfluency,paraphrase", seed=0)
+    read = make_recordings(trajectories.read(str(shared / "data/agents/tau_airline/gpt-4o-airline.json")))
+    said = run_users.reword_users(read, "disfluency,paraphrase", seed=0)
     for name, users in said.items():
         changed = sum(a != b for one in read for a, b in zip(one.users, users[one.task], strict=True))
         assert changed > 30, name

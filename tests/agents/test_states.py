@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from troth.agents.matching import match
-from troth.agents.rules import rule
-from troth.agents.states import FoldedStates, fold, nearest, wrong_arguments
+from troth.agents.matching import match_calls
+from troth.agents.rules import find_rule
+from troth.agents.states import FoldedStates, fold, pair_nearest, wrong_arguments
 from troth.agents.tools import Toolbox
 from troth.core.trajectories import Call, Expected, Message, Trajectory
 
@@ -27,8 +27,8 @@ def want(tool: str, turn: int | None = None, **arguments: Any) -> Expected:
 
 
 def states(one: Trajectory, *gold: Expected, by: str = "exact") -> FoldedStates:
-    matched = match(one, gold, rule(by), Toolbox())
-    return fold(one, matched, nearest(matched, rule(by)), rule(by))
+    matched = match_calls(one, gold, find_rule(by), Toolbox())
+    return fold(one, matched, pair_nearest(matched, find_rule(by)), find_rule(by))
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_gold_with_turns_keeps_them() -> None:
 
 def test_the_nearest_call_of_the_same_tool_stands_for_a_gold_call() -> None:
     one = trajectory([Call("f", {"x": 0, "y": 0}), Call("f", {"x": 1, "y": 0})])
-    matched = match(one, [want("f", x=1, y=1)], rule("exact"), Toolbox())
-    near = nearest(matched, rule("exact"))
+    matched = match_calls(one, [want("f", x=1, y=1)], find_rule("exact"), Toolbox())
+    near = pair_nearest(matched, find_rule("exact"))
     assert (near.pairs, near.wrong) == ({0: 1}, {0: ("y",)})
 
 
 def test_wrong_arguments_are_named() -> None:
     gold = Expected("f", {"x": (1,), "y": (2,), "z": (3,)}, frozenset({"z"}))
-    assert wrong_arguments({"x": 1, "y": 3, "extra": 0}, gold, rule("exact")) == ("y", "extra")
+    assert wrong_arguments({"x": 1, "y": 3, "extra": 0}, gold, find_rule("exact")) == ("y", "extra")

@@ -18,6 +18,8 @@ from troth.demo import run as demo
 from troth.storage import explorer
 from troth.storage import runs as store
 
+pytestmark = pytest.mark.slow
+
 HEADS = ["State tracking", "Robustness", "Responses", "Grounding", "And beware"]
 LEAN = {
     "trackers": 'pip install "troth[nli]"',
@@ -92,7 +94,7 @@ def test_the_lines_tell_the_figures(whole: demo.Demo) -> None:
 
 def test_pmi_faith_where_its_model_is(whole: demo.Demo) -> None:
     """Without it, one line says how to have it."""
-    way = demo.lacking().get("pmi_faith")
+    way = demo.find_missing().get("pmi_faith")
     if way is None:
         assert "PMI-Faith 0." in whole.found[3]
         assert whole.left_out == []
@@ -234,7 +236,7 @@ def test_what_is_lacking(
     monkeypatch.setattr(demo, "find_spec", lambda name: sys if name in installed else None)
     listed = [SimpleNamespace(name=demo.LM, here=fetched)]
     monkeypatch.setattr("troth.models.catalog.all_models", lambda: listed)
-    assert demo.lacking() == expected
+    assert demo.find_missing() == expected
 
 
 def test_the_mark(whole: demo.Demo) -> None:

@@ -20,7 +20,7 @@ from troth.storage import runs as store
 
 WRONG = {**GOLD, ("a", 1): "Fawlty Towers, a hotel in the north.", ("a", 5): ""}
 V = package.__version__
-SLOTS = slot_error.fingerprint(slot_error.noncategorical(SCHEMA))
+SLOTS = slot_error.fingerprint(slot_error.noncategorical_slots(SCHEMA))
 
 
 @pytest.fixture

@@ -140,10 +140,10 @@ def swapped(services: Any) -> None:
         (("--make", "compose", "--paraphrases", "no.json"), "no.json: no such file or folder"),
         (("--from", "nowhere"), "nowhere: no such file or folder"),
         (("--from", "SGDX", "--variants", "v3"), "no variant is called 'v3'"),
-        (("--from", "SGDX", "--variants", "v5..v1"), "'v5..v1' is no range of variants"),
+        (("--from", "SGDX", "--variants", "v5..v1"), "'v5..v1' is not a range of variants"),
         (("--from", "SGDX", "--variants", "v1,v1"), "variant 'v1' is named twice"),
-        (("--from", "SGDX", "--variants", "../v1"), "'../v1' is no name of a variant"),
-        (("--make", "backtranslate", "--engine", "google"), "'google' is no engine"),
+        (("--from", "SGDX", "--variants", "../v1"), "'../v1' is not a valid name of a variant"),
+        (("--make", "backtranslate", "--engine", "google"), "'google' is not a translation engine"),
     ],
 )
 def test_wrong_use(troth: Troth, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -161,7 +161,7 @@ def test_schemas_that_do_not_align(troth: Troth, tmp_path: Path) -> None:
     sgdx = variants(tmp_path / "sgdx", 1, swapped)
     result = troth("perturb", "schema", GOLD, str(tmp_path / "out"), "--variants", "v1", "--from", str(sgdx))
     assert result.code == 2
-    assert "elements must stand in the same order in both schemas" in result.err
+    assert "elements must be in the same order in both schemas" in result.err
     assert "v1/dev/schema.json" in result.err
 
 

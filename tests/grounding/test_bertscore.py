@@ -10,7 +10,7 @@ import pytest
 from tests.models.build import NLI_TOKENS, WORDS, nli_folder
 from troth.core.records import Grounded
 from troth.core.signature import identity
-from troth.grounding.bertscore import BERTSCORE, BertScore, HfEncoder, Match, Vectors, encoder, match
+from troth.grounding.bertscore import BERTSCORE, BertScore, HfEncoder, Match, Vectors, load_encoder, match_tokens
 from troth.grounding.metrics import NO_RESPONSE, Models, Unscored, grade
 from troth.models.hub import ModelFiles, source
 from troth.storage.cache import Store
@@ -33,7 +33,7 @@ def test_matching_by_hand() -> None:
     said = vectors((1.0, 0.0), (0.6, 0.8), counts=(True, True))
     grounds = vectors((0.0, 1.0), (1.0, 0.0), (0.8, 0.6))
     # nearest to said: 1.0 and 0.6·0.8 + 0.8·0.6 = 0.96; nearest to grounds: 0.8, 1.0, 0.96
-    made = match(said, grounds)
+    made = match_tokens(said, grounds)
     assert made[:2] == pytest.approx((0.98, 0.92))
     assert made.f1 == pytest.approx(2 * 0.98 * 0.92 / 1.9)
 
@@ -41,11 +41,11 @@ def test_matching_by_hand() -> None:
 def test_marks_are_matched_to_and_do_not_count() -> None:
     said = vectors((1.0, 0.0), (0.0, 1.0), counts=(True, False))
     grounds = vectors((1.0, 0.0), (0.0, 1.0), counts=(False, True))
-    assert match(said, grounds) == pytest.approx((1.0, 1.0, 1.0))
+    assert match_tokens(said, grounds) == pytest.approx((1.0, 1.0, 1.0))
 
 
 def test_without_a_token_nothing_matches() -> None:
-    assert match(vectors((1.0, 0.0), counts=(False,)), vectors((1.0, 0.0))) == Match(0.0, 0.0, 0.0)
+    assert match_tokens(vectors((1.0, 0.0), counts=(False,)), vectors((1.0, 0.0))) == Match(0.0, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_long_document_is_read_in_windows(folder: Path) -> None:
     assert sum(len(one.tokens) for one in windows) > 2 * NLI_TOKENS
     (best,) = metric.matches([long])
     said = metric.encoder.vectors([end])[0][0]
-    assert best.f1 == pytest.approx(max(match(said, one).f1 for one in windows))
+    assert best.f1 == pytest.approx(max(match_tokens(said, one).f1 for one in windows))
     assert metric.remarks == []
     metric.score([Grounded("2", "the room", " ".join(WORDS * 3))])
     assert metric.remarks == ["longer than the encoder reads, and cut at the end: 1 response"]
@@ -126,4 +126,4 @@ def test_the_metric_by_name(folder: Path) -> None:
     grader = BERTSCORE.compute(Models(encoder=str(folder), cache=None))
     assert identity(BERTSCORE, grader.recipe).startswith("BERTSCORE|encoder:tiny-encoder@")
     assert grade(grader, [*ITEMS, Grounded("4", "the room", " ")])[3] == Unscored(NO_RESPONSE)
-    assert encoder("embedded").name == "minilm-l6@b9a0018d#last"
+    assert load_encoder("embedded").name == "minilm-l6@b9a0018d#last"

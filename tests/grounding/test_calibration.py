@@ -19,7 +19,7 @@ from troth.grounding.calibration import (
     DataFile,
     Fitted,
     best_f1,
-    detections,
+    detection_curve,
     fit,
     isotonic,
 )
@@ -151,7 +151,7 @@ LABELS = [0, 0, 1, 0, 1, 1, 1, 1, 1, 1]  # three faults, one of them above a sup
 
 
 def test_detections_by_hand() -> None:
-    points = detections(np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.0, 0.0, 1.0, 1.0]))
+    points = detection_curve(np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.0, 0.0, 1.0, 1.0]))
     assert [(one.recall, one.precision, one.false_alarms) for one in points] == [
         (0.0, None, 0.0),
         (0.5, 1.0, 0.0),
@@ -240,7 +240,7 @@ def test_a_thinned_curve_keeps_the_best_precision_at_each_recall() -> None:
     scores = labels + rng.normal(0, 1, 3000)
     found = fit("m", "M|x", scores.tolist(), labels.astype(int).tolist())
     assert isinstance(found, Fitted)
-    every = calibration.detections(scores, labels)
+    every = calibration.detection_curve(scores, labels)
     for recall in calibration.RECALLS:
         whole, kept = (
             max(point.precision for point in points if point.recall >= recall and point.precision is not None)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import troth
 from troth.cli import app
 from troth.core.records import Grounded
-from troth.grounding.contrast import NO_NUMBER, NO_RIVALS, Contrast, rivals
+from troth.grounding.contrast import NO_NUMBER, NO_RIVALS, Contrast, make_rivals
 from troth.grounding.metrics import Unscored
 from troth.models import Continuation, Request
 from troth.models.fake import FakeLm
@@ -62,7 +62,7 @@ def test_a_value_does_not_depend_on_the_other_responses() -> None:
 
 
 def test_rivals_differ_from_the_sentence_and_from_each_other() -> None:
-    found = rivals(DOCUMENT, "In 1998 Paris beat Lyon by 3 points.")
+    found = make_rivals(DOCUMENT, "In 1998 Paris beat Lyon by 3 points.")
     texts = [one.text for one in found]
     assert len(set(texts)) == len(texts) > 4
     assert "In 2004 Paris beat Lyon by 3 points." in texts

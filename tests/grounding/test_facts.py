@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import troth
 from troth.cli import app
-from troth.grounding.evidence import Passages, chosen
-from troth.grounding.facts import checked_facts
+from troth.grounding.evidence import Passages, best_passages
+from troth.grounding.facts import check_facts
 
 DOCUMENT = (
     "The museum opened on 2019-03-01 at 17:00. Its founder is Alice Binney of the National Rope Society. "
@@ -37,13 +37,13 @@ DOCUMENT = (
     ],
 )
 def test_facts_of_a_response(response: str, expected: list[tuple[str, bool]]) -> None:
-    found = checked_facts(DOCUMENT, response)
+    found = check_facts(DOCUMENT, response)
     assert [(fact.text, fact.found) for fact in found] == expected
     assert all(response[fact.start : fact.end] == fact.text for fact in found)
 
 
 def test_a_fact_of_another_part_of_the_document_has_half_the_credit() -> None:
-    (fact,) = checked_facts(DOCUMENT, "The museum opened on a sunny day in 1880.")
+    (fact,) = check_facts(DOCUMENT, "The museum opened on a sunny day in 1880.")
     assert (fact.found, fact.elsewhere, fact.credit) == (False, True, 0.5)
     assert fact.line().startswith("date 1880: elsewhere in the document, not in: The museum opened")
 
@@ -70,7 +70,7 @@ def test_the_best_windows_share_the_rare_words_of_a_claim() -> None:
     assert known.best("How long is the rope?", 1, 1)[0].text == "The rope is 310 metres long."
     assert [window.start for window in known.best("quite something else", 3, 2)] == [0, 1]
     assert len(known.best("the rope", 3, 100)) == known.windows(3) == 6
-    assert chosen("the rope", Passages("One sentence."), [(1, 2), (3, 1)]) == ["One sentence."]
+    assert best_passages("the rope", Passages("One sentence."), [(1, 2), (3, 1)]) == ["One sentence."]
     assert Passages("").best("anything", 3, 2)[0].text == ""
 
 

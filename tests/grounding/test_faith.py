@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from troth.core.records import Grounded
-from troth.grounding.claims import claim, claim_line
+from troth.grounding.claims import format_claim, judge_claim
 from troth.grounding.entailment import SentenceEntailment, SentenceSupport
-from troth.grounding.faith import NO_WORDS, WEIGHTS, FaithScore, combined, features, log_odds, sigmoid
+from troth.grounding.faith import NO_WORDS, WEIGHTS, FaithScore, combine_odds, compute_features, log_odds, sigmoid
 from troth.grounding.metrics import Unscored, default_metrics
 from troth.models.batches import Cutting
 from troth.models.protocols import Entailment, TextPair
@@ -48,7 +48,7 @@ def test_verdicts_of_three_kinds() -> None:
     for one in claims:
         assert one.supported + one.contradicted + one.absent == pytest.approx(1)
         assert one.passage in DOCUMENT
-    assert value == combined([one.odds for one in claims], WEIGHTS.worst)
+    assert value == combine_odds([one.odds for one in claims], WEIGHTS.worst)
     assert score.explain(item)[0].startswith("supported 0.")
     assert score.explain(item)[-1] == "words that the document does not support: can Elephants like bananas."
 
@@ -75,7 +75,7 @@ def test_every_sentence_moves_the_value() -> None:
     ("odds", "worst", "expected"), [([0.0], 0.5, 0.5), ([2.0, -2.0], 0.0, 0.5), ([2.0, -2.0], 1.0, sigmoid(-2.0))]
 )
 def test_combined(odds: list[float], worst: float, expected: float) -> None:
-    assert combined(odds, worst) == pytest.approx(expected)
+    assert combine_odds(odds, worst) == pytest.approx(expected)
 
 
 def test_log_odds_are_bounded_and_sigmoid_is_their_inverse() -> None:
@@ -87,21 +87,24 @@ def test_log_odds_are_bounded_and_sigmoid_is_their_inverse() -> None:
 
 def test_features_of_a_sentence() -> None:
     support = SentenceSupport("The free plan has 80 elephants.", (DOCUMENT,), (UNKNOWN,))
-    found = features(DOCUMENT, support)
+    found = compute_features(DOCUMENT, support)
     assert found["words"] == pytest.approx(4 / 6 - 1)
     assert found["facts"] == -1.0
     assert found["entailment"] == log_odds(0.01)
     assert found["contradiction"] == -log_odds(0.01)
-    assert features("one", SentenceSupport("…", ("one",), (YES,)))["words"] == 0.0, "no word, no doubt"
+    assert compute_features("one", SentenceSupport("…", ("one",), (YES,)))["words"] == 0.0, "no word, no doubt"
 
 
 def test_the_passage_is_the_one_that_decides() -> None:
     support = SentenceSupport("s", ("for", "against"), (Entailment(0.5, 0.4, 0.1), Entailment(0.1, 0.2, 0.7)))
-    assert (claim(support, 2.0, 0.9, 0.9).verdict, claim(support, 2.0, 0.9, 0.9).passage) == ("supported", "for")
-    opposed = claim(support, -2.0, 0.1, 0.9)
+    assert (judge_claim(support, 2.0, 0.9, 0.9).verdict, judge_claim(support, 2.0, 0.9, 0.9).passage) == (
+        "supported",
+        "for",
+    )
+    opposed = judge_claim(support, -2.0, 0.1, 0.9)
     assert (opposed.verdict, opposed.passage) == ("contradicted", "against")
-    assert claim_line(opposed) == "contradicted 0.81 (supported 0.10, absent 0.09): s ← against"
-    assert claim(support, -2.0, 0.1, 0.1).verdict == "absent"
+    assert format_claim(opposed) == "contradicted 0.81 (supported 0.10, absent 0.09): s ← against"
+    assert judge_claim(support, -2.0, 0.1, 0.1).verdict == "absent"
 
 
 def test_defaults_are_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

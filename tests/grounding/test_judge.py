@@ -12,8 +12,8 @@ import pytest
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.grounding.judge import NO_VOTE, Judge, vote
-from troth.grounding.metrics import Models, Unscored, graders
+from troth.grounding.judge import NO_VOTE, Judge, parse_vote
+from troth.grounding.metrics import Models, Unscored, make_graders
 from troth.models.client import Client
 
 ITEMS = [
@@ -108,7 +108,7 @@ def test_marks_in_any_form(stub: type[Stub], mark: str) -> None:
     ],
 )
 def test_a_vote(answer: str, expected: str | None) -> None:
-    assert vote(answer) == expected
+    assert parse_vote(answer) == expected
 
 
 @pytest.mark.parametrize(("status", "hint"), [(429, "rate limit"), (503, "when the server has recovered")])
@@ -129,7 +129,7 @@ def test_a_timeout_of_ones_own(stub: type[Stub]) -> None:
 
 def test_the_embedded_model_is_no_judge() -> None:
     with pytest.raises(UserError, match="judge needs a chat model"):
-        graders("judge", Models(cache=None))
+        make_graders("judge", Models(cache=None))
 
 
 def test_any_language_model_can_be_asked() -> None:

@@ -14,7 +14,7 @@ from troth.core.metric import Metric
 from troth.core.progress import within
 from troth.core.records import Grounded
 from troth.core.signature import identity
-from troth.grounding.metrics import METRICS, Models, Unscored, Value, grade, graders
+from troth.grounding.metrics import METRICS, Models, Unscored, Value, grade, make_graders
 from troth.models.fake import FakeLm, FakeNli
 
 
@@ -64,7 +64,7 @@ def test_too_few_values_are_a_fault_of_the_metric() -> None:
 
 def test_what_holds_for_every_metric() -> None:
     names = ["u_f1", "bleu", "rouge_l", "coverage", "nli", "pmi_faith", "blend"]
-    made = graders(names, Models(nli=FakeNli(), lm=FakeLm()))
+    made = make_graders(names, Models(nli=FakeNli(), lm=FakeLm()))
     assert [grader.metric.name for grader in made] == names
     items = [item(), item(response="Crayons!")]
     for grader in made:
@@ -90,11 +90,11 @@ def test_what_a_metric_says_of_itself(name: str) -> None:
 
 def test_names() -> None:
     with pytest.raises(UserError, match="did you mean 'rouge_l'"):
-        graders(["rougel"], Models())
+        make_graders(["rougel"], Models())
     with pytest.raises(UserError, match="no metric is named"):
-        graders([""], Models())
+        make_graders([""], Models())
     for names in (["bleu", " u_f1", "bleu"], "bleu, u_f1,bleu"):
-        assert [grader.metric.name for grader in graders(names, Models())] == ["bleu", "u_f1"]
+        assert [grader.metric.name for grader in make_graders(names, Models())] == ["bleu", "u_f1"]
 
 
 def test_models_are_opened_once_and_on_use() -> None:
@@ -116,4 +116,4 @@ def test_a_missing_package_is_told_before_any_work(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("troth.grounding.overlap.version", missing)
     with pytest.raises(UserError, match=r"is not installed \(pip install \"troth\[text\]\"\)"):
-        graders([name], Models())
+        make_graders([name], Models())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.limits import processor_limit
 from troth.grounding.doubts import doubted_words
-from troth.grounding.places import MISPLACED, placed_facts
+from troth.grounding.places import MISPLACED, rate_places
 
 PLANS = "The premium plan has 50 seats. The free plan has 5 seats. Support answers within two days."
 PEOPLE = "Ada Lovelace wrote to Charles Babbage in 1842. Babbage was born in London, Lovelace's mother in Durham."
@@ -21,8 +21,8 @@ PEOPLE = "Ada Lovelace wrote to Charles Babbage in 1842. Babbage was born in Lon
     ],
 )
 def test_a_fact_in_the_place_of_another_fits_less(document: str, right: str, wrong: str, text: str, other: str) -> None:
-    assert all(fact.fit >= 0 for fact in placed_facts(document, right))
-    worst = min(placed_facts(document, wrong), key=lambda fact: fact.fit)
+    assert all(fact.fit >= 0 for fact in rate_places(document, right))
+    worst = min(rate_places(document, wrong), key=lambda fact: fact.fit)
     assert (worst.text, worst.other) == (text, other)
     assert wrong[worst.start : worst.end] == text
     assert worst.fit < MISPLACED
@@ -33,26 +33,26 @@ def test_a_fact_in_the_place_of_another_fits_less(document: str, right: str, wro
 
 def test_roles_exchanged_fit_less() -> None:
     right, wrong = ("Ada Lovelace wrote to Charles Babbage.", "Charles Babbage wrote to Ada Lovelace.")
-    assert min(one.fit for one in placed_facts(PEOPLE, wrong)) < min(one.fit for one in placed_facts(PEOPLE, right))
+    assert min(one.fit for one in rate_places(PEOPLE, wrong)) < min(one.fit for one in rate_places(PEOPLE, right))
 
 
 def test_facts_without_a_rival_or_that_the_document_lacks_say_nothing() -> None:
-    assert placed_facts("The plan has 50 seats.", "The plan has 50 seats.") == []
-    assert placed_facts(PLANS, "The plan has 70 seats.") == []
-    assert placed_facts("", "The plan has 50 seats.") == placed_facts(PLANS, "") == []
-    assert placed_facts("Rooms: 5 days, 50 seats.", "5 days.") == []  # of another kind: no rival
+    assert rate_places("The plan has 50 seats.", "The plan has 50 seats.") == []
+    assert rate_places(PLANS, "The plan has 70 seats.") == []
+    assert rate_places("", "The plan has 50 seats.") == rate_places(PLANS, "") == []
+    assert rate_places("Rooms: 5 days, 50 seats.", "5 days.") == []  # of another kind: no rival
 
 
 def test_names_that_share_a_word_are_two_names() -> None:
     document = "John Smith built the tower in Rome. John Adams painted the church in Rome."
-    (worst, *_) = sorted(placed_facts(document, "John Adams built the tower."), key=lambda fact: fact.fit)
+    (worst, *_) = sorted(rate_places(document, "John Adams built the tower."), key=lambda fact: fact.fit)
     assert (worst.text, worst.other) == ("John Adams", "John Smith")
     assert worst.fit < MISPLACED
 
 
 def test_a_year_is_no_rival_of_a_weekday() -> None:
     document = "The shop opened on Monday in March 2019 and closed in 2021."
-    others = [one.other for one in placed_facts(document, "The shop closed in 2021, and opened in March 2019.")]
+    others = [one.other for one in rate_places(document, "The shop closed in 2021, and opened in March 2019.")]
     assert "Monday" not in others
 
 
@@ -65,4 +65,4 @@ def test_a_table_of_numbers_takes_bounded_time() -> None:
     document = " ".join(f"row {number} has {number * 7} units" for number in range(20_000))
     claim = " ".join(str(number) for number in range(5_000))
     with processor_limit():  # 0.4 seconds; without limits of the search, many minutes
-        assert 0 < len(placed_facts(document, claim)) <= 40
+        assert 0 < len(rate_places(document, claim)) <= 40

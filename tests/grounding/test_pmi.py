@@ -16,9 +16,9 @@ from troth.core.progress import within
 from troth.core.records import Grounded
 from troth.core.signature import identity
 from troth.grounding import pmi
-from troth.grounding.metrics import Models, Unscored, grade, graders
-from troth.grounding.pmi import PmiFaith, Token, measure, windows
-from troth.grounding.words import Word, words
+from troth.grounding.metrics import Models, Unscored, grade, make_graders
+from troth.grounding.pmi import PmiFaith, Token, measure, split_windows
+from troth.grounding.words import Word, judge_words
 from troth.models import Continuation, Request
 from troth.models import catalog as models
 from troth.models.fake import FakeLm
@@ -51,7 +51,7 @@ GIVEN = (-1.0, -1.0, -0.5, -4.0, -1.0)
 
 
 def test_the_pieces_of_the_prompt() -> None:
-    asked = pmi.asked(CRAYONS)
+    asked = pmi.build_requests(CRAYONS)
     said = "Agent: they make chalk."
     assert asked.given == (
         Request(("Document: Crayola makes crayons and chalk.\n\n", "Hi there\nWhat do they make.\n"), said, shorten=0),
@@ -60,18 +60,18 @@ def test_the_pieces_of_the_prompt() -> None:
 
 
 def test_without_the_history() -> None:
-    asked = pmi.asked(CRAYONS, conditional=False)
+    asked = pmi.build_requests(CRAYONS, conditional=False)
     assert asked.given[0].context == ("Document: Crayola makes crayons and chalk.\n\n",)
     assert asked.alone.context == ()
 
 
 def test_no_history_is_a_full_stop() -> None:
-    assert pmi.asked(Grounded("1", "d", "r")).alone.context == (".\n",)
+    assert pmi.build_requests(Grounded("1", "d", "r")).alone.context == (".\n",)
 
 
 def test_braces_in_a_text_are_text() -> None:
     item = Grounded("1", "{d} {0}", "{r}", ("{h}",))
-    assert pmi.asked(item).given[0] == Request(("Document: {d} {0}\n\n", "{h}.\n"), "Agent: {r}.", shorten=0)
+    assert pmi.build_requests(item).given[0] == Request(("Document: {d} {0}\n\n", "{h}.\n"), "Agent: {r}.", shorten=0)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_braces_in_a_text_are_text() -> None:
     ],
 )
 def test_windows(text: str, words: int, expected: list[str]) -> None:
-    assert windows(text, words) == expected
+    assert split_windows(text, words) == expected
 
 
 @given(st.lists(st.text("xyz", min_size=1), max_size=30), st.integers(1, 8))
 def test_windows_cover_the_text(parts: list[str], words: int) -> None:
-    made = windows(" ".join(parts), words)
+    made = split_windows(" ".join(parts), words)
     assert all(len(one.split()) <= words for one in made)
-    numbered = windows(" ".join(map(str, range(len(parts)))), words)
+    numbered = split_windows(" ".join(map(str, range(len(parts)))), words)
     assert sorted({int(word) for one in numbered for word in one.split()}) == list(range(len(parts)))
 
 
@@ -167,7 +167,7 @@ def test_the_best_window_wins() -> None:
     assert made.window > 0
     (whole,) = measure([item], FakeLm())
     assert made.value == pytest.approx(whole.value)
-    (first,) = measure([Grounded("1", windows(item.document, 3)[0], "chalk", ("what",))], FakeLm())
+    (first,) = measure([Grounded("1", split_windows(item.document, 3)[0], "chalk", ("what",))], FakeLm())
     assert made.value is not None
     assert first.value is not None
     assert made.value > first.value
@@ -202,7 +202,7 @@ def faith(*tokens: tuple[str, float | None, float | None]) -> pmi.Faith:
 
 
 def test_words_are_tokens_put_together() -> None:
-    made = words(
+    made = judge_words(
         "the cray ola.",
         faith(
             ("Agent", -1.0, -1.0), (":", -1.0, -1.0), (" the", -0.1, -0.1), (" cr", -1.0, -5.0), ("ay", -1.0, -2.0),
@@ -218,7 +218,7 @@ def test_words_are_tokens_put_together() -> None:
 
 def test_a_character_of_several_tokens_is_counted_whole() -> None:
     tokens = (("Agent:", 0.0, 0.0), (" \N{ROCKET}", -1.0, -2.0), ("", -2.0, -4.0), (" a", 0.0, 0.0), (".", 0.0, 0.0))
-    rocket, _ = words("\N{ROCKET} a", faith(*tokens))
+    rocket, _ = judge_words("\N{ROCKET} a", faith(*tokens))
     assert (rocket.given, rocket.ratio) == (-3.0, 3.0)
 
 
@@ -233,12 +233,12 @@ def test_a_character_of_several_tokens_is_counted_whole() -> None:
     ],
 )
 def test_support(given: float, alone: float, support: str) -> None:
-    (word,) = words("x", faith(("Agent:", 0.0, 0.0), (" x", given, alone), (".", 0.0, 0.0)))
+    (word,) = judge_words("x", faith(("Agent:", 0.0, 0.0), (" x", given, alone), (".", 0.0, 0.0)))
     assert word.support == support
 
 
 def test_a_word_without_a_number_is_free() -> None:
-    (word,) = words("x", faith(("Agent: x.", -9.0, None)))
+    (word,) = judge_words("x", faith(("Agent: x.", -9.0, None)))
     assert word == Word("x", None, None, "free")
 
 
@@ -246,7 +246,7 @@ def test_a_word_without_a_number_is_free() -> None:
 def test_words_of_any_response(response: str) -> None:
     item = Grounded("1", "a document", response, ("h",))
     (made,) = measure([item], FakeLm())
-    assert [word.text for word in words(response, made)] == response.split()
+    assert [word.text for word in judge_words(response, made)] == response.split()
 
 
 # -- the registry ------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_words_of_any_response(response: str) -> None:
 def test_recipes() -> None:
     opened = Models(lm=FakeLm(), cache=None)
     names = ("pmi_faith", "pmi_faith_sum", "pmi_faith_windows", "upmi_faith")
-    assert [identity(grader.metric, grader.recipe) for grader in graders(names, opened)] == [
+    assert [identity(grader.metric, grader.recipe) for grader in make_graders(names, opened)] == [
         "PMI_FAITH|lm:fake-lm@1|prompt:authors|norm:mean|window:none",
         "PMI_FAITH_SUM|lm:fake-lm@1|prompt:authors|norm:sum|window:none",
         "PMI_FAITH_WINDOWS|lm:fake-lm@1|prompt:authors|norm:mean|window:128-words-best",

@@ -21,8 +21,8 @@ from troth.grounding.q2 import (
     HfAnswerer,
     HfQuestioner,
     QuestionAnswering,
-    candidates,
-    clean,
+    find_candidates,
+    normalise_answer,
     token_f1,
 )
 from troth.models import Entailment, TextPair
@@ -137,16 +137,16 @@ def test_several_responses_at_once() -> None:
     ],
 )  # fmt: skip
 def test_candidates(text: str, expected: list[str]) -> None:
-    assert candidates(text) == expected
+    assert find_candidates(text) == expected
 
 
 @given(st.text(max_size=60))
 def test_candidates_stand_in_the_text(text: str) -> None:
-    assert all(one in text for one in candidates(text))
+    assert all(one in text for one in find_candidates(text))
 
 
 def test_answers_are_compared_without_articles() -> None:
-    assert clean("The  Roaring-Twenties, in Paris!") == "roaringtwenties paris"
+    assert normalise_answer("The  Roaring-Twenties, in Paris!") == "roaringtwenties paris"
     assert token_f1("the red car", "a car") == pytest.approx(2 / 3)
     assert token_f1("car", "") == 0.0
 

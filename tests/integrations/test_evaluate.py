@@ -188,7 +188,7 @@ def test_slot_errors_are_those_of_files(
     from troth.responses import ser as slot_error
 
     path, rows = answered
-    slots = slot_error.noncategorical(readers.schema(SCHEMA))
+    slots = slot_error.noncategorical_slots(readers.schema(SCHEMA))
     turns = [turn for dialogue in golds for turn in dialogue.turns if turn.speaker == "SYSTEM"]
     due = [list(slot_error.due(turn.frames, slots)) for turn in turns]
     names = ["ser", "ser_applicable"]

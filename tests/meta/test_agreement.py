@@ -18,9 +18,9 @@ from troth.core.errors import UserError
 from troth.core.result import Result
 from troth.core.table import harmless
 from troth.meta.people.agreement import agree
-from troth.meta.people.annotate import SheetKey, SheetRow, cells, draw, in_words, mark, sheet_rows
+from troth.meta.people.annotate import SheetKey, SheetRow, describe_act, draw, mark_pairs, sheet_cells, sheet_rows
 from troth.meta.people.raters import RatedItem, kappa
-from troth.meta.people.sheets import SGSACC_STUDY, answers, as_csv
+from troth.meta.people.sheets import SGSACC_STUDY, as_csv, read_answers
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
 from troth.storage import runs as result
@@ -51,7 +51,7 @@ def key(pairs: int = 40, seed: int = 0, rows: Sequence[SheetRow] = ROWS) -> Shee
 
 
 def csv_sheet(pairs: Mapping[str, SheetRow]) -> bytes:
-    return as_csv(SGSACC_STUDY, cells(pairs))
+    return as_csv(SGSACC_STUDY, sheet_cells(pairs))
 
 
 def rows(sheet: bytes) -> list[dict[str, str]]:
@@ -88,7 +88,7 @@ def test_half_and_half_of_valid_turns() -> None:
     verdicts = [one.faithful for one in made.pairs.values()]
     assert verdicts != sorted(verdicts)  # shuffled
     assert verdicts != sorted(verdicts, reverse=True)
-    ending = mark(made.pairs.values())
+    ending = mark_pairs(made.pairs.values())
     assert list(made.pairs)[:2] == [f"p01-{ending}", f"p02-{ending}"]
 
 
@@ -114,7 +114,7 @@ def test_the_sheet_does_not_tell_the_verdict() -> None:
     assert all(row["faithful"] == "" for row in found)
     flipped = {id: msgspec.structs.replace(one, faithful=not one.faithful) for id, one in made.pairs.items()}
     assert csv_sheet(flipped) == csv_sheet(made.pairs)
-    assert mark(flipped.values()) == mark(made.pairs.values())  # the ids do not, either
+    assert mark_pairs(flipped.values()) == mark_pairs(made.pairs.values())  # the ids do not, either
     assert [row["utterance"] for row in found] == [one.utterance for one in made.pairs.values()]
 
 
@@ -187,7 +187,7 @@ def test_every_cell_is_in_quotes() -> None:
     ],
 )
 def test_acts_in_words(act: str, slot: str, values: tuple[str, ...], words: str) -> None:
-    assert in_words(act, slot, values) == words
+    assert describe_act(act, slot, values) == words
 
 
 # -- what people say ---------------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
         tmp_path / "a.csv", key(), lambda n, metric: ("Yes", " TRUE ", "y")[n % 3] if metric else "N", delimiter
     )
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + Path(sheet).read_bytes() + delimiter.encode() * 5 + b"\r\n\r\n")
-    assert answers(sheet, SGSACC_STUDY) == {id: (same(0, one.faithful),) for id, one in key().pairs.items()}
+    assert read_answers(sheet, SGSACC_STUDY) == {id: (same(0, one.faithful),) for id, one in key().pairs.items()}
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_sheets_as_spreadsheets_save_them(tmp_path: Path, delimiter: str) -> Non
 def test_sheets_filled_in_badly(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(UserError) as error:
-        answers(str(tmp_path / "a.csv"), SGSACC_STUDY)
+        read_answers(str(tmp_path / "a.csv"), SGSACC_STUDY)
     assert str(error.value).startswith(f"{tmp_path}/a.csv: {told}")
 
 

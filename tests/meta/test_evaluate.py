@@ -19,7 +19,7 @@ from troth.core.records import Grounded
 from troth.core.result import Result
 from troth.grounding import calibration
 from troth.meta.labels import evaluate as module
-from troth.meta.labels.evaluate import SLICES, EvaluateSettings, evaluate, fit, slices
+from troth.meta.labels.evaluate import SLICES, EvaluateSettings, classify_slices, evaluate, fit
 from troth.meta.labels.labelled import RANKING
 from troth.meta.labels.measures import NEEDS_DEV
 from troth.stats import intervals
@@ -193,7 +193,7 @@ def test_groups(files: tuple[str, str]) -> None:
     ],
 )
 def test_slices(document: str, response: str, found: tuple[str, str, str]) -> None:
-    assert slices(Grounded("x", document, response)) == found
+    assert classify_slices(Grounded("x", document, response)) == found
 
 
 def test_paired_comparison(files: tuple[str, str]) -> None:

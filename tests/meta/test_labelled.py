@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth import stats
-from troth.meta.labels.labelled import RANKING, Labelled, bins, resampled
+from troth.meta.labels.labelled import RANKING, Labelled, assign_bins, resample
 from troth.stats.estimates import Resampling
 
 ROW = st.tuples(st.integers(-3, 3).map(lambda n: n / 2), st.integers(0, 1), st.integers(0, 4))
@@ -47,7 +47,7 @@ def test_draws_are_those_of_the_bootstrap() -> None:
 def test_all_cells_see_the_same_draws() -> None:
     rng = np.random.default_rng(0)
     data = Labelled(rng.random(60), rng.integers(0, 2, 60).astype(float), rng.integers(0, 20, 60))
-    one, two = resampled([data, data], 20, Resampling(50, 1))
+    one, two = resample([data, data], 20, Resampling(50, 1))
     assert np.array_equal(one, two)
     low, high = np.nanquantile(one, [0.025, 0.975], axis=0)
     assert all(low[i] <= value <= high[i] for i, value in enumerate(data.measures()) if value is not None)
@@ -55,12 +55,12 @@ def test_all_cells_see_the_same_draws() -> None:
 
 def test_nothing_to_measure() -> None:
     empty = Labelled(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
-    (found,) = resampled([empty], 3, Resampling(4))
+    (found,) = resample([empty], 3, Resampling(4))
     assert np.isnan(found).all()
-    assert np.isnan(resampled([empty], 0, Resampling(4))[0]).all()
+    assert np.isnan(resample([empty], 0, Resampling(4))[0]).all()
 
 
 def test_bins() -> None:
-    assert bins(np.arange(10.0), 5).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert len(set(bins(np.array([1.0] * 7 + [2.0]), 4).tolist())) == 2, "equal scores share a bin"
-    assert bins(np.zeros(0), 5).tolist() == []
+    assert assign_bins(np.arange(10.0), 5).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert len(set(assign_bins(np.array([1.0] * 7 + [2.0]), 4).tolist())) == 2, "equal scores share a bin"
+    assert assign_bins(np.zeros(0), 5).tolist() == []

@@ -15,7 +15,7 @@ from troth import demo, stats
 from troth.core.errors import UserError
 from troth.grounding.score import ground
 from troth.meta.people.agreement import agree
-from troth.meta.people.ratings import annotate_dialogues, annotate_responses, log
+from troth.meta.people.ratings import annotate_dialogues, annotate_responses, format_log
 from troth.storage.explorer import DialogueView, SystemView, TurnView, UnitView, Utterance
 from troth.tracking.score import dst
 
@@ -94,12 +94,12 @@ def test_the_format_of_figure_2() -> None:
             ),
         ),
     )
-    assert log(dialogue, "s").splitlines() == [
+    assert format_log(dialogue, "s").splitlines() == [
         "Turn: 0", "Sys : ", "Usr : A hotel. Matched : True", "GT : hotel: area = north / n",
         "PR : hotel: area = south", "Matched : False",
         "Turn: 1", "Sys : Which?", "Usr : =Any", "GT : (empty)", "PR : (empty)", "Matched : True",
     ]  # fmt: skip
-    assert log(dialogue, "other") == ""
+    assert format_log(dialogue, "other") == ""
 
 
 def test_ratings_against_metrics(run: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from troth import demo, readers
 from troth.core.records import Act, Service, SlotSchema
-from troth.meta.trials.corrupt import KINDS, corrupt, flipped
+from troth.meta.trials.corrupt import KINDS, corrupt, flip_boolean
 from troth.responses import sgsacc, tamper
 from troth.responses.sgsacc import DueAct
 
@@ -55,7 +55,7 @@ def due(slot: str, value: str) -> DueAct:
     ],
 )
 def test_yes_for_no(slot: str, value: str, text: str, after: str | None) -> None:
-    assert flipped(text, due(slot, value)) == after
+    assert flip_boolean(text, due(slot, value)) == after
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_one_value_is_missing_and_the_others_are_not(text: str, missing: set[str
     made = {corrupt(text, dues, POOL, random.Random(seed), ("missing",))["missing"] for seed in range(20)}
     assert made <= missing
     for copy in made:
-        assert sum(tamper.present(*one, copy) for one in dues) == 1
+        assert sum(tamper.has_values(*one, copy) for one in dues) == 1
 
 
 def test_a_sentence_stays_that_tells_a_yes_or_no() -> None:
@@ -123,13 +123,13 @@ def test_the_same_draws_give_the_same_copies() -> None:
 
 def test_copies_of_the_bundled_dialogues_lack_something() -> None:
     dialogues, schema = list(readers.gold(demo.path("gold"))), readers.schema(demo.path("gold"))
-    pool, copies = tamper.pool(dialogues), 0
+    pool, copies = tamper.collect_values(dialogues), 0
     for unit in (unit for dialogue in dialogues for unit in sgsacc.system_turns(dialogue, schema)):
         made = corrupt(unit.gold, unit.acts, pool, random.Random(0))
         for kind, text in made.items():
             copies += 1
             assert text != unit.gold
             if kind != "boolean":
-                stood = [one for one in unit.acts if tamper.present(*one, unit.gold)]
-                assert len({one.act for one in stood if not tamper.present(*one, text)}) == 1, (unit.gold, text)
+                stood = [one for one in unit.acts if tamper.has_values(*one, unit.gold)]
+                assert len({one.act for one in stood if not tamper.has_values(*one, text)}) == 1, (unit.gold, text)
     assert copies > 150

@@ -20,7 +20,7 @@ from troth.core.records import Act, Dialogue, Schema
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.meta.trials.trial import Trial
-from troth.meta.trials.wording import JUDGES, ActCase, WordingSettings, cases, wording
+from troth.meta.trials.wording import JUDGES, ActCase, WordingSettings, build_cases, wording
 from troth.models import Entailment
 from troth.models.fake import FakeNli
 from troth.responses.references import fingerprint
@@ -51,7 +51,7 @@ def judge(dialogues: Sequence[Dialogue], schema: Schema, nli: FakeNli, **options
 
 
 def drawn(dialogues: Sequence[Dialogue] = CORPUS, **options: Any) -> list[list[ActCase]]:
-    return cases(Trial("", dialogues, WordingSettings(schema=SCHEMA, nli=FakeNli(), **options)))
+    return build_cases(Trial("", dialogues, WordingSettings(schema=SCHEMA, nli=FakeNli(), **options)))
 
 
 def score(result: Result, metric: str, group: str = "all", system: str = "original/retry") -> Score:

@@ -142,4 +142,4 @@ def test_tools_may_share_parts_in_memory() -> None:
     document = [{"name": "travel", "parameters": {"type": "object", "properties": {"start": place, "goal": place}}}]
     read = tools.read(copy.copy(document))
     assert [slot.name for slot in read.schema["travel"].slots] == ["start", "start.city", "goal", "goal.city"]
-    assert read.written(read.schema) == document
+    assert read.rewrite(read.schema) == document

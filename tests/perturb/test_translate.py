@@ -66,7 +66,7 @@ def test_the_seed_picks_the_pivot() -> None:
 def test_apertium(pair: str) -> None:
     translator = Apertium(pair)
     try:
-        translator.ready()
+        translator.check_installed()
     except UserError as error:
         pytest.skip(str(error))
     asked = [request("I want a room in Port Linnet for 2 nights.", "Port Linnet", "2"), request("Thanks, that is all.")]

@@ -82,7 +82,7 @@ def test_devices_without_an_end() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-@pytest.mark.parametrize("read", [calibration.load, sheets.study_of, calls.load, declared._read_lines])
+@pytest.mark.parametrize("read", [calibration.load, sheets.detect_study, calls.load, declared._read_lines])
 def test_a_device_in_place_of_a_file_that_an_option_names(
     read: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.perturb import schemas
-from troth.report.page.names import opened
+from troth.report.page.names import open_runs
 from troth.report.sources import ScoredSystem, Source
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
@@ -323,7 +323,7 @@ def page(out: Path, *runs: str) -> Path:
 
 
 def sources(*runs: str) -> list[Source]:
-    return opened(runs)
+    return open_runs(runs)
 
 
 def system(source: Source, name: str) -> ScoredSystem:

@@ -15,7 +15,7 @@ from tests.report.make import GOLD, HASTY, STURDY, answered, load, result, run, 
 from troth.core.metric import Metric, Scale
 from troth.report import page
 from troth.report.page import cards, contests, figures, grounding, tracking
-from troth.report.page.contests import Contest, story
+from troth.report.page.contests import Contest, summary_lines
 from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Examples, Grid, Heading, Page, Section, Text
 from troth.report.sources import ScoredSystem, Source, open_run
@@ -201,10 +201,10 @@ def test_a_difference_reads_as_its_metric_says(scale: Scale, size: str) -> None:
         open_run(result(name, metric, right), place) for place, (name, right) in enumerate((("a", 20), ("b", 120)))
     ]
     one = Contest.of([system for source in paired for system in source.systems], ["ss_jga"])
-    (shown,) = contests.tested(one)
+    (shown,) = contests.mark_contests(one)
     assert [system.name for system in one.systems] == ["a", "b"]
     assert shown.marks == {"a": ["-w"], "b": ["b-"]}
-    (line,) = story(one, shown.marks, ["ss_jga"])
+    (line,) = summary_lines(one, shown.marks, ["ss_jga"])
     assert line == f"b is {size} above a in schema sensitivity of JGA, beyond noise."
 
 
@@ -239,7 +239,7 @@ def test_every_figure_has_a_name_of_its_own() -> None:
     chart = Chart("a/b", "lines", "", ["x"], [[1]], "x", "x", "x")
     blocks = [msgspec.structs.replace(chart, id=id) for id in ("a/b", "a b", "A b", "a_b-2", "c")]
     made = Page("", [], [], [], [Section("s", "", "", list(blocks))], [], "")
-    names = [name for name, _ in figures.of_page(made)]
+    names = [name for name, _ in figures.page_charts(made)]
     assert names == ["s-a_b", "s-a_b-2", "s-A_b-3", "s-a_b-2-2", "s-c"]
 
 
@@ -311,9 +311,11 @@ def test_with_a_calibration_its_verdict_tells(tmp_path: Path) -> None:
 def test_forms_of_a_word_support_each_other(one: str, other: str) -> None:
     for said, document in ((one, other), (other, one)):
         response = explorer.ResponseView("s", "1", f"It says {document}.", said)
-        assert not [piece for piece in grounding.unsupported(response) if piece.mark]
+        assert not [piece for piece in grounding.mark_unsupported(response) if piece.mark]
     assert [
-        piece.text for piece in grounding.unsupported(explorer.ResponseView("s", "1", "It says so.", one)) if piece.mark
+        piece.text
+        for piece in grounding.mark_unsupported(explorer.ResponseView("s", "1", "It says so.", one))
+        if piece.mark
     ]
 
 

@@ -105,7 +105,7 @@ def test_little_is_read_of_what_is_there(runs: dict[str, str], tmp_path: Path, m
     out = tmp_path / "report.html"
     out.write_text(MARK)
     monkeypatch.setattr(Path, "read_bytes", whole)
-    assert write._foreign(out) is None
+    assert write._foreign_content(out) is None
 
 
 def test_a_panic_of_the_reader_is_one_line(

@@ -27,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 
 def test_every_chart_can_be_drawn(made: Page) -> None:
-    found = dict(figures.of_page(made))
+    found = dict(figures.page_charts(made))
     assert {chart.kind for chart in found.values()} == {"lines", "dots", "bars", "columns", "scatter"}
     for chart in found.values():
         drawn = figures.draw(chart).to_dict()

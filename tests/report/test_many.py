@@ -14,7 +14,7 @@ from tests.report.test_page import charts, grids
 from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.report import page
-from troth.report.page.names import opened
+from troth.report.page.names import open_runs
 from troth.report.page.responses import FEWER
 from troth.tracking.score import dst
 
@@ -34,7 +34,7 @@ def grouped(name: str, right: int) -> Result:
 
 
 def test_groups_of_several_systems_are_rows_without_marks() -> None:
-    made = page.build(opened([grouped("a", 150), grouped("b", 10)]))
+    made = page.build(open_runs([grouped("a", 150), grouped("b", 10)]))
     table = grids(made)["nlg"]
     assert [row[0] for row in table.rows] == [
         "Slot error rate", "Slot error rate, seen domain", "Slot error rate, unseen domain", "Coverage",
@@ -43,12 +43,12 @@ def test_groups_of_several_systems_are_rows_without_marks() -> None:
     assert [place for place in table.best if place[0] in (1, 2)] == []
     assert (0, 1) in table.best
     assert "Only all units are tested" in table.note
-    alone = grids(page.build(opened([grouped("a", 150)])))["nlg"]
+    alone = grids(page.build(open_runs([grouped("a", 150)])))["nlg"]
     assert alone.columns == ["metric", "all", "seen domain", "unseen domain"]
 
 
 def test_what_derives_from_a_metric_of_the_run_is_not_tested() -> None:
-    made = page.build(opened([grouped("a", 150), grouped("b", 10)]))
+    made = page.build(open_runs([grouped("a", 150), grouped("b", 10)]))
     (contest,) = made.sections[0].contests
     assert contest.metrics == ["ser"]
     assert contest.tests == {"a": 1, "b": 1}
@@ -56,7 +56,7 @@ def test_what_derives_from_a_metric_of_the_run_is_not_tested() -> None:
 
 def test_headline_metrics_are_tested(tmp_path: Path) -> None:
     both = dst(GOLD, HASTY, STURDY, profile="trade", resamples=10)
-    (contest,) = page.build(opened([both])).sections[0].contests
+    (contest,) = page.build(open_runs([both])).sections[0].contests
     assert contest.metrics == ["jga", "aga", "fga@0.5", "turn_match"]
 
 
@@ -64,7 +64,7 @@ def test_headline_metrics_are_tested(tmp_path: Path) -> None:
 def test_the_table_of_perturbed_sets(tmp_path: Path, number: int) -> None:
     """Of a few systems a row per set and system, of many a row per system."""
     runs = copied(perturbed(tmp_path / "run"), [f"s{place}" for place in range(number)])
-    table = grids(page.build(opened(runs)))["checkdst"]
+    table = grids(page.build(open_runs(runs)))["checkdst"]
     if number == 2:
         assert [row[:2] for row in table.rows] == [[s, f"s{i}"] for s in ("original", "SDI") for i in range(2)]
     else:
@@ -76,11 +76,11 @@ def test_the_table_of_perturbed_sets(tmp_path: Path, number: int) -> None:
 
 def test_many_systems_have_fewer_charts_of_slots(tmp_path: Path) -> None:
     run = answered(tmp_path / "nlg")
-    few = charts(page.build(opened([run])))["sgsacc-slot"]
+    few = charts(page.build(open_runs([run])))["sgsacc-slot"]
     assert not few.panel
     assert len({row[1] for row in few.rows}) > FEWER
     copies = [run, *(str(shutil.copytree(run, tmp_path / f"nlg{number}")) for number in (2, 3))]
-    many = charts(page.build(opened(copies)))["sgsacc-slot"]
+    many = charts(page.build(open_runs(copies)))["sgsacc-slot"]
     assert (many.panel, many.y) == ("slot", "system")
     assert len({row[1] for row in many.rows}) == FEWER
     assert many.title == f"SGSAcc by slot, the {FEWER} worst"

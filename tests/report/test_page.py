@@ -30,7 +30,7 @@ from troth.report import page
 from troth.report.page import checkdst, grounding, tracking
 from troth.report.page.explorer import pack
 from troth.report.page.model import Chart, Grid, Page, Text
-from troth.report.sources import by_group
+from troth.report.sources import estimate_groups
 from troth.storage import explorer
 
 
@@ -167,7 +167,7 @@ def test_rows_by_service_are_the_scores_by_service(runs: dict[str, str], tmp_pat
     (asked,) = sources(tracked(tmp_path / "by", "--by", "service", profile="sgd"))
     given = tracking.by_service(system(asked, "hasty"))
     hasty = system(plain, "hasty")
-    assert by_group(hasty.rows("jga"), "service") == tracking.by_service(hasty)
+    assert estimate_groups(hasty.rows("jga"), "service") == tracking.by_service(hasty)
     for service, one in tracking.by_service(hasty).items():
         assert one.value == pytest.approx(given[service].value)
         assert (one.low, one.high, one.n) == pytest.approx((given[service].low, given[service].high, given[service].n))
@@ -244,7 +244,7 @@ def test_checkpoints_make_curves(tmp_path: Path) -> None:
     ],
 )
 def test_changed_words(text: str, twin: str, expected: list[tuple[str, str]]) -> None:
-    assert [(piece.text, piece.mark) for piece in checkdst.changed(text, twin)] == expected
+    assert [(piece.text, piece.mark) for piece in checkdst.mark_changes(text, twin)] == expected
 
 
 def test_responses(runs: dict[str, str]) -> None:
@@ -297,7 +297,7 @@ def test_a_difference_that_is_no_share_is_not_in_points(tmp_path: Path) -> None:
 
 def test_words_that_nothing_supports() -> None:
     response = explorer.ResponseView("s", "1", "It was built in 1838.", "It was built in 1938, they say.", ("When?",))
-    pieces = grounding.unsupported(response)
+    pieces = grounding.mark_unsupported(response)
     assert "".join(piece.text for piece in pieces) == response.text
     assert [piece.text for piece in pieces if piece.mark] == ["1938"]
 

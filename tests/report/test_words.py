@@ -20,7 +20,7 @@ from troth.report.page import words
     ],
 )  # fmt: skip
 def test_shares(value: float, expected: str) -> None:
-    assert words.share(value) == expected
+    assert words.share_in_words(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_shares(value: float, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_titles_within_a_sentence(title: str, expected: str) -> None:
-    assert words.inline(title) == expected
+    assert words.title_in_sentence(title) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_titles_within_a_sentence(title: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_families(title: str, variant: str, expected: str) -> None:
-    assert words.family(title, variant) == expected
+    assert words.base_title(title, variant) == expected
 
 
 @pytest.mark.parametrize(
     ("items", "expected"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
 )
 def test_lists(items: list[str], expected: str) -> None:
-    assert words.listed(items) == expected
+    assert words.join_words(items) == expected
 
 
 def test_counts() -> None:
@@ -70,7 +70,7 @@ def test_figures() -> None:
 def test_units_of_a_recipe() -> None:
     recipe = {"profile": "sgd", "unit": "frame", "match": "fuzzy-indel"}
     score = Score("s", "jga", ALL, 0.5, None, None, 2, recipe)
-    assert words.units(score) == "frames"
+    assert words.unit_noun(score) == "frames"
     assert score.profile == "sgd"
     assert score.signature == f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|n:2|v:{__version__}"
-    assert words.units(Score("s", "bleu", ALL, 0.5, None, None, 2, {})) == "units"
+    assert words.unit_noun(Score("s", "bleu", ALL, 0.5, None, None, 2, {})) == "units"

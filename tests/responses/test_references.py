@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.responses.build import STAYS
 from troth.core.records import Act, Intent, Service, SlotSchema
 from troth.responses import references
-from troth.responses.references import candidates, description
+from troth.responses.references import candidates, slot_description
 
 A = Act
 RULES = {
@@ -162,7 +162,7 @@ def test_the_mark_at_the_end_of_a_description_is_dropped(text: str, expected: st
     service = Service("S", slots=(SlotSchema("name", text),))
     assert candidates(Act("INFORM", "name", ("Queens",)), service)[0] == f"{expected} is Queens"
     assert candidates(Act("REQUEST", "name"), service)[0] == f"Request {expected}"
-    assert description(Act("INFORM", "name", ("Queens",)), service) == expected
+    assert slot_description(Act("INFORM", "name", ("Queens",)), service) == expected
 
 
 def test_the_fingerprint_is_of_all_that_moves_references() -> None:
@@ -200,7 +200,7 @@ def test_the_fingerprint_is_of_all_that_moves_references() -> None:
     ],
 )
 def test_description(act: Act, expected: str) -> None:
-    assert description(act, STAYS) == expected
+    assert slot_description(act, STAYS) == expected
 
 
 @given(
@@ -215,5 +215,5 @@ def test_any_act_gives_distinct_sentences(act: str, slot: str, values: list[str]
 
 
 def test_the_rules_have_a_name_for_the_signature() -> None:
-    assert references.RULES == references.rules("b") == "b+4"
-    assert references.rules("table3") == "table3+4"
+    assert references.RULES == references.rules_name("b") == "b+4"
+    assert references.rules_name("table3") == "table3+4"

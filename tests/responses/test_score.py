@@ -43,7 +43,7 @@ from troth.models.fake import FakeNli
 from troth.responses import bleu as overlap
 from troth.responses import metrics, references, rerank
 from troth.responses import ser as slot_error
-from troth.responses.explorer import act_rows, judged
+from troth.responses.explorer import act_rows, collect_responses
 from troth.responses.metrics import BleuRecipe, Fraction, SerRecipe, SgsaccRecipe, TurnRecipe, TurnScoring
 from troth.responses.rerank import RerankRecipe
 from troth.responses.score import DIFFERENT, nlg
@@ -58,7 +58,7 @@ def literal(premise: str, hypothesis: str) -> Entailment:
 
 def acts(result: Result) -> list[dict[str, Any]]:
     """Every judged act."""
-    return list(act_rows(judged(result.explorer().dialogues), validated=True))
+    return list(act_rows(collect_responses(result.explorer().dialogues), validated=True))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_ser_of_both_denominators(gold: str, tmp_path: Path) -> None:
         ("coverage:ser", 2 / 5, 5),
         ("act_coverage:ser", 2 / 7, 7),
     ]
-    slots = slot_error.fingerprint(slot_error.noncategorical(SCHEMA))
+    slots = slot_error.fingerprint(slot_error.noncategorical_slots(SCHEMA))
     recipe = f"SER|unit:turn|match:substring|schema:{slots}|missing:part|n:5|v:{troth.__version__}"
     assert result["ser"].signature == recipe
 
@@ -637,7 +637,9 @@ def test_a_saved_run_is_the_same_result(gold: str, tmp_path: Path) -> None:
     assert (kept.task, list(kept.scores), kept.counts) == ("nlg", list(made.scores), made.counts)
     assert kept.rows().equals(made.rows())
     assert acts(kept) == acts(made)
-    again = judged(kept.explorer().dialogues)["system"]  # what a run keeps is enough to compute its metrics anew
+    again = collect_responses(kept.explorer().dialogues)[
+        "system"
+    ]  # what a run keeps is enough to compute its metrics anew
     for metric in metrics.select_metrics("ser,sgsacc"):
         fractions = [metric.compute.part(one) for one in again]
         value = made[metric.name].value

@@ -11,7 +11,7 @@ SCHEMA: Schema = {
     "A": Service("A", slots=(SlotSchema("name"), SlotSchema("area", is_categorical=True, possible_values=("N",)))),
     "B": Service("B", slots=(SlotSchema("name", is_categorical=True), SlotSchema("area"))),
 }
-SLOTS = slot_error.noncategorical(SCHEMA)
+SLOTS = slot_error.noncategorical_slots(SCHEMA)
 
 
 def test_slots_are_told_by_service() -> None:
@@ -50,7 +50,7 @@ def test_what_must_be_said(service: str, act: Act, expected: list[str]) -> None:
     ],
 )
 def test_missed(values: list[str], response: str, missed: list[str]) -> None:
-    assert slot_error.missed(values, response) == missed
+    assert slot_error.missing_values(values, response) == missed
 
 
 def test_the_fingerprint_is_of_which_slots_are_categorical() -> None:

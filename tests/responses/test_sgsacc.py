@@ -18,7 +18,7 @@ from troth.models.fake import FakeNli
 from troth.responses import sgsacc, tamper
 from troth.responses.sgsacc import Answer, DueAct, Question, SystemTurn
 
-POOL = tamper.pool(CORPUS)
+POOL = tamper.collect_values(CORPUS)
 DESC, SLOT = "Name of the hotel is Grand Budapest", "place name is Grand Budapest"
 
 
@@ -98,7 +98,7 @@ def test_pseudo_slots_are_none_of_the_schema() -> None:
 
 
 def test_the_augmented_premise_of_figure_1() -> None:
-    made = sgsacc.augmented(DueAct(NAME, STAYS), "What about Queens?", "I want to book a room.")
+    made = sgsacc.add_context(DueAct(NAME, STAYS), "What about Queens?", "I want to book a room.")
     assert made == "I want to book a room. Name of the hotel. What about Queens?"
 
 
@@ -111,7 +111,7 @@ def test_the_augmented_premise_of_figure_1() -> None:
     ],
 )
 def test_what_is_lacking_is_left_out_of_the_premise(act: Act, previous: str, expected: str) -> None:
-    assert sgsacc.augmented(DueAct(act, STAYS), "Hi.", previous) == expected
+    assert sgsacc.add_context(DueAct(act, STAYS), "Hi.", previous) == expected
 
 
 def test_everything_is_asked_in_two_calls_and_equal_pairs_once() -> None:
@@ -159,24 +159,26 @@ def test_an_empty_text_says_nothing_and_nobody_is_asked(text: str) -> None:
 
 def test_negatives_are_drawn_by_place_and_seed() -> None:
     one = unit(COUNT, AREA, WIFI, Act("REQUEST", "area"))
-    made = sgsacc.negatives(one, POOL, seed=3)
+    made = sgsacc.make_negatives(one, POOL, seed=3)
     assert [len(twins) for twins in made] == [1, 1, 1, 0]
-    assert made == sgsacc.negatives(one, POOL, seed=3)
-    drawn = {sgsacc.negatives(one, POOL, seed=seed)[0][0].act.values for seed in range(20)}
+    assert made == sgsacc.make_negatives(one, POOL, seed=3)
+    drawn = {sgsacc.make_negatives(one, POOL, seed=seed)[0][0].act.values for seed in range(20)}
     assert len(drawn) > 3
-    places = {sgsacc.negatives(unit(*[COUNT] * 12), POOL)[place][0].act.values for place in range(12)}
+    places = {sgsacc.make_negatives(unit(*[COUNT] * 12), POOL)[place][0].act.values for place in range(12)}
     assert len(places) > 3
 
 
 def test_what_the_turn_says_in_another_act_is_no_negative() -> None:
-    assert sgsacc.negatives(unit(NAME), POOL)[0][0].act.values == OTHER.values
-    assert sgsacc.negatives(unit(NAME, OTHER), POOL) == [(), ()]
+    assert sgsacc.make_negatives(unit(NAME), POOL)[0][0].act.values == OTHER.values
+    assert sgsacc.make_negatives(unit(NAME, OTHER), POOL) == [(), ()]
     elsewhere = SystemTurn("d", 1, (DueAct(NAME, STAYS), DueAct(OTHER, Service("Stays_2"))), "gold", "")
-    assert sgsacc.negatives(elsewhere, POOL)[0][0].act.values == OTHER.values  # another service's slot is another slot
+    assert (
+        sgsacc.make_negatives(elsewhere, POOL)[0][0].act.values == OTHER.values
+    )  # another service's slot is another slot
 
 
 def test_several_negatives_differ() -> None:
-    count, area, wifi = sgsacc.negatives(unit(COUNT, AREA, WIFI), POOL, count=5)
+    count, area, wifi = sgsacc.make_negatives(unit(COUNT, AREA, WIFI), POOL, count=5)
     assert len({twin.act.values for twin in count}) == 5
     assert {twin.act.values for twin in area} == {("South",), ("East",)}
     assert [twin.act.values for twin in wifi] == [("False",)]
@@ -260,7 +262,7 @@ def test_no_twins_are_drawn_where_gold_says_nothing(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_best(verdicts: tuple[Entailment, Entailment], expected: str) -> None:
-    assert sgsacc.best(("one", "two"), verdicts) == expected
+    assert sgsacc.best_hypothesis(("one", "two"), verdicts) == expected
 
 
 def test_a_verdict_with_its_reasons() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.responses.build import AREA, CORPUS, COUNT, NAME, OTHER, STAYS, WIFI
 from troth.core.records import Act
 from troth.responses import tamper
-from troth.responses.tamper import kind, present, same, stands, tampered
+from troth.responses.tamper import classify_act, contains_value, has_values, means_same, tamper_act
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from troth.responses.tamper import kind, present, same, stands, tampered
     ],
 )
 def test_kind(act: Act, expected: str) -> None:
-    assert kind(act, STAYS) == expected
+    assert classify_act(act, STAYS) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_kind(act: Act, expected: str) -> None:
     ],
 )
 def test_same(values: tamper.Values, act: Act, expected: bool) -> None:
-    assert same(values, act) == expected
+    assert means_same(values, act) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_same(values: tamper.Values, act: Act, expected: bool) -> None:
     ],
 )
 def test_stands(value: str, canonical: tuple[str, ...], text: str, expected: bool) -> None:
-    assert stands(value, canonical, text) == expected
+    assert contains_value(value, canonical, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_stands(value: str, canonical: tuple[str, ...], text: str, expected: boo
     ],
 )
 def test_present(act: Act, text: str, expected: bool) -> None:
-    assert present(act, STAYS, text) == expected
+    assert has_values(act, STAYS, text) == expected
 
 
 def test_the_pool_holds_what_systems_say() -> None:
-    pool = tamper.pool(CORPUS)
+    pool = tamper.collect_values(CORPUS)
     assert pool["Stays_1", "place_name"] == [(OTHER.values, OTHER.values), (NAME.values, NAME.values)]
     assert ("Stays_1", "phone") not in pool
 
@@ -116,8 +116,8 @@ def test_the_pool_holds_what_systems_say() -> None:
     ],
 )
 def test_tampered_with_every_other_value(act: Act, expected: set[tuple[str, ...]]) -> None:
-    pool = tamper.pool(CORPUS)
-    found = [tampered(act, STAYS, pool, random.Random(seed)) for seed in range(200)]
+    pool = tamper.collect_values(CORPUS)
+    found = [tamper_act(act, STAYS, pool, random.Random(seed)) for seed in range(200)]
     assert {one.values for one in found if one is not None} == expected
     assert all(one is None or (one.act, one.slot) == (act.act, act.slot) for one in found)
 
@@ -125,9 +125,9 @@ def test_tampered_with_every_other_value(act: Act, expected: set[tuple[str, ...]
 def test_several_values_become_as_many() -> None:
     act = Act("OFFER", "place_name", ("Queens", "Kings"))
     pool: tamper.Pool = {("Stays_1", "place_name"): [((name,), ()) for name in "abcdefghij"] + [(("Inn", "Lodge"), ())]}
-    found = {one.values for seed in range(50) if (one := tampered(act, STAYS, pool, random.Random(seed)))}
+    found = {one.values for seed in range(50) if (one := tamper_act(act, STAYS, pool, random.Random(seed)))}
     assert found == {("Inn", "Lodge")}
-    ones = {one.values for seed in range(200) if (one := tampered(NAME, STAYS, pool, random.Random(seed)))}
+    ones = {one.values for seed in range(200) if (one := tamper_act(NAME, STAYS, pool, random.Random(seed)))}
     assert ones == {(name,) for name in "abcdefghij"}
 
 
@@ -138,10 +138,10 @@ def test_a_large_pool_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> No
     def counting(values: tamper.Values, act: Act) -> bool:
         nonlocal calls
         calls += 1
-        return same(values, act)
+        return means_same(values, act)
 
     monkeypatch.setattr(tamper, "same", counting)
-    made = [tampered(NAME, STAYS, pool, random.Random(seed)) for seed in range(50)]
+    made = [tamper_act(NAME, STAYS, pool, random.Random(seed)) for seed in range(50)]
     assert len({one.values for one in made if one}) > 40
     assert calls < 100
 
@@ -150,16 +150,16 @@ def test_a_large_pool_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_few_values_that_will_do_are_found(fitting: int) -> None:
     left = [(("Queens",), ()), (("Kings",), ())][:fitting]
     pool: tamper.Pool = {("Stays_1", "place_name"): [((f"Grand Budapest {n}",), ()) for n in range(500)] + left}
-    made = [tampered(NAME, STAYS, pool, random.Random(seed)) for seed in range(40)]
+    made = [tamper_act(NAME, STAYS, pool, random.Random(seed)) for seed in range(40)]
     assert {one.values for one in made if one} == {values for values, _ in left}
 
 
 def test_what_the_turn_says_besides_is_not_taken() -> None:
-    assert tampered(NAME, STAYS, tamper.pool(CORPUS), random.Random(0), said=[NAME, OTHER]) is None
+    assert tamper_act(NAME, STAYS, tamper.collect_values(CORPUS), random.Random(0), said=[NAME, OTHER]) is None
 
 
 @given(st.sampled_from([NAME, OTHER, AREA, COUNT, WIFI]), st.integers(0, 1000))
 def test_a_tampered_value_never_means_the_same(act: Act, seed: int) -> None:
-    made = tampered(act, STAYS, tamper.pool(CORPUS), random.Random(seed))
+    made = tamper_act(act, STAYS, tamper.collect_values(CORPUS), random.Random(seed))
     assert made is not None
-    assert not same((made.values, made.canonical_values), act)
+    assert not means_same((made.values, made.canonical_values), act)

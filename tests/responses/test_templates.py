@@ -64,7 +64,7 @@ def test_an_act_takes_its_template(
     known: templates.Templates, act: Act, call: ServiceCall | None, key: str, text: str | None
 ) -> None:
     frame = Frame("Hotels_1", acts=(act,), service_call=call)
-    (sentence,) = templates.sentences(frame, known)
+    (sentence,) = templates.render_frame(frame, known)
     assert (sentence.key, sentence.text) == (key, text)
 
 
@@ -72,7 +72,7 @@ def test_a_turn_is_said_in_the_authors_order(known: templates.Templates) -> None
     acts = (Act("REQ_MORE"), Act("OFFER", "name", ("Ritz",)), Act("REQUEST", "city"), Act("INFORM", "stars", ("4",)),
             Act("INFORM_COUNT", "count", ("3",)))  # fmt: skip
     turn = Turn("SYSTEM", frames=(Frame("Hotels_1", acts=acts, service_call=CALL),))
-    text, lacking = templates.response(turn, known)
+    text, lacking = templates.render_turn(turn, known)
     assert text == "I found 3. It has 4 stars. Which city? Is there anything else? How about Ritz?"
     assert not lacking
 
@@ -80,18 +80,18 @@ def test_a_turn_is_said_in_the_authors_order(known: templates.Templates) -> None
 def test_confirming_begins_with_a_phrase(known: templates.Templates) -> None:
     acts = (Act("CONFIRM", "nights", ("2",)), Act("CONFIRM", "name", ("Ritz",)))
     both = (Frame("Hotels_1", acts=acts), Frame("Hotels_2", acts=acts))
-    text, lacking = templates.response(Turn("SYSTEM", frames=both), known)
+    text, lacking = templates.render_turn(Turn("SYSTEM", frames=both), known)
     assert text == "Please confirm the following details: You stay 2 nights. You want Ritz."
     assert [(one.service, one.key) for one in lacking] == [
         ("Hotels_2", "CONFIRM!!nights!!@"),
         ("Hotels_2", "CONFIRM!!name!!@"),
     ]
-    assert templates.nearest("Hotels_2", "CONFIRM!!name!!@", known) == "did you mean 'Hotels_1'?"
+    assert templates.nearest_name("Hotels_2", "CONFIRM!!name!!@", known) == "did you mean 'Hotels_1'?"
 
 
 def test_nothing_is_to_be_confirmed_where_no_confirmation_has_a_template(known: templates.Templates) -> None:
     frame = Frame("Hotels_1", acts=(Act("CONFIRM", "city", ("Leeds",)), Act("REQUEST", "city")))
-    assert templates.response(Turn("SYSTEM", frames=(frame,)), known).text == "Which city?"
+    assert templates.render_turn(Turn("SYSTEM", frames=(frame,)), known).text == "Which city?"
 
 
 def test_a_fingerprint_tells_templates_apart(known: templates.Templates) -> None:
@@ -103,11 +103,11 @@ def test_a_fingerprint_tells_templates_apart(known: templates.Templates) -> None
 
 def test_what_has_no_template_is_left_out_and_told(known: templates.Templates) -> None:
     frame = Frame("Hotels_1", acts=(Act("INFORM", "star", ("4",)), Act("REQ_MORE")))
-    text, lacking = templates.response(Turn("SYSTEM", frames=(frame,)), known)
+    text, lacking = templates.render_turn(Turn("SYSTEM", frames=(frame,)), known)
     assert text == "Is there anything else?"
     assert [one.key for one in lacking] == ["INFORM!!star!!@"]
-    assert templates.nearest("Hotels_1", lacking[0].key, known) == "did you mean 'INFORM!!stars!!@'?"
-    assert templates.response(Turn("SYSTEM"), known) == ("", ())
+    assert templates.nearest_name("Hotels_1", lacking[0].key, known) == "did you mean 'INFORM!!stars!!@'?"
+    assert templates.render_turn(Turn("SYSTEM"), known) == ("", ())
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_bundled_templates_have_words_for_every_act() -> None:
     known = templates.read(demo.path("templates"))
     turns = [turn for d in readers.gold(demo.path("gold")) for turn in d.turns if turn.speaker == "SYSTEM"]
     assert list(known) == ["Sights_1", "Stays_1", "Trains_1"]
-    assert all(text and not lacking for text, lacking in (templates.response(turn, known) for turn in turns))
+    assert all(text and not lacking for text, lacking in (templates.render_turn(turn, known) for turn in turns))
 
 
 @pytest.mark.shared
@@ -151,7 +151,7 @@ def test_t2g2s_templates_give_what_the_authors_generator_gives(shared: Path) -> 
     known = templates.read(str(shared / "data/t2g2/utterance_templates"))
     assert len(known) == 46
     made = [
-        templates.response(turn, known)
+        templates.render_turn(turn, known)
         for d in readers.gold(str(shared / "data/sgd/dev/dialogues_001.json"))
         for turn in d.turns
         if turn.speaker == "SYSTEM"

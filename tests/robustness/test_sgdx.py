@@ -14,7 +14,7 @@ from tests.robustness.build import GOLD, HASTY, STURDY, dialogues, folder
 from troth import robustness
 from troth.core.errors import UserError
 from troth.core.result import Result
-from troth.perturb.schemas.files import load, published
+from troth.perturb.schemas.files import load, load_published
 from troth.perturb.schemas.renaming import rewritten
 from troth.robustness.sgdx import sgdx
 from troth.storage.runs import open as opened
@@ -221,7 +221,7 @@ def test_predictions_under_variant_names_are_mapped_back(shared: Path, tmp_path:
     for name in ("dialogues_001.json", "schema.json"):
         (gold / name).write_bytes((data / "sgd/dev" / name).read_bytes())
     variants = {"orig": str(data / "sgd_predictions/dev/dialogues_001.json")}
-    for variant in published(load(str(gold)), str(data / "sgd/sgd_x"), ["v1", "v5"]):
+    for variant in load_published(load(str(gold)), str(data / "sgd/sgd_x"), ["v1", "v5"]):
         pred = json.loads((data / "sgd_predictions/dev/dialogues_001.json").read_text())
         (tmp_path / variant.name).mkdir()
         (tmp_path / variant.name / "dialogues_001.json").write_text(json.dumps(rewritten(pred, variant.renaming)))

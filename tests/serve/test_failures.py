@@ -18,7 +18,7 @@ from tests.serve.test_service import REQUESTS, SETTINGS, _slow
 from troth.core.errors import UserError
 from troth.core.signature import identity
 from troth.grounding.calibration import Calibration, Fitted, save
-from troth.grounding.metrics import graders
+from troth.grounding.metrics import make_graders
 from troth.serve import service, tasks
 from troth.serve.batching import MicroBatcher
 from troth.serve.faithfulness import GroundRequest, GroundTask, ResponseScore
@@ -44,7 +44,7 @@ def test_a_wrong_request_does_not_make_its_batch_be_scored_twice() -> None:
         return 2 * item
 
     async def run() -> list[Any]:
-        batcher, each = MicroBatcher(10), tasks.one_by_one(score)
+        batcher, each = MicroBatcher(10), tasks.score_each(score)
         answers = await asyncio.gather(*(batcher.answer(each, n) for n in range(4)), return_exceptions=True)
         await batcher.close()
         return answers
@@ -78,7 +78,7 @@ def test_the_reason_for_no_verdict_is_that_of_the_metric_that_gives_it(tmp_path:
         "threshold": 0.5,
     }
 
-    (grader,) = graders("coverage", SETTINGS.models)
+    (grader,) = make_graders("coverage", SETTINGS.models)
     metric["signature"] = identity(grader.metric, grader.recipe)
     fitted = msgspec.convert(metric | {"f1": 1.0, "steps": [[0.0, 0.1], [1.0, 0.9]]}, Fitted)
     file = tmp_path / "calibration.json"

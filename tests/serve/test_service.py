@@ -20,7 +20,7 @@ from troth import demo, models, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Grounded
 from troth.grounding.doubts import doubted_words
-from troth.grounding.metrics import Models, grade, graders
+from troth.grounding.metrics import Models, grade, make_graders
 from troth.integrations.evaluate import load
 from troth.models import Entailment, TextPair
 from troth.responses.rerank import rerank
@@ -61,7 +61,7 @@ def client() -> Iterator[TestClient]:
 def test_ground_has_the_values_of_the_metrics(client: TestClient) -> None:
     answer = client.post("/ground", json=REQUESTS["/ground"]).json()
     item = Grounded("0", DOCUMENT, RESPONSE)
-    expected = {one.metric.name: grade(one, [item])[0] for one in graders("nli,coverage", FAKES)}
+    expected = {one.metric.name: grade(one, [item])[0] for one in make_graders("nli,coverage", FAKES)}
     assert {one["metric"]: one["value"] for one in answer["scores"]} == expected
     assert answer["faithful"] is (expected["nli"] >= 0.5)  # type: ignore[operator]
     assert answer["words"] is None
@@ -323,7 +323,7 @@ def test_items_of_different_functions_are_not_scored_together() -> None:
         answers = asyncio.gather(*requests)
         await asyncio.sleep(0)
         await batcher.close()
-        return await answers
+        return list(await answers)
 
     assert finished(run) == [0, 1, 2, 3, 4]
     assert sizes == [1] * 5

@@ -29,6 +29,7 @@ def numbers(cells: list[str]) -> list[float]:
     return [float(number) for cell in cells for number in NUMBER.findall(cell.partition("(")[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "part"),
     [
@@ -80,6 +81,7 @@ def test_published_numbers_keep_the_aims_of_the_page() -> None:
     assert (min(steady) >= 0.93, lowest >= 0.88, largest <= 0.07) == (True, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [simulation.shares, simulation.sensitivities, simulation.numbers, simulation.medians])
 def test_it_is_the_same_for_a_seed(part: simulation.Part, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "DIALOGUES", (5, 20))

@@ -182,7 +182,7 @@ def test_an_ensemble(
 
     for name in ("ft", "ft-pt"):
         respond(tmp_path / name, data, tmp_path / f"{name}.jsonl", beams=2)
-    nli = corpus.model("fake", None)
+    nli = corpus.open_model("fake", None)
     files = [tmp_path / "ft.jsonl", tmp_path / "ft-pt.jsonl"]
     nbest.rerank_file(data, files, tmp_path / "merged.jsonl", nli)
     for one, other in zip(rows(tmp_path / "shared.jsonl"), rows(tmp_path / "merged.jsonl"), strict=True):

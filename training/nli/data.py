@@ -25,8 +25,8 @@ from training.nli import booleans
 from troth import readers
 from troth.core.records import Act, Dialogue, Schema, Service
 from troth.perturb.schemas.renaming import Renaming
-from troth.responses.references import FIXED, candidates, description, is_boolean, slot_of
-from troth.responses.tamper import NUMBERS, Pool, Values, kind, pool, same, stands
+from troth.responses.references import FIXED, candidates, find_slot, is_boolean, slot_description
+from troth.responses.tamper import NUMBERS, Pool, Values, classify_act, collect_values, contains_value, means_same
 
 KEPT_OUT = 1800  # the last lines of each public dev set, for measuring
 VARIANTS = ("v1", "v2", "v3", "v4", "v5")
@@ -97,7 +97,7 @@ class Maker:
 
     def pairs(self, turn: Said, act: Act) -> Iterator[Pair]:
         """The true act and its negatives."""
-        service, what, rng = self.schema[turn.service], kind(act, self.schema[turn.service]), self.rng
+        service, what, rng = self.schema[turn.service], classify_act(act, self.schema[turn.service]), self.rng
         if what == "boolean":
             yield from self._booleans(turn, act)
             return
@@ -122,9 +122,9 @@ class Maker:
         if rng.random() < 0.1:  # a request for what is said, a statement of what is asked
             if what == "request" and (values := self.others.get((service.name, act.slot))):
                 given, canonical = rng.choice(values)
-                if not any(stands(value, (), turn.utterance) for value in given):
+                if not any(contains_value(value, (), turn.utterance) for value in given):
                     yield self._pair(turn, Act("INFORM", act.slot, given, canonical), "neutral", "elsewhere")
-            elif act.act in ("INFORM", "OFFER") and slot_of(act, service) and what != "count":
+            elif act.act in ("INFORM", "OFFER") and find_slot(act, service) and what != "count":
                 yield self._pair(turn, Act("REQUEST", act.slot), "neutral", "request")
 
     def _wrong(self, turn: Said, act: Act, what: str) -> Iterator[Act]:
@@ -133,11 +133,11 @@ class Maker:
         true = [act, *(other for other in turn.acts if other.slot == act.slot and other.values)]
 
         def other(values: Values) -> bool:
-            return not any(same(values, act) for act in true)
+            return not any(means_same(values, act) for act in true)
 
         near = list(filter(other, self._near(turn, act, what)))
         chosen = [rng.choice(near)] if near else []
-        slot = slot_of(act, service)
+        slot = find_slot(act, service)
         if what == "intent":
             pool: Sequence[Values] = [((intent.name,), ()) for intent in service.intents]
         elif slot and slot.is_categorical:
@@ -154,7 +154,7 @@ class Maker:
         """Values close to the true one: off by little, of the same turn, of the turn before, half exchanged."""
         rng, service, value = self.rng, self.schema[turn.service], act.values[0]
         for other in turn.acts:  # another slot's value of the same sort: the way back for the way there
-            if other.slot != act.slot and other.values and kind(other, service) == what:
+            if other.slot != act.slot and other.values and classify_act(other, service) == what:
                 yield other.values, other.canonical_values
         if what in ("number", "count", "date", "time", "price"):
             in_text = re.findall(r"(?<![\w$:.-])\d{1,3}(?![\w:.-])", f"{turn.utterance} {turn.previous}")
@@ -169,7 +169,7 @@ class Maker:
                 given = rng.choice(others)[0][0].split()
                 yield (" ".join([*parts[:-1], given[-1]] if rng.random() < 0.5 else [given[0], *parts[1:]]),), ()
             for values, canonical in rng.sample(list(others), min(len(others), 60)):
-                if stands(values[0], canonical, turn.previous):
+                if contains_value(values[0], canonical, turn.previous):
                     yield values, canonical
                     break
 
@@ -214,7 +214,7 @@ class Maker:
         schema, renaming = self.wordings[0] if rng.random() < 0.35 else rng.choice(self.wordings[1:])
         names = renaming.names(turn.service)
         service = schema[names.service]
-        slot = names.slot(act.slot) if slot_of(act, self.schema[turn.service]) else act.slot
+        slot = names.slot(act.slot) if find_slot(act, self.schema[turn.service]) else act.slot
         values = tuple(names.values(act.act, act.slot, act.values)) if act.act == "OFFER_INTENT" else act.values
         worded = Act(act.act, slot, values, act.canonical_values)
         told = rng.choice(candidates(worded, service))
@@ -227,7 +227,7 @@ class Maker:
 
 def premise(turn: Said, act: Act, service: Service) -> str:
     """The augmented premise: previous turn, slot description, utterance (SGSAcc, figure 1)."""
-    told = description(act, service)
+    told = slot_description(act, service)
     return " ".join(filter(None, (turn.previous, f"{told}." if told else "", turn.utterance)))
 
 
@@ -240,7 +240,7 @@ def keywords(turns: Sequence[Said], schema: Schema) -> dict[tuple[str, str], set
         tokens = set(_tokens(turn.utterance))
         overall.update(tokens)
         for act in turn.acts:
-            slot = slot_of(act, schema[turn.service])
+            slot = find_slot(act, schema[turn.service])
             if slot and is_boolean(slot):
                 within[turn.service, act.slot].update(tokens)
                 counts[turn.service, act.slot] += 1
@@ -274,7 +274,7 @@ def _off(value: str, rng: random.Random) -> str:
 
 
 def _says(turn: Said, act: Act) -> bool:
-    return any(stands(value, act.canonical_values, turn.utterance) for value in act.values)
+    return any(contains_value(value, act.canonical_values, turn.utterance) for value in act.values)
 
 
 def _tokens(text: str) -> list[str]:
@@ -293,12 +293,12 @@ def sgd(
     dialogues: Sequence[Dialogue], schemas: Sequence[Schema], rng: random.Random, *, scale: float
 ) -> Iterator[Pair]:
     turns = said(dialogues)
-    maker = Maker(turns, schemas, pool(dialogues), rng)
+    maker = Maker(turns, schemas, collect_values(dialogues), rng)
     by_kind: dict[str, dict[tuple[str, str, str], list[tuple[Said, Act]]]] = defaultdict(lambda: defaultdict(list))
     for turn in turns:
         for act in turn.acts:
             if candidates(act, schemas[0][turn.service]):
-                what = kind(act, schemas[0][turn.service])
+                what = classify_act(act, schemas[0][turn.service])
                 side = act.values[0] if what == "boolean" else ""
                 by_kind[what][turn.service, act.slot or act.act, side].append((turn, act))
     for sort, wanted in SHARES.items():

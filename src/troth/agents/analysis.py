@@ -13,13 +13,13 @@ import numpy as np
 from troth.agents import forbidden
 from troth.agents.claims import ActionClaim, action_claims
 from troth.agents.corpus import AgentCorpus, AgentSystem
-from troth.agents.matching import MatchedCalls, match
-from troth.agents.provenance import Unsourced, checked_values, unsourced
+from troth.agents.matching import MatchedCalls, match_calls
+from troth.agents.provenance import Unsourced, count_checked, find_unsourced
 from troth.agents.rules import MatchingRule
 from troth.agents.sources import Sources
-from troth.agents.states import PROFILE, FoldedStates, Near, fold, nearest
-from troth.agents.support import Detail, details
-from troth.agents.tools import Toolbox, failed
+from troth.agents.states import PROFILE, FoldedStates, NearestPairs, fold, pair_nearest
+from troth.agents.support import Detail, find_details
+from troth.agents.tools import Toolbox, has_failed
 from troth.core.parts import NONE, Parts, Units
 from troth.core.trajectories import Numbered, Trajectory, Usage
 from troth.tracking.dialogues import DialogueRecorder
@@ -48,7 +48,7 @@ class TrialAnalysis:
     trial: Trajectory
     calls: tuple[CallFacts, ...] = ()
     matched: MatchedCalls | None = None  # None: there is no gold
-    near: Near | None = None
+    near: NearestPairs | None = None
     states: FoldedStates | None = None
     solved: float | None = None  # None: there is neither a reward nor gold
     claims: tuple[ActionClaim, ...] = ()
@@ -118,7 +118,7 @@ class AgentAnalysis:
 
     def of_tool(self, tool: str) -> AgentAnalysis:
         """The same trials with the calls of one tool alone."""
-        return replace(self, trials=tuple(_of_tool(one, tool) for one in self.trials))
+        return replace(self, trials=tuple(_select_tool(one, tool) for one in self.trials))
 
     def of_trials(self, fraction: Callable[[TrialAnalysis], tuple[float, float] | None]) -> Parts:
         """Parts with one unit per trial; None where a metric does not apply to it."""
@@ -152,7 +152,7 @@ def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> A
     trials: list[TrialAnalysis] = []
     absent = [Trajectory(task, corpus.tasks[task].messages, task) for task in system.missing]
     for trial in (*system.trials, *absent):
-        one = _trial(corpus, trial, rules, absent=trial.unit in system.missing)
+        one = _analyse_trial(corpus, trial, rules, absent=trial.unit in system.missing)
         trials.append(one)
         if one.states is not None:
             gold, pred = one.states.dialogues(trial.id, trial.users())
@@ -161,23 +161,23 @@ def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> A
     return AgentAnalysis(system.name, rules, tuple(trials), scorer, recorder)
 
 
-def _trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:
+def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:
     toolbox, gold = corpus.toolbox(trial), corpus.gold(trial)
-    matched = None if gold is None else match(trial, gold, rules.rule, toolbox)
-    near = None if matched is None else nearest(matched, rules.rule, toolbox)
+    matched = None if gold is None else match_calls(trial, gold, rules.rule, toolbox)
+    near = None if matched is None else pair_nearest(matched, rules.rule, toolbox)
     states = None if matched is None or near is None else fold(trial, matched, near, rules.rule, toolbox)
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)
     return TrialAnalysis(
         trial,
-        tuple(_calls(trial, toolbox, seen)),
+        tuple(_analyse_calls(trial, toolbox, seen)),
         matched,
         near,
         states,
         _solved(trial, matched, rules.solved),
         tuple(action_claims(trial, toolbox)),
-        tuple(details(trial, seen, rules.context)),
+        tuple(find_details(trial, seen, rules.context)),
     )
 
 
@@ -187,10 +187,10 @@ def _solved(trial: Trajectory, matched: MatchedCalls | None, by: str) -> float |
     return None if matched is None else float(matched.valid)
 
 
-def _calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallFacts]:
+def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallFacts]:
     made: set[bytes] = set()  # calls since something was last changed
     for one in trial.calls():
-        writes, lost = toolbox.writes(one.call.tool), failed(trial, one)
+        writes, lost = toolbox.writes(one.call.tool), has_failed(trial, one)
         key = msgspec.json.encode([one.call.tool, one.call.arguments, one.call.broken], order="sorted")
         repeats = key in made
         if writes and not lost:
@@ -198,34 +198,34 @@ def _calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallF
         if not lost:
             made.add(key)
         tool = toolbox.tools.get(one.call.tool)
-        lacking = tuple(unsourced(one, seen, tool)) if writes else ()
-        why = forbidden.why(one.call, toolbox)
-        yield CallFacts(one, writes, lost, why, repeats, checked_values(one, tool) if writes else 0, lacking)
+        lacking = tuple(find_unsourced(one, seen, tool)) if writes else ()
+        why = forbidden.schema_violation(one.call, toolbox)
+        yield CallFacts(one, writes, lost, why, repeats, count_checked(one, tool) if writes else 0, lacking)
 
 
-def _of_tool(one: TrialAnalysis, tool: str) -> TrialAnalysis:
-    calls = tuple(call for call in one.calls if call.numbered.call.tool == tool)
-    if one.matched is None or one.near is None:
-        return replace(one, calls=calls)
-    made = [place for place, call in enumerate(one.matched.calls) if call.call.tool == tool]
-    golds = [place for place, gold in enumerate(one.matched.gold) if gold.tool == tool]
+def _select_tool(trial: TrialAnalysis, tool: str) -> TrialAnalysis:
+    calls = tuple(call for call in trial.calls if call.numbered.call.tool == tool)
+    if trial.matched is None or trial.near is None:
+        return replace(trial, calls=calls)
+    made = [place for place, call in enumerate(trial.matched.calls) if call.call.tool == tool]
+    golds = [place for place, gold in enumerate(trial.matched.gold) if gold.tool == tool]
 
     def kept(pairs: dict[int, int]) -> dict[int, int]:
         return {golds.index(gold): made.index(call) for gold, call in pairs.items() if gold in golds}
 
     matched = MatchedCalls(
-        [one.matched.calls[place] for place in made], [one.matched.gold[place] for place in golds],
-        kept(one.matched.pairs), one.matched.error,
+        [trial.matched.calls[place] for place in made], [trial.matched.gold[place] for place in golds],
+        kept(trial.matched.pairs), trial.matched.error,
     )  # fmt: skip
-    wrong = {golds.index(gold): names for gold, names in one.near.wrong.items() if gold in golds}
-    return replace(one, calls=calls, matched=matched, near=Near(kept(one.near.pairs), wrong))
+    wrong = {golds.index(gold): names for gold, names in trial.near.wrong.items() if gold in golds}
+    return replace(trial, calls=calls, matched=matched, near=NearestPairs(kept(trial.near.pairs), wrong))
 
 
-def first_wrong_turn(one: TrialAnalysis) -> int | None:
+def first_wrong_turn(trial: TrialAnalysis) -> int | None:
     """The first turn whose state is wrong; None where all are right, or there is no gold."""
-    if one.states is None:
+    if trial.states is None:
         return None
-    pairs = zip(one.states.gold, one.states.pred, strict=True)
+    pairs = zip(trial.states.gold, trial.states.pred, strict=True)
     return next((turn for turn, (gold, pred) in enumerate(pairs) if not same_state(gold, pred)), None)
 
 

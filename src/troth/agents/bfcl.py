@@ -40,7 +40,7 @@ def error(call: Call, expected: Expected, tool: Tool | None, *, checked: bool = 
             return "simple_function_checker:unexpected_param"
         if name not in expected.arguments:
             continue
-        wrong = value_error(value, accepted(expected, name), details.get(name))
+        wrong = value_error(value, accepted_values(expected, name), details.get(name))
         if wrong is not None:
             return wrong
     if any(name not in call.arguments and name not in expected.optional for name in expected.arguments):
@@ -48,16 +48,16 @@ def error(call: Call, expected: Expected, tool: Tool | None, *, checked: bool = 
     return None
 
 
-def accepted(expected: Expected, name: str) -> Sequence[Any]:
+def accepted_values(expected: Expected, name: str) -> Sequence[Any]:
     """The accepted values of an argument with lists of accepted values inside objects, too, as BFCL writes them."""
     values = expected.arguments[name]
-    return values if expected.nested else [_nested(value) for value in values]
+    return values if expected.nested else [_nest_values(value) for value in values]
 
 
-def _nested(value: Any) -> Any:
+def _nest_values(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: [_nested(one)] for key, one in value.items()}
-    return [_nested(one) for one in value] if isinstance(value, list) else value
+        return {key: [_nest_values(item)] for key, item in value.items()}
+    return [_nest_values(item) for item in value] if isinstance(value, list) else value
 
 
 def value_error(value: Any, accepted: Sequence[Any], detail: Any) -> str | None:
@@ -69,7 +69,7 @@ def value_error(value: Any, accepted: Sequence[Any], detail: Any) -> str | None:
     inner = KINDS.get(str(items.get("type"))) if isinstance(items, dict) else None
     if kind is float and type(value) is int:
         value = float(value)
-    wrong, variable = _typed(value, accepted, kind, inner)
+    wrong, variable = _check_type(value, accepted, kind, inner)
     if wrong is not None:
         return wrong
     if not variable:
@@ -78,44 +78,44 @@ def value_error(value: Any, accepted: Sequence[Any], detail: Any) -> str | None:
         if kind is list and inner is dict:
             return _objects_error(value, accepted)
         if kind is str:
-            texts = [loose(one) for one in accepted if isinstance(one, str)]
-            return None if loose(value) in texts else "value_error:string"
+            texts = [normalize_text(option) for option in accepted if isinstance(option, str)]
+            return None if normalize_text(value) in texts else "value_error:string"
         if kind is list:
-            lists = [[loose(item) for item in one] for one in accepted if isinstance(one, list | str)]
-            return None if [loose(item) for item in value] in lists else "value_error:list/tuple"
+            lists = [[normalize_text(item) for item in option] for option in accepted if isinstance(option, list | str)]
+            return None if [normalize_text(item) for item in value] in lists else "value_error:list/tuple"
     return None if value in accepted else "value_error:others"
 
 
-def loose(value: Any) -> Any:
+def normalize_text(value: Any) -> Any:
     """A text without case, spaces and some punctuation; anything else as it is."""
     return _LOOSE.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
 
 
 def _first_type(accepted: Sequence[Any]) -> type | None:
     """The type of the first accepted value that is one."""
-    return next((type(one) for one in accepted if one != ""), None)
+    return next((type(value) for value in accepted if value != ""), None)
 
 
-def _typed(value: Any, accepted: Sequence[Any], kind: type, inner: type | None) -> tuple[str | None, bool]:
+def _check_type(value: Any, accepted: Sequence[Any], kind: type, inner: type | None) -> tuple[str | None, bool]:
     """The error type of a value's type, and whether the value passes as a "variable"."""
     first = _first_type(accepted)
-    if type(value) is kind and (inner is None or any(_items_typed(value, one, inner) for one in accepted)):
+    if type(value) is kind and (inner is None or any(_has_item_types(value, option, inner) for option in accepted)):
         return None, first is not None and first is not kind
     if first is not None and type(value) is first:
         return None, True
     return "type_error:simple", False
 
 
-def _items_typed(value: Any, accepted: Any, inner: type) -> bool:
-    return not isinstance(accepted, list) or all(_typed(item, accepted, inner, None)[0] is None for item in value)
+def _has_item_types(value: Any, accepted: Any, inner: type) -> bool:
+    return not isinstance(accepted, list) or all(_check_type(item, accepted, inner, None)[0] is None for item in value)
 
 
 def _object_error(value: Any, accepted: Sequence[Any]) -> str | None:
     wrong: str | None = "dict_checker:unclear"
-    for one in accepted:
-        if not isinstance(one, dict):
+    for option in accepted:
+        if not isinstance(option, dict):
             continue
-        wrong = _entries_error(value, one)
+        wrong = _entries_error(value, option)
         if wrong is None:
             return None
     return wrong
@@ -127,7 +127,7 @@ def _entries_error(value: Any, accepted: Mapping[str, Any]) -> str | None:
     for key, item in value.items():
         if key not in accepted:
             return "value_error:dict_key"
-        if loose(item) not in [loose(one) for one in accepted[key]]:
+        if normalize_text(item) not in [normalize_text(option) for option in accepted[key]]:
             return "value_error:dict_value"
     if any(key not in value and "" not in values for key, values in accepted.items()):
         return "value_error:dict_key"
@@ -136,11 +136,11 @@ def _entries_error(value: Any, accepted: Mapping[str, Any]) -> str | None:
 
 def _objects_error(value: list[Any], accepted: Sequence[Any]) -> str | None:
     wrong: str | None = "list_dict_checker:unclear"
-    for one in accepted:
-        if not isinstance(one, list) or len(value) != len(one):
+    for option in accepted:
+        if not isinstance(option, list) or len(value) != len(option):
             wrong = "value_error:list_dict_count"
             continue
-        wrong = next(filter(None, (_object_error(v, [g]) for v, g in zip(value, one, strict=True))), None)
+        wrong = next(filter(None, (_object_error(v, [g]) for v, g in zip(value, option, strict=True))), None)
         if wrong is None:
             return None
     return wrong

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from troth.agents.sources import words as words_of
-from troth.agents.tools import Toolbox, failed, tool_words
+from troth.agents.sources import word_forms
+from troth.agents.tools import Toolbox, has_failed, tool_words
 from troth.core.trajectories import Numbered, Trajectory
 
 # Participles by family, and the words of tools' names that stand for it.
@@ -86,7 +86,7 @@ class ActionClaim(NamedTuple):
 
 def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
     """Every claim of a done action in the assistant's answers, in order."""
-    calls = [one for one in trial.calls() if not failed(trial, one)]
+    calls = [one for one in trial.calls() if not has_failed(trial, one)]
     families = {one.call.tool: _families(one.call.tool) for one in calls}
     known = {family for name in (*toolbox.tools, *families) for family in _families(name)}
     for index, message in enumerate(trial.messages):
@@ -108,9 +108,9 @@ def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
                     if one.message < index
                     and (family in families[one.call.tool] or (family == "any" and toolbox.writes(one.call.tool)))
                 ]
-                source = _named(trial, behind, set(_ID.findall(_clause(sentence[0], match.start()))))
+                source = _find_call(trial, behind, set(_ID.findall(_clause(sentence[0], match.start()))))
                 if source is None and not (match["active"] or match["first"]):
-                    source = _reported(trial, index, verb)
+                    source = _find_result(trial, index, verb)
                 start = sentence.start() + match.start()
                 end = sentence.start() + match.end()
                 yield ActionClaim(index, start, end, sentence[0].strip(), verb, source is not None, source)
@@ -128,7 +128,7 @@ def _families(tool: str) -> frozenset[str]:
     return frozenset(family for family, (_, verbs) in FAMILIES.items() if names & set(verbs.split()))
 
 
-def _named(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | None:
+def _find_call(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | None:
     """The message with the last call that backs a claim. If the claim names ids, the call must have one of them."""
     for one in reversed(calls):
         if not ids:
@@ -140,10 +140,10 @@ def _named(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | Non
     return None
 
 
-def _reported(trial: Trajectory, before: int, verb: str) -> int | None:
+def _find_result(trial: Trajectory, before: int, verb: str) -> int | None:
     """The first result before a message that has the verb in it."""
     spellings = {verb, verb.replace("celled", "celed"), verb.replace("celed", "celled")}
     for index, message in enumerate(trial.messages[:before]):
-        if message.role == "tool" and not spellings.isdisjoint(words_of(message.text)):
+        if message.role == "tool" and not spellings.isdisjoint(word_forms(message.text)):
             return index
     return None

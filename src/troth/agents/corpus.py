@@ -76,7 +76,7 @@ class AgentCorpus:
         task = self.tasks[trial.unit]
         if task.expected is None:
             return None
-        return tuple(_named(one, self.toolbox(trial)) for one in task.expected)
+        return tuple(_name_arguments(one, self.toolbox(trial)) for one in task.expected)
 
     @cached_property
     def has_gold(self) -> bool:
@@ -149,39 +149,39 @@ def _system(name: str, own: ReadTrials, tasks: dict[str, AgentTask]) -> AgentSys
     present = {one.unit for one in own.trials}
     ordered = sorted(own.trials, key=lambda one: (one.unit, one.trial))  # the order of files and lines changes nothing
     missing = tuple(sorted(task for task in tasks if task not in present))
-    trials = tuple(_completed(one, tasks[one.unit]) for one in _undotted(ordered, tasks))
+    trials = tuple(_complete_trial(one, tasks[one.unit]) for one in _restore_dots(ordered, tasks))
     return AgentSystem(name, trials, missing, own.format)
 
 
-def _task(one: Trajectory, *, derived: bool = False) -> AgentTask:
+def _task(trial: Trajectory, *, derived: bool = False) -> AgentTask:
     """What a transcript says of its task; in a gold file the calls that were made are the expected ones."""
-    expected = one.expected
-    if expected is None and derived and any(message.calls for message in one.messages):
+    expected = trial.expected
+    if expected is None and derived and any(message.calls for message in trial.messages):
         expected = tuple(
             Expected(n.call.tool, {key: (value,) for key, value in n.call.arguments.items()}, turn=n.turn)
-            for n in one.calls()
+            for n in trial.calls()
         )
-    users = tuple(message for message in one.messages if message.role == "user" and message.text)
-    return AgentTask(one.unit, expected, one.outputs, one.tools if derived else (), users)
+    users = tuple(message for message in trial.messages if message.role == "user" and message.text)
+    return AgentTask(trial.unit, expected, trial.outputs, trial.tools if derived else (), users)
 
 
-def _check_known(one: Trajectory, tasks: dict[str, AgentTask], file: str) -> None:
-    if one.unit not in tasks:
+def _check_known(trial: Trajectory, tasks: dict[str, AgentTask], file: str) -> None:
+    if trial.unit not in tasks:
         hint = "do gold and transcripts belong together?"
-        raise UserError(f"gold has no task '{one.unit}'", file=file, dialogue=one.id, hint=hint)
+        raise UserError(f"gold has no task '{trial.unit}'", file=file, dialogue=trial.id, hint=hint)
 
 
-def _completed(one: Trajectory, task: AgentTask) -> Trajectory:
+def _complete_trial(trial: Trajectory, task: AgentTask) -> Trajectory:
     """A trial with what gold knows: the outputs, and the user's words where the results file has none."""
-    empty = [message for message in one.messages if message.role == "user"]
-    messages = one.messages
+    empty = [message for message in trial.messages if message.role == "user"]
+    messages = trial.messages
     if len(task.messages) == len(empty) and not any(message.text for message in empty):
         users = iter(task.messages)
         messages = tuple(next(users) if message.role == "user" else message for message in messages)
-    return msgspec.structs.replace(one, messages=messages, outputs=one.outputs or task.outputs)
+    return msgspec.structs.replace(trial, messages=messages, outputs=trial.outputs or task.outputs)
 
 
-def _undotted(trials: list[Trajectory], tasks: dict[str, AgentTask]) -> list[Trajectory]:
+def _restore_dots(trials: list[Trajectory], tasks: dict[str, AgentTask]) -> list[Trajectory]:
     """Calls under their tools' names, where a whole file writes `math_add` for `math.add`.
 
     Function calling APIs allow no dots in names, so that results of BFCL come without them.
@@ -207,7 +207,7 @@ def _undotted(trials: list[Trajectory], tasks: dict[str, AgentTask]) -> list[Tra
     ]
 
 
-def _named(expected: Expected, toolbox: Toolbox) -> Expected:
+def _name_arguments(expected: Expected, toolbox: Toolbox) -> Expected:
     """Arguments that gold gives by position ("0", "1", …), under the names of the tool's parameters."""
     if not any(name.isdigit() for name in expected.arguments):
         return expected

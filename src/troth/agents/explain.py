@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 
 from troth.agents.corpus import AgentCorpus, gold_files, load
-from troth.agents.matching import match
-from troth.agents.rules import ABOUT, ORDER, MatchingRule
-from troth.agents.rules import rule as find_rule
+from troth.agents.matching import match_calls
+from troth.agents.rules import ABOUT, ORDER, MatchingRule, find_rule
 from troth.core.errors import UserError
 from troth.core.names import Path, labelled, path_of
 from troth.readers import trajectories
@@ -71,34 +70,36 @@ def explain_rules(
     choices = [name for name in ORDER if getattr(first, name) != getattr(last, name)]
     way = [first]
     for name in choices:
-        way.append(_changed(way[-1], name, last))
+        way.append(_change_choice(way[-1], name, last))
     verdicts = [_verdicts(corpus, one) for one in way]
     steps: list[ChoiceStep] = []
     for place, name in enumerate(choices):
         before, after = verdicts[place], verdicts[place + 1]
-        alone = _share(_verdicts(corpus, _changed(first, name, last))) - _share(verdicts[0])
-        flips = [VerdictFlip(*key, before[key], after[key]) for key in before if _turns(before[key], after[key])]
+        alone = _share_right(_verdicts(corpus, _change_choice(first, name, last))) - _share_right(verdicts[0])
+        flips = [VerdictFlip(*key, before[key], after[key]) for key in before if _is_flip(before[key], after[key])]
         sides = getattr(first, name), getattr(last, name)
-        steps.append(ChoiceStep(name, ABOUT[name], *sides, _share(before), _share(after), alone, len(before), flips))
+        steps.append(
+            ChoiceStep(name, ABOUT[name], *sides, _share_right(before), _share_right(after), alone, len(before), flips)
+        )
     return steps
 
 
-def _changed(rule: MatchingRule, choice: str, end: MatchingRule) -> MatchingRule:
+def _change_choice(rule: MatchingRule, choice: str, end: MatchingRule) -> MatchingRule:
     change: dict[str, Any] = {choice: getattr(end, choice)}
     return replace(rule, **change)
 
 
 def _verdicts(corpus: AgentCorpus, rule: MatchingRule) -> dict[tuple[str, int], str | None]:
     return {
-        (trial.unit, trial.trial): match(trial, gold, rule, corpus.toolbox(trial)).error
+        (trial.unit, trial.trial): match_calls(trial, gold, rule, corpus.toolbox(trial)).error
         for trial in corpus.systems[0].trials
         if (gold := corpus.gold(trial)) is not None
     }
 
 
-def _turns(before: str | None, after: str | None) -> bool:
+def _is_flip(before: str | None, after: str | None) -> bool:
     return (before is None) != (after is None)
 
 
-def _share(verdicts: Mapping[tuple[str, int], str | None]) -> float:
+def _share_right(verdicts: Mapping[tuple[str, int], str | None]) -> float:
     return sum(error is None for error in verdicts.values()) / max(len(verdicts), 1)

@@ -22,53 +22,55 @@ from troth.storage.trajectory_views import (
 )
 
 
-def archive(systems: Iterable[AgentAnalysis]) -> Archive:
+def build_archive(systems: Iterable[AgentAnalysis]) -> Archive:
     """The trials of all systems, as a run keeps them."""
-    return Archive(Header(holds="trajectories"), trajectories=(view for system in systems for view in views(system)))
+    return Archive(
+        Header(holds="trajectories"), trajectories=(view for system in systems for view in trial_views(system))
+    )
 
 
-def views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
+def trial_views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
     """Each trial that the system has."""
     for one in system.trials:
         if not one.absent:
             yield _view(system, one)
 
 
-def _view(system: AgentAnalysis, one: TrialAnalysis) -> TrajectoryView:
-    trial = one.trial
-    wrong_turn = first_wrong_turn(one)
-    usage = msgspec.to_builtins(one.usage)
+def _view(system: AgentAnalysis, analysis: TrialAnalysis) -> TrajectoryView:
+    trial = analysis.trial
+    wrong_turn = first_wrong_turn(analysis)
+    usage = msgspec.to_builtins(analysis.usage)
     return TrajectoryView(
         system.name,
         trial.id,
         trial.unit,
         trial.trial,
-        tuple(_messages(one)),
-        None if one.matched is None else tuple(_gold(one)),
-        tuple(_states(one)),
-        one.solved,
+        tuple(_messages(analysis)),
+        None if analysis.matched is None else tuple(_gold(analysis)),
+        tuple(_states(analysis)),
+        analysis.solved,
         trial.reward,
-        None if one.matched is None else one.matched.error,
+        None if analysis.matched is None else analysis.matched.error,
         wrong_turn,
-        _wrong_message(one, wrong_turn),
-        tuple(partings(one, system.by_task[trial.unit])),
+        _wrong_message(analysis, wrong_turn),
+        tuple(partings(analysis, system.by_task[trial.unit])),
         {name: value for name, value in usage.items() if value is not None},
     )
 
 
-def _messages(one: TrialAnalysis) -> Iterator[MessageView]:
+def _messages(trial: TrialAnalysis) -> Iterator[MessageView]:
     calls: dict[int, list[CallView]] = {}
-    for facts in one.calls:
-        calls.setdefault(facts.numbered.message, []).append(_call(one, facts))
+    for facts in trial.calls:
+        calls.setdefault(facts.numbered.message, []).append(_call(trial, facts))
     claims: dict[int, list[ClaimView]] = {}
-    for detail in one.details:
+    for detail in trial.details:
         claim = ClaimView(detail.start, detail.end, detail.kind, detail.supported, detail.source)
         claims.setdefault(detail.message, []).append(claim)
-    for action in one.claims:
+    for action in trial.claims:
         claim = ClaimView(action.start, action.end, "action", action.supported, action.source)
         claims.setdefault(action.message, []).append(claim)
     turn = -1
-    for index, message in enumerate(one.trial.messages):
+    for index, message in enumerate(trial.trial.messages):
         turn += message.role == "user"
         yield MessageView(
             index,
@@ -82,8 +84,8 @@ def _messages(one: TrialAnalysis) -> Iterator[MessageView]:
         )
 
 
-def _call(one: TrialAnalysis, facts: CallFacts) -> CallView:
-    verdict, gold, wrong = _verdict(one, facts)
+def _call(trial: TrialAnalysis, facts: CallFacts) -> CallView:
+    verdict, gold, wrong = _verdict(trial, facts)
     call = facts.numbered.call
     return CallView(
         call.tool,
@@ -101,49 +103,49 @@ def _call(one: TrialAnalysis, facts: CallFacts) -> CallView:
     )
 
 
-def _verdict(one: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
-    if one.matched is None or one.near is None:
+def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
+    if trial.matched is None or trial.near is None:
         return "unknown", None, ()
-    place = next((n for n, counted in enumerate(one.matched.calls) if counted.call is facts.numbered.call), None)
+    place = next((n for n, counted in enumerate(trial.matched.calls) if counted.call is facts.numbered.call), None)
     if place is None:
         return "uncounted", None, ()
-    gold = next((gold for gold, number in one.near.pairs.items() if number == place), None)
+    gold = next((gold for gold, number in trial.near.pairs.items() if number == place), None)
     if gold is None:
         return "extra", None, ()
-    if gold in one.matched.pairs:
+    if gold in trial.matched.pairs:
         return "right", gold, ()
-    return "wrong", gold, one.near.wrong[gold]
+    return "wrong", gold, trial.near.wrong[gold]
 
 
-def _gold(one: TrialAnalysis) -> Iterator[GoldCallView]:
-    if one.matched is None or one.near is None:
+def _gold(trial: TrialAnalysis) -> Iterator[GoldCallView]:
+    if trial.matched is None or trial.near is None:
         return
-    for place, gold in enumerate(one.matched.gold):
-        number = one.near.pairs.get(place)
-        message = None if number is None else one.matched.calls[number].message
-        yield GoldCallView(gold.tool, dict(gold.arguments), gold.turn, message, place in one.matched.pairs)
+    for place, gold in enumerate(trial.matched.gold):
+        number = trial.near.pairs.get(place)
+        message = None if number is None else trial.matched.calls[number].message
+        yield GoldCallView(gold.tool, dict(gold.arguments), gold.turn, message, place in trial.matched.pairs)
 
 
-def _states(one: TrialAnalysis) -> Iterator[CallStates]:
-    if one.states is not None:
-        for turn, (gold, pred) in enumerate(zip(one.states.gold, one.states.pred, strict=True)):
+def _states(trial: TrialAnalysis) -> Iterator[CallStates]:
+    if trial.states is not None:
+        for turn, (gold, pred) in enumerate(zip(trial.states.gold, trial.states.pred, strict=True)):
             yield CallStates(turn, pred, gold, same_state(gold, pred))
 
 
-def _wrong_message(one: TrialAnalysis, turn: int | None) -> int | None:
+def _wrong_message(trial: TrialAnalysis, turn: int | None) -> int | None:
     """The message with the first call of a turn that gold does not expect."""
-    if one.matched is None or turn is None:
+    if trial.matched is None or turn is None:
         return None
-    unexpected = (one.matched.calls[number] for number in one.matched.extra)
+    unexpected = (trial.matched.calls[number] for number in trial.matched.extra)
     return next((call.message for call in unexpected if call.turn == turn), None)
 
 
-def partings(one: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[PartingView]:
+def partings(trial: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[PartingView]:
     """The first change in which a trial differs from each other trial of its task."""
-    mine = [call.numbered for call in one.calls if call.writes and not call.failed]
-    keys = written_calls(one)
+    mine = [call.numbered for call in trial.calls if call.writes and not call.failed]
+    keys = written_calls(trial)
     for other in trials:
-        if other is one or other.absent:
+        if other is trial or other.absent:
             continue
         theirs = [call.numbered for call in other.calls if call.writes and not call.failed]
         pairs = enumerate(zip_longest(keys, written_calls(other)))

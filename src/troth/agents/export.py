@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from troth import readers
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
 from troth.agents.corpus import gold_files, load
-from troth.agents.rules import MatchingRule
-from troth.agents.rules import rule as find_rule
+from troth.agents.rules import MatchingRule, find_rule
 from troth.core.errors import UserError
 from troth.core.names import Path, labelled, path_of
 from troth.core.records import Pair

@@ -20,7 +20,7 @@ KNOWN = ("object", "array", "string", "number", "integer", "boolean", "null")
 LONGEST = 200  # characters of a message that quotes a value
 
 
-def why(call: Call, toolbox: Toolbox) -> str | None:
+def schema_violation(call: Call, toolbox: Toolbox) -> str | None:
     """Why the tools' definitions forbid a call; None if they allow it, or nothing is known of the tools."""
     if call.broken is not None:
         return "the arguments are not a JSON object"

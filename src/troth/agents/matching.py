@@ -13,7 +13,7 @@ import msgspec
 
 from troth.agents import bfcl
 from troth.agents.rules import MatchingRule
-from troth.agents.tools import Toolbox, failed
+from troth.agents.tools import Toolbox, has_failed
 from troth.core.trajectories import Call, Expected, Numbered, Tool, Trajectory
 
 MISSING = object()
@@ -42,9 +42,9 @@ class MatchedCalls(NamedTuple):
         return [place for place in range(len(self.gold)) if place not in self.pairs]
 
 
-def match(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
+def match_calls(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
     """The calls of a trajectory against gold."""
-    calls = [one for one in trajectory.calls() if _counts(trajectory, one, rule, toolbox)]
+    calls = [one for one in trajectory.calls() if _is_counted(trajectory, one, rule, toolbox)]
     wanted = [one for one in gold if rule.calls == "all" or toolbox.writes(one.tool)]
 
     def fits(place: int, number: int) -> bool:
@@ -53,7 +53,7 @@ def match(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, 
             return False
         return call_error(one.call, expected, rule, toolbox) is None
 
-    paired = _in_order if rule.order == "kept" else _first_fit
+    paired = _pair_in_order if rule.order == "kept" else _pair_first_fit
     pairs = paired(len(wanted), len(calls), fits)
     return MatchedCalls(calls, wanted, pairs, _verdict(trajectory, calls, wanted, pairs, rule, toolbox))
 
@@ -63,7 +63,7 @@ def call_error(call: Call, expected: Expected, rule: MatchingRule, toolbox: Tool
     if call.broken is not None:
         return "broken_arguments"
     if rule.lists == "any":
-        call, expected = msgspec.structs.replace(call, arguments=in_one_order(call.arguments)), _unordered(expected)
+        call, expected = msgspec.structs.replace(call, arguments=sort_lists(call.arguments)), _sort_expected(expected)
     tool = toolbox.tools.get(expected.tool)
     if rule.values == "bfcl":
         return bfcl.error(call, expected, tool, checked=rule.schema == "checked")
@@ -94,51 +94,55 @@ def argument_error(
 ) -> str | None:
     """Why the value of one argument is not accepted; None if it is. `MISSING` stands for an absent argument."""
     if rule.lists == "any" and value is not MISSING:
-        value, expected = in_one_order(value), _unordered(expected)
+        value, expected = sort_lists(value), _sort_expected(expected)
     accepted = expected.arguments[name]
     if value is MISSING or value is None:
         return None if name in expected.optional or None in accepted else "missing_argument"
     if rule.values == "bfcl":
         properties = None if tool is None else tool.parameters.get("properties")
         detail = properties.get(name) if isinstance(properties, dict) else None
-        return bfcl.value_error(value, bfcl.accepted(expected, name), detail)
+        return bfcl.value_error(value, bfcl.accepted_values(expected, name), detail)
     printed = rule.values == "printed"
-    return None if any(_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
+    return None if any(_is_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
 
 
-def in_one_order(value: Any) -> Any:
+def sort_lists(value: Any) -> Any:
     """A value with everything in its lists sorted, so that lists in another order are equal."""
     if isinstance(value, dict):
-        return {key: in_one_order(item) for key, item in value.items()}
+        return {key: sort_lists(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
-    return sorted(map(in_one_order, value), key=lambda item: msgspec.json.encode(bfcl.loose(item), order="sorted"))
+    return sorted(
+        map(sort_lists, value), key=lambda item: msgspec.json.encode(bfcl.normalize_text(item), order="sorted")
+    )
 
 
-def _unordered(expected: Expected) -> Expected:
-    arguments = {name: tuple(map(in_one_order, values)) for name, values in expected.arguments.items()}
+def _sort_expected(expected: Expected) -> Expected:
+    arguments = {name: tuple(map(sort_lists, values)) for name, values in expected.arguments.items()}
     return msgspec.structs.replace(expected, arguments=arguments)
 
 
-def _equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
+def _is_equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
     """Whether two JSON values are the same. `nested`: inside gold's objects stand lists of accepted values."""
     if isinstance(value, dict) and isinstance(gold, dict):
         if nested:
-            known = all(any(_equal(v, one, printed, nested) for one in gold.get(key, ())) for key, v in value.items())
+            known = all(
+                any(_is_equal(v, one, printed, nested) for one in gold.get(key, ())) for key, v in value.items()
+            )
             return known and all(key in value or "" in accepted for key, accepted in gold.items())
-        return value.keys() == gold.keys() and all(_equal(v, gold[key], printed, nested) for key, v in value.items())
+        return value.keys() == gold.keys() and all(_is_equal(v, gold[key], printed, nested) for key, v in value.items())
     if isinstance(value, list) and isinstance(gold, list):
         pairs = zip(value, gold, strict=False)
-        return len(value) == len(gold) and all(_equal(v, one, printed, nested) for v, one in pairs)
+        return len(value) == len(gold) and all(_is_equal(v, one, printed, nested) for v, one in pairs)
     if printed or isinstance(value, bool) or isinstance(gold, bool):
         return type(value) is type(gold) and bool(value == gold)
     return bool(value == gold)
 
 
-def _counts(trajectory: Trajectory, one: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
-    if rule.calls == "writing" and not toolbox.writes(one.call.tool):
+def _is_counted(trajectory: Trajectory, numbered: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
+    if rule.calls == "writing" and not toolbox.writes(numbered.call.tool):
         return False
-    return rule.failed == "counted" or not failed(trajectory, one)
+    return rule.failed == "counted" or not has_failed(trajectory, numbered)
 
 
 def _verdict(
@@ -149,17 +153,17 @@ def _verdict(
     rule: MatchingRule,
     toolbox: Toolbox,
 ) -> str | None:
-    wrong = _named_error(calls, gold, pairs, rule, toolbox) if rule.values == "bfcl" else None
+    wrong = _bfcl_error(calls, gold, pairs, rule, toolbox) if rule.values == "bfcl" else None
     if wrong is None and len(pairs) < len(gold):
         wrong = "missing_call"
     if wrong is None and rule.extra == "wrong" and len(calls) > len(pairs):
         wrong = "extra_call"
-    if wrong is None and rule.outputs == "needed" and not says(trajectory):
+    if wrong is None and rule.outputs == "needed" and not says_outputs(trajectory):
         wrong = "missing_output"
     return wrong
 
 
-def _named_error(
+def _bfcl_error(
     calls: Sequence[Numbered],
     gold: Sequence[Expected],
     pairs: dict[int, int],
@@ -180,13 +184,13 @@ def _named_error(
     return f"{checker}:cannot_find_match"
 
 
-def says(trajectory: Trajectory) -> bool:
+def says_outputs(trajectory: Trajectory) -> bool:
     """Whether every text that gold expects stands in some answer; τ-bench ignores case and the commas of the answer."""
     answers = [m.text.lower().replace(",", "") for m in trajectory.messages if m.role == "assistant" and m.text]
     return all(any(output.lower() in answer for answer in answers) for output in trajectory.outputs)
 
 
-def _first_fit(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+def _pair_first_fit(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     unused = list(range(calls))
     pairs: dict[int, int] = {}
     for place in range(golds):
@@ -197,7 +201,7 @@ def _first_fit(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict
     return pairs
 
 
-def _in_order(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+def _pair_in_order(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     """The longest common subsequence, earliest calls first."""
     equal = [[fits(place, number) for number in range(calls)] for place in range(golds)]
     longest = [[0] * (calls + 1) for _ in range(golds + 1)]

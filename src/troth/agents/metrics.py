@@ -27,11 +27,11 @@ STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "
 Fraction = tuple[float, float] | None
 
 
-def _of_trials(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+def _per_trial(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
     return lambda analysis: analysis.of_trials(fraction)
 
 
-def _of_tasks(fraction: Callable[[list[TrialAnalysis]], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+def _per_task(fraction: Callable[[list[TrialAnalysis]], Fraction]) -> Callable[[AgentAnalysis], Parts]:
     return lambda analysis: analysis.of_tasks(fraction)
 
 
@@ -49,7 +49,7 @@ def pass_hat(k: int) -> Metric:
         return (comb(int(sum(judged)), k) / comb(len(judged), k), 1.0) if len(judged) >= k else None
 
     return _declare(
-        f"pass^{k}", f"pass^{k}", "chance that all of k trials of a task are solved", _of_tasks(fraction), unit="task",
+        f"pass^{k}", f"pass^{k}", "chance that all of k trials of a task are solved", _per_task(fraction), unit="task",
         needs=("success",), of="pass^k", variant=str(k), headline=k == 1,
     )  # fmt: skip
 
@@ -57,72 +57,72 @@ def pass_hat(k: int) -> Metric:
 # -- calls against gold ------------------------------------------------------------------------------------------------
 
 
-def _matched(one: TrialAnalysis) -> tuple[int, int, int] | None:
+def _count_matches(trial: TrialAnalysis) -> tuple[int, int, int] | None:
     """How many calls match, how many there are, and how many gold has."""
-    if one.matched is None:
+    if trial.matched is None:
         return None
-    return len(one.matched.pairs), len(one.matched.calls), len(one.matched.gold)
+    return len(trial.matched.pairs), len(trial.matched.calls), len(trial.matched.gold)
 
 
-def _precision(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+def _precision(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (counts[0], counts[1])
 
 
-def _recall(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+def _recall(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (counts[0], counts[2])
 
 
-def _f1(one: TrialAnalysis) -> Fraction:
-    counts = _matched(one)
+def _f1(trial: TrialAnalysis) -> Fraction:
+    counts = _count_matches(trial)
     return None if counts is None else (2 * counts[0], counts[1] + counts[2])
 
 
-def _extra(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None or one.absent else (len(one.matched.extra), 1)
+def _extra(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None or trial.absent else (len(trial.matched.extra), 1)
 
 
-def _missing(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None else (len(one.matched.missing), 1)
+def _missing(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None else (len(trial.matched.missing), 1)
 
 
-def _arguments(one: TrialAnalysis) -> Fraction:
+def _arguments(trial: TrialAnalysis) -> Fraction:
     """Gold's arguments that the call which stands for the gold call has right; arguments beyond gold's cost nothing."""
-    if one.matched is None or one.near is None:
+    if trial.matched is None or trial.near is None:
         return None
-    every = sum(len(gold.arguments) for gold in one.matched.gold)
+    every = sum(len(gold.arguments) for gold in trial.matched.gold)
     wrong = sum(
-        len([name for name in names if name in one.matched.gold[place].arguments])
-        for place, names in one.near.wrong.items()
+        len([name for name in names if name in trial.matched.gold[place].arguments])
+        for place, names in trial.near.wrong.items()
     )
     return every - wrong, every
 
 
-def _order(one: TrialAnalysis) -> Fraction:
+def _order(trial: TrialAnalysis) -> Fraction:
     """Pairs of matched calls that stand in gold's order, among all pairs."""
-    if one.matched is None:
+    if trial.matched is None:
         return None
-    calls = [one.matched.pairs[place] for place in sorted(one.matched.pairs)]
+    calls = [trial.matched.pairs[place] for place in sorted(trial.matched.pairs)]
     pairs = list(combinations(calls, 2))
     return sum(first < second for first, second in pairs), len(pairs)
 
 
-def _right(one: TrialAnalysis) -> Fraction:
-    return None if one.matched is None else (float(one.matched.valid and not one.absent), 1)
+def _right(trial: TrialAnalysis) -> Fraction:
+    return None if trial.matched is None else (float(trial.matched.valid and not trial.absent), 1)
 
 
 # -- calls by themselves -----------------------------------------------------------------------------------------------
 
 
 def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysis], Parts]:
-    return _of_trials(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
+    return _per_trial(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
 
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
-    def fraction(one: TrialAnalysis) -> Fraction:
+    def fraction(trial: TrialAnalysis) -> Fraction:
         checked = lost = 0
-        for call in one.calls:
+        for call in trial.calls:
             if call.writes:
                 checked += call.checked
                 lost += len(call.unsourced)
@@ -134,22 +134,24 @@ def _provenance(analysis: AgentAnalysis) -> Parts:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def _claims(one: TrialAnalysis) -> Fraction:
-    return sum(not claim.supported for claim in one.claims), len(one.claims)
+def _claims(trial: TrialAnalysis) -> Fraction:
+    return sum(not claim.supported for claim in trial.claims), len(trial.claims)
 
 
 def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
-    def fraction(one: TrialAnalysis) -> Fraction:
-        mine = [detail for detail in one.details if detail.kind == kind]
+    def fraction(trial: TrialAnalysis) -> Fraction:
+        mine = [detail for detail in trial.details if detail.kind == kind]
         return sum(not detail.supported for detail in mine), len(mine)
 
-    return _of_trials(fraction)
+    return _per_trial(fraction)
 
 
-def _grounded(one: TrialAnalysis) -> Fraction:
+def _grounded(trial: TrialAnalysis) -> Fraction:
     """Answers that hold something checkable, and those of them in which all of it is supported."""
     answers: dict[int, bool] = {}
-    found = [(one.message, one.supported) for one in one.details] + [(one.message, one.supported) for one in one.claims]
+    found = [(trial.message, trial.supported) for trial in trial.details] + [
+        (trial.message, trial.supported) for trial in trial.claims
+    ]
     for message, supported in found:
         answers[message] = answers.get(message, True) and supported
     return sum(answers.values()), len(answers)
@@ -158,7 +160,7 @@ def _grounded(one: TrialAnalysis) -> Fraction:
 # -- trials of one task ------------------------------------------------------------------------------------------------
 
 
-def _wavers(trials: list[TrialAnalysis]) -> Fraction:
+def _is_wavering(trials: list[TrialAnalysis]) -> Fraction:
     judged = {one.solved for one in trials if one.solved is not None}
     return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
 
@@ -168,11 +170,11 @@ def _same_calls(trials: list[TrialAnalysis]) -> Fraction:
     return sum(first == second for first, second in pairs), len(pairs)
 
 
-def written_calls(one: TrialAnalysis) -> list[bytes]:
+def written_calls(trial: TrialAnalysis) -> list[bytes]:
     """The successful calls of a trial that change something, in order, in a form that can be compared."""
     return [
         msgspec.json.encode([call.numbered.call.tool, call.numbered.call.arguments], order="sorted")
-        for call in one.calls
+        for call in trial.calls
         if call.writes and not call.failed
     ]
 
@@ -184,16 +186,16 @@ def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[Age
     """What all trials have cost over how many of them are solved: failures are paid for, too."""
 
     def compute(analysis: AgentAnalysis) -> Parts:
-        def fraction(one: TrialAnalysis) -> Fraction:
-            cost = spent(one)
-            return None if cost is None or one.solved is None else (cost, one.solved)
+        def fraction(trial: TrialAnalysis) -> Fraction:
+            cost = spent(trial)
+            return None if cost is None or trial.solved is None else (cost, trial.solved)
 
         return analysis.of_trials(fraction)
 
     return compute
 
 
-def _used(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
+def _read_usage(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
     return lambda one: None if one.absent else read(one.usage)
 
 
@@ -202,7 +204,7 @@ def _tokens(usage: Usage) -> float | None:
     return sum(known) if known else None
 
 
-def _on_states(name: str) -> Metric:
+def _state_metric(name: str) -> Metric:
     base = tracking_metric(name)
 
     def compute(analysis: AgentAnalysis) -> Parts:
@@ -223,21 +225,21 @@ _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
-             _of_trials(_right), **_GOLD, headline=True),
-    _declare("call_precision", "Call precision", "share of calls that gold expects", _of_trials(_precision),
+             _per_trial(_right), **_GOLD, headline=True),
+    _declare("call_precision", "Call precision", "share of calls that gold expects", _per_trial(_precision),
              **_GOLD_CALLS),
-    _declare("call_recall", "Call recall", "share of gold's calls that were made", _of_trials(_recall), **_GOLD_CALLS),
+    _declare("call_recall", "Call recall", "share of gold's calls that were made", _per_trial(_recall), **_GOLD_CALLS),
     _declare("call_f1", "Call F1", "harmonic mean of call precision and call recall, over all trials together",
-             _of_trials(_f1), **_GOLD_CALLS, headline=True),
+             _per_trial(_f1), **_GOLD_CALLS, headline=True),
     _declare("arguments_right", "Arguments right", "share of the arguments of gold's calls that were given right",
-             _of_trials(_arguments), needs=("gold",), unit="argument"),
+             _per_trial(_arguments), needs=("gold",), unit="argument"),
     _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
-             _of_trials(_order), **_GOLD),
-    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _of_trials(_extra), **_GOLD,
+             _per_trial(_order), **_GOLD),
+    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _per_trial(_extra), **_GOLD,
              **_COUNT),
-    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _of_trials(_missing),
+    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _per_trial(_missing),
              **_GOLD, **_COUNT),
-    *map(_on_states, STATES),
+    *map(_state_metric, STATES),
     _declare("repeated_calls", "Repeated calls", "share of calls that repeat one after which nothing has changed",
              _share_of_calls(lambda call: call.repeats), **_CALLS),
     _declare("failed_calls", "Failed calls", "share of calls whose result is an error",
@@ -248,7 +250,7 @@ _METRICS = (
              "share of values in calls that change something which the user said or a result held", _provenance,
              unit="argument", headline=True),
     _declare("claims_without_calls", "Claims without calls",
-             "share of claims of done actions that no successful call stands behind", _of_trials(_claims), unit="trial",
+             "share of claims of done actions that no successful call stands behind", _per_trial(_claims), unit="trial",
              better="lower", headline=True),
     _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
              _unsupported("number"), unit="trial", better="lower"),
@@ -257,22 +259,22 @@ _METRICS = (
     _declare("unsupported_names", "Unsupported names", "share of names and codes in answers that nothing seen supports",
              _unsupported("name"), unit="trial", better="lower"),
     _declare("grounded_answers", "Grounded answers",
-             "share of answers with details or claims in which all of them are supported", _of_trials(_grounded),
+             "share of answers with details or claims in which all of them are supported", _per_trial(_grounded),
              unit="trial"),
     _declare("wavering_tasks", "Wavering tasks", "share of tasks that some trials solve and others do not",
-             _of_tasks(_wavers), unit="task", better="lower", needs=("success", "trials")),
+             _per_task(_is_wavering), unit="task", better="lower", needs=("success", "trials")),
     _declare("same_calls", "Same calls", "share of pairs of trials of a task that change the same things in order",
-             _of_tasks(_same_calls), unit="task", needs=("trials",)),
+             _per_task(_same_calls), unit="task", needs=("trials",)),
     _declare("calls_per_solved", "Calls per solved trial", "calls of all trials per solved one",
              _per_solved(lambda one: float(len(one.calls))), **_COST),
     _declare("turns_per_solved", "User turns per solved trial", "user turns of all trials per solved one",
              _per_solved(lambda one: float(len(one.trial.users()))), **_COST),
     _declare("tokens_per_solved", "Tokens per solved trial", "tokens of all trials per solved one",
-             _per_solved(_used(_tokens)), **_COST),
+             _per_solved(_read_usage(_tokens)), **_COST),
     _declare("seconds_per_solved", "Seconds per solved trial", "seconds of all trials per solved one",
-             _per_solved(_used(lambda usage: usage.seconds)), **_COST),
+             _per_solved(_read_usage(lambda usage: usage.seconds)), **_COST),
     _declare("cost_per_solved", "Cost per solved trial", "cost of all trials per solved one",
-             _per_solved(_used(lambda usage: usage.cost)), **_COST),
+             _per_solved(_read_usage(lambda usage: usage.cost)), **_COST),
 )  # fmt: skip
 
 METRICS: Registry[Metric] = Registry(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from troth.agents.sources import Sources, tokens
+from troth.agents.sources import Sources, find_mentions
 from troth.core.trajectories import Numbered, Tool
 from troth.text.facts import normalize_number
 
@@ -50,7 +50,7 @@ def leaves(value: Any, schema: Any, path: str = "") -> Iterator[Leaf]:
         yield Leaf(path, value, schema)
 
 
-def checked(leaf: Leaf) -> bool:
+def is_checked(leaf: Leaf) -> bool:
     """Whether a value is one that must come from somewhere."""
     schema = leaf.schema if isinstance(leaf.schema, dict) else {}
     if "enum" in schema or "const" in schema:
@@ -60,23 +60,23 @@ def checked(leaf: Leaf) -> bool:
     return bool(abs(leaf.value) >= SMALLEST)
 
 
-def unsourced(one: Numbered, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
+def find_unsourced(numbered: Numbered, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
     """The values of a call that nobody said and no result held before it."""
-    for leaf in leaves(one.call.arguments, None if tool is None else tool.parameters):
-        if checked(leaf) and not has_source(leaf.value, seen, one.message):
+    for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
+        if is_checked(leaf) and not has_source(leaf.value, seen, numbered.message):
             yield Unsourced(leaf.argument, str(leaf.value))
 
 
-def checked_values(one: Numbered, tool: Tool | None) -> int:
+def count_checked(numbered: Numbered, tool: Tool | None) -> int:
     """How many values of a call are checked."""
-    return sum(checked(leaf) for leaf in leaves(one.call.arguments, None if tool is None else tool.parameters))
+    return sum(is_checked(leaf) for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters))
 
 
 def has_source(value: Any, seen: Sources, before: int) -> bool:
     """Whether a value was said, or stood in a result, before a message."""
     if not isinstance(value, str):
         return seen.find("number", normalize_number(repr(value).lstrip("-")), before, SOURCES) is not None
-    named = [token for token in tokens(value) if token.kind == "date"]
+    named = [token for token in find_mentions(value) if token.kind == "date"]
     if named and all(seen.find(token.kind, token.value, before, SOURCES) is not None for token in named):
         return True
     return seen.text(value, before, SOURCES) is not None

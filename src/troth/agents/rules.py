@@ -81,7 +81,7 @@ RULES: Registry[MatchingRule] = Registry(
 )  # fmt: skip
 
 
-def rule(text: str | MatchingRule) -> MatchingRule:
+def find_rule(text: str | MatchingRule) -> MatchingRule:
     """A rule by name, with choices changed where the text says so: `exact`, `tau+calls:all`."""
     if isinstance(text, MatchingRule):
         return text

@@ -11,8 +11,7 @@ from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
 from troth.agents.corpus import AgentCorpus, gold_files, load
 from troth.agents.metrics import BY_TOOL, select_metrics
-from troth.agents.rules import MatchingRule
-from troth.agents.rules import rule as find_rule
+from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
 from troth.core.digest import digest
@@ -117,7 +116,7 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
-        explorer=lambda: explorer.archive(systems),
+        explorer=lambda: explorer.build_archive(systems),
     )
 
 
@@ -251,11 +250,11 @@ def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
             yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
 
 
-def _turns(one: TrialAnalysis) -> list[int]:
+def _turns(trial: TrialAnalysis) -> list[int]:
     """The user turn of each message."""
     turns: list[int] = []
     turn = -1
-    for message in one.trial.messages:
+    for message in trial.trial.messages:
         turn += message.role == "user"
         turns.append(max(turn, 0))
     return turns

@@ -34,7 +34,7 @@ class Mention(NamedTuple):
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def tokens(text: str) -> tuple[Mention, ...]:
+def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
     found: list[Mention] = []
     for fact in find_facts(text):
@@ -51,7 +51,7 @@ def tokens(text: str) -> tuple[Mention, ...]:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def words(text: str) -> frozenset[str]:
+def word_forms(text: str) -> frozenset[str]:
     """The words of a text, in lower case; of `gift_card_77` also its parts."""
     found = frozenset(_WORD.findall(text.lower()))
     return found.union(*(word.split("_") for word in found if "_" in word))
@@ -69,10 +69,10 @@ class Sources:
         self._first: dict[str, dict[tuple[str, str], int]] = {kind: {} for kind in KINDS.values()}
         for index, message in enumerate(trial.messages):
             first = self._first[KINDS[message.role]]
-            for token in tokens(message.text):
+            for token in find_mentions(message.text):
                 for key in _readings(token.kind, token.value):
                     first.setdefault(key, index)
-            for word in words(message.text):
+            for word in word_forms(message.text):
                 first.setdefault(("word", word), index)
                 if word in SPELT or word.isdecimal():
                     first.setdefault(("number", SPELT.get(word) or normalize_number(word)), index)
@@ -96,11 +96,11 @@ class Sources:
     def text(self, text: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` that holds a text word for word, or all its words; None if none does."""
         allowed = {role for role, kind in KINDS.items() if kind in set(sources)}
-        wanted = words(text)
+        wanted = word_forms(text)
         for index, message in enumerate(self.trial.messages[:before]):
             if message.role not in allowed:
                 continue
-            if text.lower() in self._lower[index] or (len(wanted) > 1 and words(message.text) >= wanted):
+            if text.lower() in self._lower[index] or (len(wanted) > 1 and word_forms(message.text) >= wanted):
                 return index
         return None
 

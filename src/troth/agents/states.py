@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.agents.bfcl import loose
+from troth.agents.bfcl import normalize_text
 from troth.agents.matching import MISSING, MatchedCalls, argument_error
 from troth.agents.rules import MatchingRule
 from troth.agents.tools import Toolbox
@@ -37,14 +37,14 @@ PROFILE = Profile(
 Slots = dict[str, tuple[str, ...]]
 
 
-class Near(NamedTuple):
+class NearestPairs(NamedTuple):
     """Which call stands for which gold call: those that match, and those of the same tool that come closest."""
 
     pairs: dict[int, int]  # gold call to call
     wrong: dict[int, tuple[str, ...]]  # gold call to its arguments that are not right; all of them where none is paired
 
 
-def nearest(matched: MatchedCalls, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS) -> Near:
+def pair_nearest(matched: MatchedCalls, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS) -> NearestPairs:
     """Pairs the calls and gold calls that do not match: of the same tool, those with most arguments right first."""
     pairs = dict(matched.pairs)
     left = matched.extra
@@ -61,7 +61,7 @@ def nearest(matched: MatchedCalls, rule: MatchingRule, toolbox: Toolbox = NO_TOO
         if place not in pairs and -backwards not in pairs.values():
             pairs[place] = -backwards
             every[place] = wrong
-    return Near(pairs, every)
+    return NearestPairs(pairs, every)
 
 
 def wrong_arguments(
@@ -104,7 +104,7 @@ class _Event(NamedTuple):
 
 
 def fold(
-    trajectory: Trajectory, matched: MatchedCalls, near: Near, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS
+    trajectory: Trajectory, matched: MatchedCalls, near: NearestPairs, rule: MatchingRule, toolbox: Toolbox = NO_TOOLS
 ) -> FoldedStates:
     """The states of a trajectory and of its gold calls, turn by turn."""
     named = [gold.turn for gold in matched.gold if gold.turn is not None]
@@ -114,7 +114,7 @@ def fold(
     return FoldedStates(_states(golds, turns), _states(preds, turns))
 
 
-def _gold_events(matched: MatchedCalls, near: Near, last: int) -> tuple[list[_Event], dict[int, str]]:
+def _gold_events(matched: MatchedCalls, near: NearestPairs, last: int) -> tuple[list[_Event], dict[int, str]]:
     """Gold's calls as events, and the service of each gold call."""
     places: list[tuple[int, float, int]] = []
     for place, gold in enumerate(matched.gold):
@@ -134,14 +134,14 @@ def _gold_events(matched: MatchedCalls, near: Near, last: int) -> tuple[list[_Ev
         for name, values in gold.arguments.items():
             if name in gold.optional and (given is None or given.get(name) is None):
                 continue  # left out, as gold allows
-            texts = tuple(dict.fromkeys(text(value) for value in values if value is not None and value != ""))
+            texts = tuple(dict.fromkeys(to_text(value) for value in values if value is not None and value != ""))
             slots[name] = texts or (None if None in values else ("",))
         events.append(_Event(turn, order, service, slots or {CALLED: ("yes",)}))
     return events, services
 
 
 def _pred_events(
-    matched: MatchedCalls, near: Near, rule: MatchingRule, services: dict[int, str], toolbox: Toolbox
+    matched: MatchedCalls, near: NearestPairs, rule: MatchingRule, services: dict[int, str], toolbox: Toolbox
 ) -> list[_Event]:
     by_call = {number: place for place, number in near.pairs.items()}
     taken: dict[tuple[int, str], set[str]] = {}
@@ -159,7 +159,7 @@ def _pred_events(
             service, gold = next(name for name in names if name not in used), None
             used.add(service)
         slots: dict[str, tuple[str, ...] | None] = {
-            argument: None if value is None else (_written(value, argument, gold, rule, toolbox.tools.get(tool)),)
+            argument: None if value is None else (_write_value(value, argument, gold, rule, toolbox.tools.get(tool)),)
             for argument, value in one.call.arguments.items()
         }
         if one.call.broken is not None:
@@ -168,16 +168,16 @@ def _pred_events(
     return events
 
 
-def _written(value: Any, name: str, gold: Expected | None, rule: MatchingRule, tool: Tool | None) -> str:
+def _write_value(value: Any, name: str, gold: Expected | None, rule: MatchingRule, tool: Tool | None) -> str:
     """A value as text: as gold writes it where the rule accepts it, and never so where it does not."""
     accepted = gold.arguments.get(name, ()) if gold is not None else ()
     if gold is not None and accepted and argument_error(value, gold, name, rule, tool) is None:
-        return text(next((one for one in accepted if one not in (None, "")), value))
-    written = text(loose(value) if rule.values == "bfcl" else value)
-    return msgspec.json.encode(value).decode() if written in map(text, accepted) else written  # "3" is not 3
+        return to_text(next((one for one in accepted if one not in (None, "")), value))
+    written = to_text(normalize_text(value) if rule.values == "bfcl" else value)
+    return msgspec.json.encode(value).decode() if written in map(to_text, accepted) else written  # "3" is not 3
 
 
-def text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value as the text of a slot: texts as they are, anything else as JSON with sorted keys."""
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 

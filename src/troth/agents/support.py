@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from troth.agents.sources import Mention, Sources, is_derived, tokens
+from troth.agents.sources import Mention, Sources, find_mentions, is_derived
 from troth.core.trajectories import Trajectory
 from troth.text.facts import CACHED_TEXTS
 from troth.text.lexicon import word_set
@@ -48,9 +48,9 @@ class Detail(NamedTuple):
     source: int | None  # None: nothing supports it, or it is calculated from other numbers of the answer
 
 
-def details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) -> Iterator[Detail]:
+def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) -> Iterator[Detail]:
     """Every number, time, date and name in the assistant's answers, in order."""
-    common = word_set("headings").union(*(_lower_case(message.text) for message in trial.messages))
+    common = word_set("headings").union(*(_lower_words(message.text) for message in trial.messages))
     for index, message in enumerate(trial.messages):
         if message.role == "assistant" and message.text:
             yield from _numbers_and_times(index, message.text, seen, context)
@@ -58,7 +58,7 @@ def details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) 
 
 
 def _numbers_and_times(index: int, text: str, seen: Sources, context: Sequence[str]) -> Iterator[Detail]:
-    found = [token for token in tokens(text) if token.kind != "number" or _is_checked(text, token)]
+    found = [token for token in find_mentions(text) if token.kind != "number" or _is_checked(text, token)]
     places = [
         seen.ending(token.value, index, context)
         if _ENDING.search(text[max(0, token.start - 20) : token.start])
@@ -97,5 +97,5 @@ def _names(index: int, text: str, seen: Sources, context: Sequence[str], common:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _lower_case(text: str) -> frozenset[str]:
+def _lower_words(text: str) -> frozenset[str]:
     return frozenset(_LOWER.findall(text))

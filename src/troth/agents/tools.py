@@ -49,7 +49,7 @@ class Toolbox:
         return not (parts and parts[0] in READING) and not handoff
 
 
-def failed(trajectory: Trajectory, call: Numbered) -> bool:
+def has_failed(trajectory: Trajectory, call: Numbered) -> bool:
     """Whether a call's result says that it failed. A call without a recorded result has not."""
     return call.result is not None and is_error(trajectory.messages[call.result])
 

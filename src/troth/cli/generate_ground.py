@@ -37,14 +37,14 @@ def ground(
     Every document and history of DATA gets a response; responses in DATA are not read. The model is any decoder or
     encoder-decoder of transformers. Faithfulness is scored afterwards by more than the metric that decoding optimises.
     """
-    from troth.grounding.metrics import Models, graders
+    from troth.grounding.metrics import Models, make_graders
     from troth.grounding.score import ground as score
     from troth.systems.decoding.generate import GenerateSettings, respond
     from troth.systems.decoding.settings import Setting
 
     names, opened = _metric_names(metrics), Models(**models)
     if names:
-        graders(names, opened)  # an unknown name or model is an error before anything is generated
+        make_graders(names, opened)  # an unknown name or model is an error before anything is generated
     generation = respond(data, out, GenerateSettings(setting=Setting(**setting), cache=opened.cache, **settings))
     if names:
         show.result(score(out, metrics=names, models=opened), json_form=json)

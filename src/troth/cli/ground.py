@@ -101,10 +101,10 @@ def _explain(result: Result, names: str | Iterable[str], models: Models, number:
     """The lowest responses of each metric that can explain its numbers; of the first, where none was named."""
     from troth.core.names import listed
     from troth.core.records import Grounded
-    from troth.grounding.metrics import METRICS, Explainer, graders
+    from troth.grounding.metrics import METRICS, Explainer, make_graders
 
     metrics = [metric.name for metric in result.metrics if metric.name in METRICS]
-    explainers = [grader for grader in graders(metrics, models) if isinstance(grader, Explainer)]
+    explainers = [grader for grader in make_graders(metrics, models) if isinstance(grader, Explainer)]
     rows: list[dict[str, Any]] = []
     for explainer in explainers if listed(names) else explainers[:1]:
         metric = explainer.metric.name

@@ -57,12 +57,12 @@ def _check_acts(acts: str, metrics: str | None) -> None:
 
 
 def _write_acts(path: str, result: Result) -> None:
-    from troth.responses.explorer import act_rows, judged
+    from troth.responses.explorer import act_rows, collect_responses
     from troth.storage.files import new_file
 
     validated = any("negatives" in metric.needs for metric in result.metrics)
     with new_file(path) as file:
-        for row in act_rows(judged(result.explorer().dialogues), validated=validated):
+        for row in act_rows(collect_responses(result.explorer().dialogues), validated=validated):
             file.write(msgspec.json.encode(row) + b"\n")
     show.note(f"written: {path}")
 
@@ -106,9 +106,9 @@ def _tables(result: Result) -> Iterator[tables.Table]:
 
 def _explain(result: Result, number: int) -> Iterator[str]:
     """The first unfaithful responses of each system, act by act."""
-    from troth.responses.explorer import judged
+    from troth.responses.explorer import collect_responses
 
-    for system, responses in judged(result.explorer().dialogues).items():
+    for system, responses in collect_responses(result.explorer().dialogues).items():
         for response in [response for response in responses if response.unfaithful][:number]:
             turn = f"{response.dialogue}, turn {response.answer.index}"
             yield from ("", f"{system}: {turn}" if len(result.systems) > 1 else turn)

@@ -7,6 +7,7 @@ value. Nothing else in the project lists metrics or guesses from a name what a m
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Literal
 
 import msgspec
@@ -58,8 +59,8 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def stored(self) -> Metric:
-        """What a run keeps of it: everything but the function."""
-        return msgspec.structs.replace(self, compute=None)
+        """What a run keeps of it: everything but the function, and a bound that JSON has no number for."""
+        return msgspec.structs.replace(self, compute=None, top=None if self.top == inf else self.top)
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r}: {self.about or self.title})"

@@ -13,7 +13,7 @@ from troth.core.groups import ALL
 from troth.core.names import split_profile
 from troth.core.result import Result
 from troth.core.score import Score
-from troth.report.compare import Difference, paired
+from troth.report.compare import Difference, compare_pair
 from troth.report.sources import open_run
 
 PROFILE = "trade"  # the recipe that the trackers are compared by
@@ -34,7 +34,7 @@ class Results:
     grounding: Result | None = None
 
 
-def five(results: Results) -> list[str]:
+def summary_lines(results: Results) -> list[str]:
     return [
         f"State tracking: {tracking(results.tracking)}",
         f"Robustness: {robustness(results.robust)} {wording(results.wording)}",
@@ -49,20 +49,20 @@ def tracking(result: Result) -> str:
     systems = {split_profile(one.system, PROFILE): one for one in open_run(result, 1).systems}
     names = list(dict.fromkeys(split_profile(score.system, score.profile) for score in result.scores))
     first, second = sorted(names, key=lambda name: -(systems[name].value("jga") or 0.0))[:2]
-    jga, fga = paired(systems[second], systems[first], ("jga", "fga@0.5"), resamples=RESAMPLES, seed=0)
+    jga, fga = compare_pair(systems[second], systems[first], ("jga", "fga@0.5"), resamples=RESAMPLES, seed=0)
     return (
         f"{first} has the whole state right in {_percent(jga.value)} of turns, {second} in {_percent(jga.base_value)} "
-        f"({_shown(jga)}); counting a mistake only where it is made (FGA), {first} has {_points(fga.value)}, {second} "
-        f"{_points(fga.base_value)} ({_shown(fga)})."
+        f"({_describe_interval(jga)}); counting a mistake only where it is made (FGA), {first} has {_points(fga.value)}, {second} "
+        f"{_points(fga.base_value)} ({_describe_interval(fga)})."
     )
 
 
-def _shown(one: Difference) -> str:
+def _describe_interval(difference: Difference) -> str:
     """What the interval of a difference allows to say."""
-    if one.low is None or one.high is None:
+    if difference.low is None or difference.high is None:
         return "too few dialogues for an interval"
-    bounds = f"{100 * one.low:+.1f} … {100 * one.high:+.1f} points"
-    return f"no difference shown: {bounds}" if one.low <= 0 <= one.high else f"a difference of {bounds}"
+    bounds = f"{100 * difference.low:+.1f} … {100 * difference.high:+.1f} points"
+    return f"no difference shown: {bounds}" if difference.low <= 0 <= difference.high else f"a difference of {bounds}"
 
 
 def robustness(results: Sequence[Result]) -> str:
@@ -106,7 +106,7 @@ def grounding(result: Result | None) -> str:
         return "no metric for it is installed here."
     names = [metric.name for metric in result.metrics if not metric.of]
     verdict = next((metric for metric in result.metrics if metric.of == "faithful"), None)
-    shares = [(system, _labelled(result, [system], names[0])) for system in result.systems]
+    shares = [(system, _labelled_values(result, [system], names[0])) for system in result.systems]
     people = " and ".join(_percent(sum(label for _, label in pairs) / len(pairs)) for _, pairs in shares)
     if verdict is not None:
         by_metric = [(one, _value(result.score(verdict.name, system=one))) for one in result.systems]
@@ -114,12 +114,12 @@ def grounding(result: Result | None) -> str:
         text = f"{TITLES[names[0]]} finds {said} answers supported by their document, people {people}"
     else:
         text = f"people find {people} of {' and '.join(name for name, _ in shares)}'s answers supported"
-    areas = {name: stats.auroc(*zip(*_labelled(result, result.systems, name), strict=True)) for name in names}
+    areas = {name: stats.auroc(*zip(*_labelled_values(result, result.systems, name), strict=True)) for name in names}
     apart = ", ".join(f"{TITLES[name]} {area:.2f}" for name, area in areas.items() if area is not None)
     return f"{text}. Telling supported from not (AUROC): {apart}."
 
 
-def _labelled(result: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
+def _labelled_values(result: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
     """A metric's value and people's label for each response that has both."""
     return [
         (one.values[metric], one.label)
@@ -137,7 +137,7 @@ def recipes(result: Result) -> str:
     )
 
 
-def explaining(result: Result) -> str:
+def explain_command(result: Result) -> str:
     """The command that says so."""
     name, low, high, _ = _spread(result)
     preds = dict(item.split("=", 1) for item in result.arguments["pred"])

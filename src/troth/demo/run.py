@@ -23,7 +23,7 @@ from troth.core.extras import install_command
 from troth.core.result import Result
 from troth.core.version import __version__
 from troth.demo import path
-from troth.demo.lines import PROFILE, VARIANTS, Results, explaining, five
+from troth.demo.lines import PROFILE, VARIANTS, Results, explain_command, summary_lines
 from troth.models import DEFAULT_CACHE
 from troth.storage import files
 
@@ -70,7 +70,7 @@ class Demo:
     results: Results = field(repr=False)
 
 
-def lacking() -> dict[str, str]:
+def find_missing() -> dict[str, str]:
     """Metrics that cannot be computed here, and how to get them."""
     from troth.models import catalog
 
@@ -90,7 +90,7 @@ def _installed(*modules: str) -> bool:
     return all(find_spec(name) is not None for name in modules)
 
 
-def left_out(absent: Mapping[str, str]) -> list[str]:
+def install_hints(absent: Mapping[str, str]) -> list[str]:
     """One line for each command that would add something, with all that it adds."""
     titles = {
         "trackers": "trackers that run (here, hasty and sturdy are made up, and their predictions follow from rules)",
@@ -109,7 +109,7 @@ def left_out(absent: Mapping[str, str]) -> list[str]:
     ]
 
 
-def twins(bundle: Bundle, folder: Path) -> dict[str, Path]:
+def write_twins(bundle: Bundle, folder: Path) -> dict[str, Path]:
     """Writes the dialogues in other words; returns their folders by CheckDST's name of the perturbation."""
     from troth.perturb.users.run import perturb
 
@@ -118,7 +118,7 @@ def twins(bundle: Bundle, folder: Path) -> dict[str, Path]:
     return {label: folder / label for label in TWINS}
 
 
-def wordings(bundle: Bundle, folder: Path) -> list[str]:
+def write_wordings(bundle: Bundle, folder: Path) -> list[str]:
     """Writes reworded schemas; returns the variants' names."""
     from troth.perturb.schemas.run import vary
 
@@ -128,30 +128,32 @@ def wordings(bundle: Bundle, folder: Path) -> list[str]:
 
 def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = DEFAULT_CACHE) -> Demo:
     """Runs everything and writes it to the folder `out`, which may be that of an earlier demo and nothing else."""
-    folder, absent = os.fspath(out), lacking()
+    folder, absent = os.fspath(out), find_missing()
     if Path(folder).is_symlink():
         raise UserError("is a link", file=folder, hint=files.OTHER_NAME)
-    with files.replaced_folder(folder, _foreign) as part:
+    with files.replaced_folder(folder, _foreign_content) as part:
         work = _Work(part, Path(os.path.abspath(folder)), absent, step, cache)
         results = work.results()
-        lines = five(results)
-        mark = {"kind": "troth demo", "version": __version__, "found": lines, "left_out": left_out(absent)}
+        lines = summary_lines(results)
+        mark = {"kind": "troth demo", "version": __version__, "found": lines, "left_out": install_hints(absent)}
         (part / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1) + b"\n")
-    return Demo(folder, (work.target / PAGE).as_uri(), lines, left_out(absent), explaining(results.tracking), results)
+    return Demo(
+        folder, (work.target / PAGE).as_uri(), lines, install_hints(absent), explain_command(results.tracking), results
+    )
 
 
-def _foreign(place: Path) -> str | None:
+def _foreign_content(place: Path) -> str | None:
     """What at the place of the demo is not a demo's."""
     if not place.is_dir():
         return "is a file"
     there = sorted(item.name for item in place.iterdir())
     foreign = [name for name in there if name not in (*MADE, *RUNS) and name not in OTHER_RUNS]
-    if there and (foreign or not _marked(place)):
+    if there and (foreign or not _is_demo(place)):
         return f"is not a demo of troth: it holds '{(foreign or there)[0]}'"
     return None
 
 
-def _marked(folder: Path) -> bool:
+def _is_demo(folder: Path) -> bool:
     try:
         mark = msgspec.json.decode((folder / MARK).read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -177,7 +179,10 @@ class _Work:
     def results(self) -> Results:
         from troth.report.write import report
 
-        sets, variants = twins(self.bundle, self.part / "perturbed"), wordings(self.bundle, self.part / "reworded")
+        sets, variants = (
+            write_twins(self.bundle, self.part / "perturbed"),
+            write_wordings(self.bundle, self.part / "reworded"),
+        )
         preds = self.predictions(sets, variants)
         results = Results(
             self.tracking(preds), *self.robustness(preds, sets, variants), self.responses(), self.grounding()
@@ -189,7 +194,7 @@ class _Work:
     def save(self, name: str, result: Result) -> Result:
         """Saves a run under the paths that the folder will have."""
         arguments = {key: self.moved(value) for key, value in result.arguments.items()}
-        named = replace(result, arguments=arguments, make_explorer=_once(result))
+        named = replace(result, arguments=arguments, make_explorer=_keep_explorer(result))
         named.save(self.part / name)
         self.saved.append(named)
         return named
@@ -270,7 +275,7 @@ class _Work:
         return self.save("grounding", ground(*systems, metrics=metrics, calibration=calibration, cache=self.cache))
 
 
-def _once(result: Result) -> Callable[[], Any] | None:
+def _keep_explorer(result: Result) -> Callable[[], Any] | None:
     """The explorer's records as lists, which the run folder and the page both read."""
     from troth.storage.explorer import Archive
 

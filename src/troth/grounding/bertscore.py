@@ -32,7 +32,7 @@ from troth.storage.cache import Store
 
 BERTSCORE = faithfulness(
     "bertscore", "BERTScore", "nearness of the response's tokens to the document's, by an encoder",
-    needs=("encoder",), compute=lambda models: BertScore(encoder(models.encoder), models.store),
+    needs=("encoder",), compute=lambda models: BertScore(load_encoder(models.encoder), models.store),
 )  # fmt: skip
 ROOM = Room(items=32, units=8192)
 CHUNK = 128  # responses whose vectors are held at a time
@@ -107,7 +107,7 @@ class Match(NamedTuple):
     f1: float
 
 
-def match(said: Vectors, grounds: Vectors) -> Match:
+def match_tokens(said: Vectors, grounds: Vectors) -> Match:
     """One response against one window. A text without a token that counts matches nothing."""
     if not said.counts.any() or not grounds.counts.any():
         return Match(0.0, 0.0, 0.0)
@@ -153,7 +153,7 @@ class BertScore:
         values = []
         for document, response in pairs:
             said, *rest = vectors[response]
-            best = max((match(said, grounds) for grounds in vectors[document]), key=lambda one: one.f1)
+            best = max((match_tokens(said, grounds) for grounds in vectors[document]), key=lambda one: one.f1)
             values.append(_STORED.pack(*best, bool(rest)))
         return values
 
@@ -161,6 +161,6 @@ class BertScore:
         return [one.f1 for one in self.matches(items)]
 
 
-def encoder(name: str = "embedded") -> HfEncoder:
+def load_encoder(name: str = "embedded") -> HfEncoder:
     """The encoder of this name: `embedded`, `hf:ORG/MODEL@REV` or a folder."""
     return HfEncoder(embedded_files("minilm-l6") if name == "embedded" else source(name))

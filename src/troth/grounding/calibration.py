@@ -137,8 +137,8 @@ class Calibration(msgspec.Struct, frozen=True):
         """What of the data had no part in it, and which verdicts are worth little."""
         unlabelled = sum(one.rows - one.labelled for one in self.data if one.labelled is not None)
         return [
-            *without_label(unlabelled),
-            *(note for one in self.metrics for note in not_scored(one.metric, one.unscored, one.n)),
+            *unlabelled_notes(unlabelled),
+            *(note for one in self.metrics for note in unscored_notes(one.metric, one.unscored, one.n)),
             *(warning for one in self.metrics for warning in one.warnings()),
         ]
 
@@ -159,12 +159,12 @@ class Calibration(msgspec.Struct, frozen=True):
         return found
 
 
-def without_label(number: int) -> list[str]:
+def unlabelled_notes(number: int) -> list[str]:
     """A note on responses without a label, if there are any."""
     return [f"left out for lack of a label: {counted(number, 'response')}"] if number else []
 
 
-def not_scored(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:
+def unscored_notes(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:
     """A note for each reason why responses have no score."""
     total = scored + sum(unscored.values())
     return [f"{metric}: {number} of {total} not scored: {reason}" for reason, number in unscored.items()]
@@ -187,8 +187,8 @@ def fit(
     if low == high:
         return ONE_SCORE
     normalised = (values - low) / (high - low)
-    points = detections(normalised, truth)
-    threshold = best_f1(normalised, truth).threshold if str(aim) == "f1" else _aimed(points, aim)
+    points = detection_curve(normalised, truth)
+    threshold = best_f1(normalised, truth).threshold if str(aim) == "f1" else _best_threshold(points, aim)
     if threshold is None:
         best = max(point.precision for point in points if point.precision is not None)
         return f"flagging reaches a precision of {best:.3f} at most"
@@ -197,11 +197,11 @@ def fit(
     steps = tuple(isotonic(values, truth))
     return Fitted(
         metric, recipe, len(values), int(truth.sum()), low, high, threshold, f1, steps, {}, str(aim),
-        tuple(_thinned(points)), at,
+        tuple(_thin_curve(points)), at,
     )  # fmt: skip
 
 
-def detections(scores: Floats, labels: Floats) -> list[Detection]:
+def detection_curve(scores: Floats, labels: Floats) -> list[Detection]:
     """What flagging all responses below each distinct score does, the lowest first; and flagging all of them."""
     values, place = np.unique(scores, return_inverse=True)
     below = [np.cumsum(np.bincount(place, weights=side)).tolist() for side in (1 - labels, labels)]
@@ -213,7 +213,7 @@ def detections(scores: Floats, labels: Floats) -> list[Detection]:
     ]
 
 
-def _aimed(points: Sequence[Detection], aim: Aim) -> float | None:
+def _best_threshold(points: Sequence[Detection], aim: Aim) -> float | None:
     """The threshold with the best precision of those with the recall, or the reverse; of equals the lowest."""
     able = [
         (point, point.precision)
@@ -231,7 +231,7 @@ def _f1_at(scores: Floats, labels: Floats, threshold: float) -> float:
     return float(2 * (called * labels).sum() / (called.sum() + labels.sum()))
 
 
-def _thinned(points: Sequence[Detection]) -> list[Detection]:
+def _thin_curve(points: Sequence[Detection]) -> list[Detection]:
     """`POINTS` at equal distances, with the first and the last, and the most precise for each of `RECALLS`."""
     places = set(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int).tolist())
     precise = [-1.0 if point.precision is None else point.precision for point in points]

@@ -54,7 +54,7 @@ class HttpChecker:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
             for item in items:
-                values.append(_asked(client, item))
+                values.append(_ask(client, item))
                 progress(len(values), len(items))
         if items and all(isinstance(value, Unscored) for value in values):
             reason = next(value.reason for value in values if isinstance(value, Unscored))
@@ -62,7 +62,7 @@ class HttpChecker:
         return values
 
 
-def _asked(client: Client, item: Grounded) -> Value:
+def _ask(client: Client, item: Grounded) -> Value:
     body = {"document": item.document, "response": item.response, "history": item.history}
     try:
         verdict = client.post("", msgspec.json.encode(body), parse=_parse_verdict, max_bytes=LARGEST)

@@ -8,7 +8,7 @@ from troth.storage.explorer import ClaimSupport
 SUPPORTED, CONTRADICTED, ABSENT = "supported", "contradicted", "absent"
 
 
-def claim(support: SentenceSupport, odds: float, supported: float, opposed: float) -> ClaimSupport:
+def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed: float) -> ClaimSupport:
     """A sentence with its verdict, and the passage that says so.
 
     It is supported where that is at least as probable as not; else the more probable of the other two is the verdict.
@@ -29,7 +29,7 @@ def claim(support: SentenceSupport, odds: float, supported: float, opposed: floa
     )
 
 
-def claim_line(one: ClaimSupport) -> str:
+def format_claim(one: ClaimSupport) -> str:
     """The claim in a line for people."""
     names = [name for name in (SUPPORTED, CONTRADICTED, ABSENT) if name != one.verdict]
     others = ", ".join(f"{name} {getattr(one, name):.2f}" for name in names)

@@ -87,22 +87,22 @@ class Contrast:
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         found = zip(items, self.margins(items), strict=True)
-        return [min(one.value for one in own) if own else _unscored(item) for item, own in found]
+        return [min(one.value for one in own) if own else _explain_unscored(item) for item, own in found]
 
     def explain(self, item: Grounded) -> list[str]:
         """The rivals that the language model prefers, the likeliest first; or the nearest one."""
         (found,) = self.margins([item])
         ordered = sorted(found, key=lambda one: one.value)
         better = [one for one in ordered if one.value < 0] or ordered[:1]
-        return [_line(one) for one in better]
+        return [_format_margin(one) for one in better]
 
     def margins(self, items: Sequence[Grounded]) -> list[list[Margin]]:
         """The margins of each response's rivals; a rival for which the model has no number has none."""
         asked = [
             (place, passage, sentence, against)
             for place, item in enumerate(items)
-            for passage, sentence in _sentences(item)
-            if (against := rivals(passage, sentence))
+            for passage, sentence in _statements(item)
+            if (against := make_rivals(passage, sentence))
         ]
         found: list[list[Margin]] = [[] for _ in items]
         with bar("contrast") as progress:
@@ -115,7 +115,7 @@ class Contrast:
                 ]
                 answers = iter(self.lm.logprobs(requests))
                 for place, passage, _, against in part:
-                    said, *others = (_total(next(answers).logprobs) for _ in range(1 + len(against)))
+                    said, *others = (_sum_logprobs(next(answers).logprobs) for _ in range(1 + len(against)))
                     found[place] += [
                         Margin(said - other, rival, passage)
                         for rival, other in zip(against, others, strict=True)
@@ -125,13 +125,13 @@ class Contrast:
         return found
 
 
-def _unscored(item: Grounded) -> Unscored:
+def _explain_unscored(item: Grounded) -> Unscored:
     """Why a response has no margin."""
-    asked = any(rivals(passage, sentence) for passage, sentence in _sentences(item))
+    asked = any(make_rivals(passage, sentence) for passage, sentence in _statements(item))
     return Unscored(NO_NUMBER if asked else NO_RIVALS)
 
 
-def _sentences(item: Grounded) -> Iterator[tuple[str, str]]:
+def _statements(item: Grounded) -> Iterator[tuple[str, str]]:
     """The sentences of a response that state something, each with its passage of the document."""
     known = passages(item.document)
     for sentence in split_sentences(item.response):
@@ -141,7 +141,7 @@ def _sentences(item: Grounded) -> Iterator[tuple[str, str]]:
             yield " ".join(known.sentences[place] for place in places if place < len(known.sentences)), sentence
 
 
-def rivals(passage: str, sentence: str) -> list[Rival]:
+def make_rivals(passage: str, sentence: str) -> list[Rival]:
     """Sentences that a passage could rather support, each once.
 
     >>> passage = "The pool opens at 9 am and closes at 5 pm."
@@ -150,15 +150,15 @@ def rivals(passage: str, sentence: str) -> list[Rival]:
     """
     answer, made = SupportedAnswer(passage, sentence), dict[str, Rival]()
     ways = {kind: KINDS.load(kind).ways(answer) for kind in RULES}
-    for kind, found in (("fact", _facts_exchanged(answer)), *ways.items()):
+    for kind, found in (("fact", _exchange_facts(answer)), *ways.items()):
         for way in itertools.islice(found, EACH):
-            one = _replaced(sentence, kind, way)
+            one = _make_rival(sentence, kind, way)
             if one.text.lower() != sentence.lower():
                 made.setdefault(one.text.lower(), one)
     return list(made.values())
 
 
-def _facts_exchanged(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+def _exchange_facts(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
     """Another fact of the passage in the place of each fact of the sentence; two facts of the sentence exchanged.
 
     Looser than corruptions, which must be fluent and false: here the language model weighs what fits.
@@ -168,24 +168,24 @@ def _facts_exchanged(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
     )
     strange = [one for one in answer.document_facts if not any(agree(one, mine) or agree(mine, one) for mine in own)]
     for number, said in enumerate(own):
-        others = dict.fromkeys(answer.document[one.start : one.end] for one in strange if _alike(said, one))
+        others = dict.fromkeys(answer.document[one.start : one.end] for one in strange if _is_alike(said, one))
         for other in itertools.islice(others, OTHERS):
             yield [Replacement(said.start, said.end, other)]
         for second in own[number + 1 :]:
             between = answer.text[said.end : second.start]
-            if second.start >= said.end and _alike(said, second) and not _LIST.fullmatch(between):
+            if second.start >= said.end and _is_alike(said, second) and not _LIST.fullmatch(between):
                 one, two = answer.text[said.start : said.end], answer.text[second.start : second.end]
                 yield [Replacement(said.start, said.end, two), Replacement(second.start, second.end, one)]
 
 
-def _alike(said: Fact, other: Fact) -> bool:
+def _is_alike(said: Fact, other: Fact) -> bool:
     """Whether one fact can stand in the place of another: names without a common word, amounts of no other unit."""
     if said.kind == "name" and other.kind == "name":
         return set(said.value.split()).isdisjoint(other.value.split())
     return said.kind == other.kind and (not said.unit or not other.unit or said.unit == other.unit)
 
 
-def _replaced(sentence: str, kind: str, way: Sequence[Replacement]) -> Rival:
+def _make_rival(sentence: str, kind: str, way: Sequence[Replacement]) -> Rival:
     text, ordered = sentence, sorted(way)
     for one in reversed(ordered):
         text = text[: one.start] + one.text + text[one.end :]
@@ -193,12 +193,12 @@ def _replaced(sentence: str, kind: str, way: Sequence[Replacement]) -> Rival:
     return Rival(text, kind, " … ".join(said), " … ".join(one.text for one in ordered))
 
 
-def _total(logprobs: Sequence[float | None]) -> float:
+def _sum_logprobs(logprobs: Sequence[float | None]) -> float:
     """The log-probability of a text; NaN where the model does not know all of it."""
     return math.nan if None in logprobs else math.fsum(one for one in logprobs if one is not None)
 
 
-def _line(one: Margin) -> str:
+def _format_margin(one: Margin) -> str:
     """A margin for a reader; a rival that only adds or leaves out words is shown whole."""
     said, instead = one.rival.said.strip(), one.rival.instead.strip()
     rival = instead if said and instead else one.rival.text

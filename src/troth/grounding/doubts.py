@@ -67,10 +67,10 @@ def word_doubts(document: str, sentence: str, words: list[str]) -> list[float]:
         parts = stem_words(text)
         silent = not parts or text.lower() in word_set("stop_words")
         own.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
-    return [_mixed(own, place) for place in range(len(own))]
+    return [_mix_neighbours(own, place) for place in range(len(own))]
 
 
-def _mixed(own: list[float | None], place: int) -> float:
+def _mix_neighbours(own: list[float | None], place: int) -> float:
     around = [
         doubt
         for other in range(max(0, place - AROUND), min(len(own), place + AROUND + 1))

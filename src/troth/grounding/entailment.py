@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
-from troth.grounding.evidence import chosen, passages
+from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, faithfulness
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment
@@ -112,7 +112,7 @@ class SentenceEntailment:
         if self.evidence is None or len(every) <= FEW:
             return [(premise, sentence) for premise in every]
         known, sizes = passages(document), zip(self.sizes, self.evidence, strict=True)
-        return [(text, sentence) for text in chosen(sentence, known, sizes)]
+        return [(text, sentence) for text in best_passages(sentence, known, sizes)]
 
     def _number(self, document: str) -> int:
         """How many windows each sentence is asked about."""

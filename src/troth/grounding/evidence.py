@@ -31,7 +31,7 @@ class Passages:
     """A document in sentences, with what is needed to find the evidence of a claim among them."""
 
     def __init__(self, document: str) -> None:
-        self.sentences = [part for sentence in split_sentences(document) for part in _parts(sentence)]
+        self.sentences = [part for sentence in split_sentences(document) for part in _split_long(sentence)]
         self._words = [frozenset(stem_words(sentence)) for sentence in self.sentences]
         self._sentences_with: dict[str, list[int]] = {}
         for place, own in enumerate(self._words):
@@ -77,13 +77,13 @@ def passages(document: str) -> Passages:
     return Passages(document)
 
 
-def _parts(sentence: str) -> Iterable[str]:
+def _split_long(sentence: str) -> Iterable[str]:
     words = sentence.split()
     if len(words) <= LONGEST_SENTENCE:
         return [sentence]
     return [" ".join(words[at : at + LONGEST_SENTENCE]) for at in range(0, len(words), LONGEST_SENTENCE)]
 
 
-def chosen(claim: str, document: Passages, numbers: Iterable[tuple[int, int]]) -> list[str]:
+def best_passages(claim: str, document: Passages, numbers: Iterable[tuple[int, int]]) -> list[str]:
     """The texts of the best windows, each once; `numbers`: pairs of a size and how many windows of it."""
     return list(dict.fromkeys(window.text for size, number in numbers for window in document.best(claim, size, number)))

@@ -59,7 +59,7 @@ class CheckedFact(msgspec.Struct, frozen=True):
         return f"{self.kind} {self.text}: {where}: {self.passage}"
 
 
-def checked_facts(document: str, response: str) -> list[CheckedFact]:
+def check_facts(document: str, response: str) -> list[CheckedFact]:
     """Every fact of a response, in order, with whether the document's best window has it.
 
     >>> document = "The premium plan has 50 seats. It costs $20 a month. Support is free. The free plan has five seats."
@@ -106,10 +106,10 @@ def _has(passage: str, fact: Fact, sentence: str) -> bool:
         parts = [Fact("date", f"*-{day}", 0, 0), Fact("date", f"{year}-*-*", 0, 0)]
         return "*" not in (year, day) and all(any(agree(part, one) for one in known) for part in parts)
     one = fact.value == "1" and re.search(r"\b(?:one|an?|single)\b", passage, re.IGNORECASE) is not None
-    return one or (fact.kind == "number" and fact.unit == "" and _digits(passage, fact.value))
+    return one or (fact.kind == "number" and fact.unit == "" and _has_digits(passage, fact.value))
 
 
-def _digits(passage: str, value: str) -> bool:
+def _has_digits(passage: str, value: str) -> bool:
     """Whether a passage has the number as a part of a code: 50 in A-50."""
     return len(value) > 1 and re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.]\d|\d)", passage) is not None
 
@@ -148,13 +148,13 @@ class FactCheck:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each fact of a response, found or not, and where."""
-        return [fact.line() for fact in checked_facts(item.document, item.response)]
+        return [fact.line() for fact in check_facts(item.document, item.response)]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
             for item in items:
-                found = checked_facts(item.document, item.response)
+                found = check_facts(item.document, item.response)
                 values.append(sum(fact.credit for fact in found) / len(found) if found else Unscored(NO_FACTS))
                 if len(values) % CHUNK == 0 or len(values) == len(items):
                     progress(len(values), len(items))

@@ -26,13 +26,13 @@ from typing import Any
 
 from troth.core.metric import Metric
 from troth.core.records import Grounded
-from troth.grounding.claims import claim, claim_line
+from troth.grounding.claims import format_claim, judge_claim
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages
-from troth.grounding.facts import checked_facts
+from troth.grounding.facts import check_facts
 from troth.grounding.metrics import Unscored, Value, faithfulness
-from troth.grounding.places import misplaced_facts, placed_facts
+from troth.grounding.places import misplaced_facts, rate_places
 from troth.storage.explorer import ClaimSupport
 from troth.text.words import stem_words
 
@@ -91,7 +91,7 @@ class FaithScore:
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
             odds = [one.odds for one in claims]
-            values.append(combined(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
+            values.append(combine_odds(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
@@ -105,7 +105,7 @@ class FaithScore:
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
         claims = self.claims(item)
-        lines = [claim_line(one) for one in claims]
+        lines = [format_claim(one) for one in claims]
         wrong = [fact for one in claims for fact in misplaced_facts(item.document, one.sentence)]
         lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
@@ -117,20 +117,20 @@ class FaithScore:
         return tuple(self._claim(item.document, one) for one in supports) if worded else ()
 
     def _claim(self, document: str, support: SentenceSupport) -> ClaimSupport:
-        values, weights = features(document, support), self.weights
+        values, weights = compute_features(document, support), self.weights
         odds = weights.bias + sum(getattr(weights, name) * value for name, value in values.items())
         against = support.answers[support.against]
         apart = log_odds(against.contradiction) - log_odds(against.neutral)
         opposed = sigmoid(weights.contradicted_bias + weights.contradicted * apart)
-        return claim(support, odds, sigmoid(odds), opposed)
+        return judge_claim(support, odds, sigmoid(odds), opposed)
 
 
-def features(document: str, support: SentenceSupport) -> dict[str, float]:
+def compute_features(document: str, support: SentenceSupport) -> dict[str, float]:
     """What a sentence's log odds are made of, by the names of the weights."""
     words = stem_words(support.sentence)
     known = passages(document)
-    found = checked_facts(document, support.sentence)
-    fits = [fact.fit for fact in placed_facts(document, support.sentence)]
+    found = check_facts(document, support.sentence)
+    fits = [fact.fit for fact in rate_places(document, support.sentence)]
     return {
         "entailment": log_odds(support.entailment),
         "contradiction": -log_odds(support.answers[support.best].contradiction),
@@ -140,7 +140,7 @@ def features(document: str, support: SentenceSupport) -> dict[str, float]:
     }
 
 
-def combined(odds: Sequence[float], worst: float) -> float:
+def combine_odds(odds: Sequence[float], worst: float) -> float:
     """The probability of a response from the log odds of its sentences."""
     return sigmoid(worst * min(odds) + (1 - worst) * math.fsum(odds) / len(odds))
 

@@ -16,9 +16,9 @@ from troth.core.metric import Metric
 from troth.core.parts import NONE, Ints, Parts, Units
 from troth.core.records import Grounded
 from troth.core.result import UnscoredCount
-from troth.grounding.calibration import Fitted, not_scored
+from troth.grounding.calibration import Fitted, unscored_notes
 from troth.grounding.metrics import FAITHFUL, Grader, Unscored, Value
-from troth.grounding.spread import Gradings, in_blocks
+from troth.grounding.spread import Gradings, grade_in_blocks
 from troth.stats import estimates
 from troth.stats.estimates import Cell, SystemCells
 from troth.storage.explorer import ClaimSupport
@@ -136,7 +136,7 @@ class GradedSystem:
             where = "docs/formats.md says where each format takes it from, and what Topical-Chat needs"
             notes.append(f"no response has a document; {where}")
         for one in self.metrics:
-            notes += not_scored(one.metric.name, one.unscored, len(self.items) - sum(one.unscored.values()))
+            notes += unscored_notes(one.metric.name, one.unscored, len(self.items) - sum(one.unscored.values()))
         return notes
 
 
@@ -145,7 +145,7 @@ def grade_systems(
     graders: Iterable[Grader],
     fitted: Mapping[str, Fitted] | None = None,
     *,
-    by: Callable[[Grader, Sequence[Grounded]], Gradings] = in_blocks,
+    by: Callable[[Grader, Sequence[Grounded]], Gradings] = grade_in_blocks,
 ) -> list[GradedSystem]:
     """The responses of each system with the values of each grader, which gets all systems at once.
 

@@ -80,7 +80,7 @@ class Judge:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
             for start in range(0, len(items), CHUNK):
-                values += map(_share, self._ballots(items[start : start + CHUNK]))
+                values += map(_vote_share, self._ballots(items[start : start + CHUNK]))
                 progress(len(values), len(items))
         return values
 
@@ -92,8 +92,8 @@ class Judge:
     def _ballots(self, items: Sequence[Grounded]) -> list[list[str | None]]:
         """For each response, each vote; None for an answer that is none."""
         prompts = [
-            PROMPT.format(document=_inside(item.document), history=_inside("\n".join(item.history)),
-                          response=_inside(item.response))
+            PROMPT.format(document=_escape_marks(item.document), history=_escape_marks("\n".join(item.history)),
+                          response=_escape_marks(item.response))
             for item in items
         ]  # fmt: skip
         rounds = [
@@ -101,20 +101,20 @@ class Judge:
             for seed in range(self.votes)
         ]
         self.asked["votes"] += len(items) * self.votes
-        return [[vote(answer) for answer in answers] for answers in zip(*rounds, strict=True)]
+        return [[parse_vote(answer) for answer in answers] for answers in zip(*rounds, strict=True)]
 
 
-def _inside(text: str) -> str:
+def _escape_marks(text: str) -> str:
     """A text that cannot close the marks around it."""
     return re.sub(r"<\s*/?\s*(document|conversation|answer)\b[^<>]*>", r"[\1]", text, flags=re.IGNORECASE)
 
 
-def vote(answer: str) -> str | None:
+def parse_vote(answer: str) -> str | None:
     """The one of the three words that an answer begins with; "not supported" and "partly supported" are none."""
     found = _VOTE.match(answer)
     return found[1].upper() if found else None
 
 
-def _share(votes: Sequence[str | None]) -> Value:
+def _vote_share(votes: Sequence[str | None]) -> Value:
     known = [one for one in votes if one is not None]
     return sum(one == WORDS[0] for one in known) / len(known) if known else Unscored(NO_VOTE)

@@ -199,7 +199,7 @@ def default_metrics() -> tuple[str, ...]:
     return tuple(name for name, extra in DEFAULT.items() if all(find_spec(one) is not None for one in EXTRAS[extra]))
 
 
-def graders(names: str | Iterable[str], models: Models) -> list[Grader]:
+def make_graders(names: str | Iterable[str], models: Models) -> list[Grader]:
     """The graders of these metrics, each once, in their order."""
     wanted = listed(names)
     if not wanted:
@@ -209,7 +209,7 @@ def graders(names: str | Iterable[str], models: Models) -> list[Grader]:
 
 def grade(grader: Grader, items: Sequence[Grounded]) -> list[Value]:
     """The value of each item. What has no document or no response has a reason, and NaN is never a value."""
-    values: list[Value] = [_unscorable(item) or 0.0 for item in items]
+    values: list[Value] = [_explain_unscorable(item) or 0.0 for item in items]
     able = [place for place, value in enumerate(values) if not isinstance(value, Unscored)]
     found = grader.score([items[place] for place in able]) if able else []
     if len(found) != len(able):
@@ -220,7 +220,7 @@ def grade(grader: Grader, items: Sequence[Grounded]) -> list[Value]:
     return values
 
 
-def _unscorable(item: Grounded) -> Unscored | None:
+def _explain_unscorable(item: Grounded) -> Unscored | None:
     if not item.document.strip():
         return Unscored(NO_DOCUMENT)
     return None if item.response.strip() else Unscored(NO_RESPONSE)

@@ -84,7 +84,7 @@ class Overlap:
         return values
 
 
-def _release(package: str, parts: int) -> dict[str, str]:
+def _package_version(package: str, parts: int) -> dict[str, str]:
     """The part of a package's version that may move a number; an error where it is not installed."""
     try:
         return {package: ".".join(version(package).split(".")[:parts])}
@@ -92,29 +92,29 @@ def _release(package: str, parts: int) -> dict[str, str]:
         raise missing(package, "text") from error
 
 
-def _declared(
+def _declare(
     name: str, title: str, about: str, compare: Callable[[str, str], float], release: tuple[str, int], **rules: str
 ) -> Metric:
     def grader(_: Models) -> Overlap:
-        return Overlap(metric, compare, rules | _release(*release))
+        return Overlap(metric, compare, rules | _package_version(*release))
 
     metric = faithfulness(name, title, about, needs=("text",), compute=grader, top=1.0)
     return metric
 
 
-U_F1 = _declared(
+U_F1 = _declare(
     "u_f1", "Unigram F1", "F1 of the words that response and document share, without stop words and punctuation",
     u_f1, ("spacy", 2), tok="spacy-en", stop="spacy", case="lower",
 )  # fmt: skip
-BLEU = _declared(
+BLEU = _declare(
     "bleu", "BLEU", "BLEU of the response against the document",
     bleu, ("sacrebleu", 1), doc="lower", case="mixed", eff="no", tok="13a", smooth="exp",
 )  # fmt: skip
-ROUGE_L = _declared(
+ROUGE_L = _declare(
     "rouge_l", "ROUGE-L", "F1 of the longest common subsequence of response and document, over stemmed words",
     rouge_l, ("rouge-score", 2), stem="porter",
 )  # fmt: skip
-COVERAGE = _declared(
+COVERAGE = _declare(
     "coverage", "Coverage", "share of the response's words, stemmed, that are in the document",
     coverage, ("rouge-score", 2), stem="porter",
 )  # fmt: skip
@@ -125,11 +125,13 @@ COVERAGE = _declared(
 
 @lru_cache(maxsize=KEPT)
 def _unigrams(text: str) -> Counter[str]:
-    return Counter(token.text.lower() for token in english()(text) if not token.is_stop and not token.is_punct)
+    return Counter(
+        token.text.lower() for token in english_tokenizer()(text) if not token.is_stop and not token.is_punct
+    )
 
 
 @cache
-def english() -> Any:
+def english_tokenizer() -> Any:
     """spaCy's tokenizer for English."""
     return require("spacy", extra="text").blank("en").tokenizer
 

@@ -51,7 +51,7 @@ class _Known(NamedTuple):
     around: Around
 
 
-def placed_facts(document: str, claim: str) -> list[PlacedFact]:
+def rate_places(document: str, claim: str) -> list[PlacedFact]:
     """The facts of a claim that the document has, where it has others of their kind, too.
 
     >>> document = "The premium plan has 50 seats. The free plan has 5 seats."
@@ -60,19 +60,19 @@ def placed_facts(document: str, claim: str) -> list[PlacedFact]:
     """
     own = sentence_facts(claim, document)[:MOST]
     near = [window.text for window in passages(document).best(claim, 1, SENTENCES)] if own else []
-    known = [fact for sentence in near for fact in _known(document, sentence)]
+    known = [fact for sentence in near for fact in _document_facts(document, sentence)]
     found = []
     for fact in own:
-        alike = [one for one in known if _alike(fact, one.fact)]
-        same = [one for one in alike if _same(fact, one.fact)]
-        others = [one for one in alike if not _same(fact, one.fact)]
+        alike = [one for one in known if _is_alike(fact, one.fact)]
+        same = [one for one in alike if _is_same(fact, one.fact)]
+        others = [one for one in alike if not _is_same(fact, one.fact)]
         if not same or not others:
             continue
-        around = _around(document, claim, fact)
-        whole = _shared(around, around) or 1.0
-        mine = max(_shared(around, one.around) for one in same) / whole
-        other = max(others, key=lambda one: _shared(around, one.around))
-        theirs = _shared(around, other.around) / whole
+        around = _weigh_context(document, claim, fact)
+        whole = _shared_weight(around, around) or 1.0
+        mine = max(_shared_weight(around, one.around) for one in same) / whole
+        other = max(others, key=lambda one: _shared_weight(around, one.around))
+        theirs = _shared_weight(around, other.around) / whole
         fit = (mine - theirs) / math.sqrt(mine + theirs + LITTLE)
         found.append(PlacedFact(claim[fact.start : fact.end], fact.start, fact.end, fit, other.text))
     return found
@@ -80,19 +80,19 @@ def placed_facts(document: str, claim: str) -> list[PlacedFact]:
 
 def misplaced_facts(document: str, claim: str) -> list[PlacedFact]:
     """The facts of a claim in whose place the document has another."""
-    return [fact for fact in placed_facts(document, claim) if fact.fit < MISPLACED]
+    return [fact for fact in rate_places(document, claim) if fact.fit < MISPLACED]
 
 
 @lru_cache(maxsize=256)
-def _known(document: str, sentence: str) -> list[_Known]:
+def _document_facts(document: str, sentence: str) -> list[_Known]:
     """The facts of a sentence of a document with the words around them."""
     return [
-        _Known(fact, sentence[fact.start : fact.end], _around(document, sentence, fact))
+        _Known(fact, sentence[fact.start : fact.end], _weigh_context(document, sentence, fact))
         for fact in sentence_facts(sentence, document)[:MOST]
     ]
 
 
-def _around(document: str, sentence: str, fact: Fact) -> Around:
+def _weigh_context(document: str, sentence: str, fact: Fact) -> Around:
     known, common = passages(document), word_set("stop_words")
     before = [match[0].lower() for match in _WORD.finditer(sentence, 0, fact.start)]
     after = [match[0].lower() for match in _WORD.finditer(sentence, fact.end)]
@@ -105,21 +105,21 @@ def _around(document: str, sentence: str, fact: Fact) -> Around:
     return around
 
 
-def _shared(claim: Around, known: Around) -> float:
+def _shared_weight(claim: Around, known: Around) -> float:
     return math.fsum(
         weight * max(known.get((word, first), 0.0), OTHER_SIDE * known.get((word, not first), 0.0))
         for (word, first), weight in claim.items()
     )
 
 
-def _alike(one: Fact, other: Fact) -> bool:
+def _is_alike(one: Fact, other: Fact) -> bool:
     """Whether one could stand in the other's place: a number for a number of the same unit, a year for a year."""
     if one.kind != other.kind or one.unit != other.unit:
         return False
     return one.kind != "date" or date_shape(one.value) == date_shape(other.value)
 
 
-def _same(one: Fact, other: Fact) -> bool:
+def _is_same(one: Fact, other: Fact) -> bool:
     if one.kind == "name":  # Obama and Barack Obama, but not John Adams and John Smith
         first, second = (set(fact.value.split()) for fact in (one, other))
         return first <= second or second <= first

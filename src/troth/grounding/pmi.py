@@ -84,11 +84,11 @@ class PmiRequests(NamedTuple):
 # -- asking ------------------------------------------------------------------------------------------------------------
 
 
-def asked(item: Grounded, *, conditional: bool = True, window: int | None = None) -> PmiRequests:
+def build_requests(item: Grounded, *, conditional: bool = True, window: int | None = None) -> PmiRequests:
     """The requests of one item; with `window`, one for each window of that many words."""
     before = (HISTORY.format("\n".join(item.history)),) if conditional else ()
     said = RESPONSE.format(item.response)
-    documents = windows(item.document, window) if window else [item.document]
+    documents = split_windows(item.document, window) if window else [item.document]
     return PmiRequests(
         tuple(Request((DOCUMENT.format(text), *before), said, shorten=0) for text in documents),
         # Nothing here should lose its end but the document; a history that is too long loses its beginning.
@@ -96,7 +96,7 @@ def asked(item: Grounded, *, conditional: bool = True, window: int | None = None
     )
 
 
-def windows(document: str, words: int) -> list[str]:
+def split_windows(document: str, words: int) -> list[str]:
     """Overlapping parts of `words` words: each begins in the middle of the one before, the last ends with the text."""
     spans = [match.span() for match in re.finditer(r"\S+", document)]
     if len(spans) <= words:
@@ -113,7 +113,7 @@ def measure(
     Items of one document are asked together, so that a backend can read it once. Progress is in characters that the
     model reads, each document once.
     """
-    questions = [asked(item, conditional=conditional, window=window) for item in items]
+    questions = [build_requests(item, conditional=conditional, window=window) for item in items]
     found: list[Faith | None] = [None] * len(items)
     parts = list(_chunks([item.document for item in items]))
     sizes = [_size([questions[place] for place in part]) for part in parts]
@@ -123,7 +123,7 @@ def measure(
             answers = iter(lm.logprobs(requests))
             for place in part:
                 given = [next(answers) for _ in questions[place].given]
-                found[place] = _best(given, next(answers), norm)
+                found[place] = _best_window(given, next(answers), norm)
             progress(sum(sizes[: number + 1]), sum(sizes))
     return [one for one in found if one is not None]
 
@@ -151,7 +151,7 @@ def _size(questions: Sequence[PmiRequests]) -> int:
     return rest + sum(map(len, documents))
 
 
-def _best(given: Sequence[Continuation], alone: Continuation, norm: Norm) -> Faith:
+def _best_window(given: Sequence[Continuation], alone: Continuation, norm: Norm) -> Faith:
     """The window that makes the response likeliest; the first of equals."""
     windows = [_faith(one, alone, norm, number) for number, one in enumerate(given)]
     return max(windows, key=lambda one: -math.inf if one.value is None else one.value)
@@ -165,13 +165,13 @@ def _faith(given: Continuation, alone: Continuation, norm: Norm, window: int) ->
         return Faith(None, None, None, tokens, given.dropped, window, TOO_LONG)
     if None in given.logprobs:
         return Faith(None, None, None, tokens, given.dropped, window, NO_ROOM)
-    first, second = _normed(given.logprobs, norm), _normed(alone.logprobs, norm)
+    first, second = _normalise(given.logprobs, norm), _normalise(alone.logprobs, norm)
     if not math.isfinite(first - second):
         return Faith(None, None, None, tokens, given.dropped, window, NO_NUMBER)
     return Faith(first - second, first, second, tokens, given.dropped, window)
 
 
-def _normed(logprobs: Sequence[float | None], norm: Norm) -> float:
+def _normalise(logprobs: Sequence[float | None], norm: Norm) -> float:
     scored = [one for one in logprobs if one is not None]
     return math.fsum(scored) / (len(scored) if norm == "mean" else 1)
 

@@ -35,7 +35,7 @@ from troth.core.metric import Metric
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text
 from troth.grounding.metrics import Value, faithfulness
-from troth.grounding.overlap import english, f1
+from troth.grounding.overlap import english_tokenizer, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
 from troth.models.batches import Room, pad_rows, plan_batches, replace_surrogates, tensors
@@ -62,13 +62,13 @@ _LITTLE = re.compile(r"\b(a|an|the|in|our)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def candidates(text: str) -> list[str]:
+def find_candidates(text: str) -> list[str]:
     """Answer candidates: runs of words that are neither stop words nor punctuation, each once.
 
     Numbers count even if they are stop words, and so do capitalised words that continue a name (Home Alone).
     """
     spans: list[tuple[int, int]] = []
-    for token in english()(text):
+    for token in english_tokenizer()(text):
         begin, end = token.idx, token.idx + len(token.text)
         joins = bool(spans) and text[spans[-1][1] : begin] in ("", " ", "-")
         named = joins and token.text[:1].isupper()
@@ -84,13 +84,13 @@ def candidates(text: str) -> list[str]:
     return list({one.lower(): one for one in reversed(found)}.values())[::-1]
 
 
-def clean(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """An answer for comparison: lower case, no punctuation, no articles; as in the authors' code."""
     return " ".join(_LITTLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def token_f1(expected: str, found: str) -> float:
-    gold, said = Counter(clean(expected).split()), Counter(clean(found).split())
+    gold, said = Counter(normalise_answer(expected).split()), Counter(normalise_answer(found).split())
     return f1((gold & said).total(), gold.total(), said.total())
 
 
@@ -147,7 +147,7 @@ class QuestionAnswering:
 
     def questions(self, pairs: Sequence[TextPair]) -> list[list[AnsweredQuestion]]:
         """The valid questions of each (document, response), at most one per candidate."""
-        about = [(number, one) for number, (_, said) in enumerate(pairs) for one in candidates(said)]
+        about = [(number, one) for number, (_, said) in enumerate(pairs) for one in find_candidates(said)]
         questions = self.questioner.questions([(one, pairs[number][1]) for number, one in about])
         tried = [
             (place, question)
@@ -158,7 +158,11 @@ class QuestionAnswering:
         again = self.answerer.answers([(question, pairs[about[place][0]][1]) for place, question in tried])
         valid: dict[int, str] = {}
         for (place, question), answer in zip(tried, again, strict=True):
-            if place not in valid and clean(answer) and clean(answer) == clean(about[place][1]):
+            if (
+                place not in valid
+                and normalise_answer(answer)
+                and normalise_answer(answer) == normalise_answer(about[place][1])
+            ):
                 valid[place] = question
         answers = self.answerer.answers([(question, pairs[about[place][0]][0]) for place, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)

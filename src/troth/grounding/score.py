@@ -34,8 +34,8 @@ from troth.grounding import explorer
 from troth.grounding.calibration import Calibration, DataFile, Fitted
 from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import grade_systems
-from troth.grounding.metrics import Grader, Models, default_metrics, graders
-from troth.grounding.spread import in_blocks, spread
+from troth.grounding.metrics import Grader, Models, default_metrics, make_graders
+from troth.grounding.spread import grade_in_blocks, grade_on_workers
 from troth.models import DEFAULT_CACHE, Lm, Nli
 from troth.readers import grounded as readers
 from troth.readers.grounded.chat import CONTEXT, parse_context
@@ -92,7 +92,7 @@ class ScoringSettings:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return graders(listed(self.metrics) or default_metrics(), self.all_models)
+        return make_graders(listed(self.metrics) or default_metrics(), self.all_models)
 
     @cached_property
     def all_models(self) -> Models:
@@ -144,7 +144,9 @@ def ground(
     """
     settings = resolve(GroundSettings, options)
     out = None if settings.out is None else check_out(settings.out)
-    fitted(settings.calibration, settings.graders)  # a calibration that does not fit is an error before data is read
+    match_calibration(
+        settings.calibration, settings.graders
+    )  # a calibration that does not fit is an error before data is read
     corpus = read_grounded(data if responses is None else responses, settings)
     result = score_grounded(corpus, settings)
     if out is not None:
@@ -168,15 +170,15 @@ def read_grounded(
 
 def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) -> Result:
     """The result of a corpus of grounded responses."""
-    judges = fitted(settings.calibration, settings.graders)
+    judges = match_calibration(settings.calibration, settings.graders)
     items = {name: read.items for name, read in corpus.items()}
     names = [grader.metric.name for grader in settings.graders]
     every, workers = [item for own in items.values() for item in own], settings.workers
-    shared = None if in_process(workers) else spread(every, names, settings.all_models, workers)
-    systems = grade_systems(items, settings.graders, judges, by=in_blocks if shared is None else shared.of)
+    shared = None if in_process(workers) else grade_on_workers(every, names, settings.all_models, workers)
+    systems = grade_systems(items, settings.graders, judges, by=grade_in_blocks if shared is None else shared.of)
     notes = [note for name, read in corpus.items() for note in notes_of(name, read.notes())]
     notes += [note for system in systems for note in notes_of(system.name, system.notes())]
-    notes += map(Note, remarks(settings.graders) if shared is None else shared.remarks)
+    notes += map(Note, collect_remarks(settings.graders) if shared is None else shared.remarks)
     unjudged = [name for name in names if judges is not None and name not in judges]
     notes += [Note(f"no verdict: the calibration has no {', '.join(unjudged)}")] if unjudged else []
     calibration = None if isinstance(settings.calibration, Calibration | None) else path_of(settings.calibration)
@@ -197,7 +199,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
     )  # fmt: skip
 
 
-def fitted(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
+def match_calibration(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
     """What the calibration says of each metric that it knows; None without a calibration."""
     if calibration is None:
         return None
@@ -211,7 +213,7 @@ def fitted(calibration: Path | Calibration | None, graders: Sequence[Grader]) ->
         raise error.at(file=path) from error
 
 
-def remarks(graders: Iterable[Grader]) -> list[str]:
+def collect_remarks(graders: Iterable[Grader]) -> list[str]:
     """What graders have to say after scoring, by metric."""
     return [f"{grader.metric.name}: {remark}" for grader in graders for remark in grader.remarks]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from troth.core.progress import bar, within
 from troth.core.records import Grounded
 from troth.engine import WithModel, parallel_map
-from troth.grounding.metrics import ClaimJudge, Grader, Models, Unscored, Value, grade, graders
+from troth.grounding.metrics import ClaimJudge, Grader, Models, Unscored, Value, grade, make_graders
 from troth.storage.explorer import ClaimSupport
 
 BLOCK = 256  # responses
@@ -44,22 +44,24 @@ class SpreadGradings(NamedTuple):
         return self.by_metric[grader.metric.name]
 
 
-def spread(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadGradings:
+def grade_on_workers(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadGradings:
     """What these metrics say of all responses, computed by workers."""
     blocks = _blocks(items)
-    opened: Callable[[], list[Grader]] = partial(graders, tuple(names), replace(models))  # not with models open here
-    work = parallel_map(WithModel(_block, opened), [[items[at] for at in block] for block in blocks], workers)
+    opened: Callable[[], list[Grader]] = partial(
+        make_graders, tuple(names), replace(models)
+    )  # not with models open here
+    work = parallel_map(WithModel(_grade_block, opened), [[items[at] for at in block] for block in blocks], workers)
     found: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:
         for name, gradings in zip(names, done.gradings, strict=True):
             found[name].append(gradings)
         remarks |= dict.fromkeys(done.remarks)
-    joined = {name: _joined(blocks, parts) for name, parts in found.items()}
+    joined = {name: _join(blocks, parts) for name, parts in found.items()}
     return SpreadGradings(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
 
 
-def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
+def grade_in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     """What a grader says of all responses, computed here."""
     blocks, parts = _blocks(items), list[Gradings]()
     done = 0
@@ -70,17 +72,17 @@ def in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
                 progress(begun + size * part // max(1, whole), len(items))
 
             with within(inside):
-                parts.append(_gradings(grader, [items[at] for at in block]))
+                parts.append(_grade(grader, [items[at] for at in block]))
             done += len(block)
-    return _joined(blocks, parts)
+    return _join(blocks, parts)
 
 
-def _block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
-    gradings = [_gradings(grader, items) for grader in own]
+def _grade_block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
+    gradings = [_grade(grader, items) for grader in own]
     return _Block(gradings, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
 
 
-def _gradings(grader: Grader, items: Sequence[Grounded]) -> Gradings:
+def _grade(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     values = grade(grader, items)
     if not isinstance(grader, ClaimJudge):
         return Gradings(values, None)
@@ -88,7 +90,7 @@ def _gradings(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     return Gradings(values, [() if isinstance(value, Unscored) else grader.claims(item) for item, value in pairs])
 
 
-def _joined(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Gradings:
+def _join(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Gradings:
     """The gradings of all blocks in the order of the responses."""
     places = [place for block in blocks for place in block]
     order = sorted(range(len(places)), key=places.__getitem__)

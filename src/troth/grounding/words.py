@@ -83,7 +83,9 @@ def word_by_word(responses: Iterable[ResponseView], lm: Lm) -> list[WordByWord]:
     for view in views:
         if _has_both(view):
             faith = next(faiths)
-            rows.append(WordByWord(view.system, view.id, faith.value, tuple(words(view.text, faith)), faith.reason))
+            rows.append(
+                WordByWord(view.system, view.id, faith.value, tuple(judge_words(view.text, faith)), faith.reason)
+            )
         else:
             rows.append(WordByWord(view.system, view.id, None, (), NEITHER))
     return rows
@@ -93,7 +95,7 @@ def _has_both(view: ResponseView) -> bool:
     return bool(view.document.strip() and view.text.strip())
 
 
-def words(response: str, faith: Faith) -> list[Word]:
+def judge_words(response: str, faith: Faith) -> list[Word]:
     """The words of the response, each with what the document does for it.
 
     Supported: the document makes it at least twice as likely. Unsupported: it does not, and the word's probability is

@@ -56,7 +56,7 @@ def refuse(columns: Columns, *names: str) -> None:
 def responses(columns: Columns) -> tuple[list[Dialogue], dict[tuple[str, int], str]]:
     """Gold texts as system turns of their dialogues, and the responses to them."""
     refuse(columns, "histories", "turn_ids")
-    if not bleu.available():
+    if not bleu.is_installed():
         raise UserError(bleu.MISSING)
     turns: dict[str, list[Turn]] = {}
     said: dict[tuple[str, int], str] = {}
@@ -72,7 +72,7 @@ def value_cells(metrics: Sequence[Metric], columns: Columns) -> tuple[list[Cell]
     refuse(columns, "histories", "turn_ids")
     due = [list(_values(values)) for values in columns.references]
     wrong = [
-        float(text is None or bool(ser.missed(values, _response(text))))
+        float(text is None or bool(ser.missing_values(values, _response(text))))
         for values, text in zip(due, columns.predictions, strict=True)
     ]
     dialogues = _dialogues(columns)

@@ -1,4 +1,4 @@
-"""Options that members of a registry declare as fields of a frozen struct, set from Python or from a command line."""
+"""Options of registry members, declared as fields of a frozen struct and set from Python or the command line."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def flag(metavar: str, help: str, *, option: str = "") -> Option:
     return Option(help, metavar, option)
 
 
-def chosen(registry: Registry[type[M]], kind: type[M], with_: object) -> dict[str, M]:
+def parse_members(registry: Registry[type[M]], kind: type[M], with_: object) -> dict[str, M]:
     """Members by name, in order: from names (comma-separated, or a list), values, or a mapping of names to options."""
     if isinstance(with_, Mapping):
-        return {name: configured(registry, name, options) for name, options in with_.items()}
+        return {name: configure(registry, name, options) for name, options in with_.items()}
     items: Any = [with_] if isinstance(with_, kind) else with_.split(",") if isinstance(with_, str) else with_
     members: dict[str, M] = {}
     for item in items:
-        member = item if isinstance(item, kind) else configured(registry, item.strip(), {})
+        member = item if isinstance(item, kind) else configure(registry, item.strip(), {})
         name = name_of(registry, member)
         if name in members:
-            raise UserError(f"{registry.kind} '{name}' is named twice", hint="each is applied once, in the given order")
+            raise UserError(f"{registry.kind} '{name}' is named twice", hint="name each only once")
         members[name] = member
     return members
 
@@ -40,7 +40,7 @@ def name_of(registry: Registry[type[M]], member: M) -> str:
     return next((name for name in registry if registry.load(name) is type(member)), type(member).__name__.lower())
 
 
-def configured(registry: Registry[type[M]], name: str, options: Mapping[str, Any]) -> M:
+def configure(registry: Registry[type[M]], name: str, options: Mapping[str, Any]) -> M:
     """A member of a registry with these options; numbers and lists may be given as text, as on a command line."""
     member = registry.load(name)
     kinds = {field.name: field.type for field in msgspec.structs.fields(member)}
@@ -55,6 +55,6 @@ def configured(registry: Registry[type[M]], name: str, options: Mapping[str, Any
     try:
         return msgspec.convert(values, member, strict=False)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$.")
-        place = f"{name}.{where.rstrip('`').partition('[')[0]}".rstrip(".")
-        raise UserError(f"{place}: {what}", hint=known) from error
+        what, _, path = str(error).partition(" - at `$.")
+        option_name = f"{name}.{path.rstrip('`').partition('[')[0]}".rstrip(".")
+        raise UserError(f"{option_name}: {what}", hint=known) from error

@@ -1,8 +1,8 @@
-"""Translation there and back: the same said in other words, by way of another language.
+"""Back-translation: the same text in other words, by way of another language.
 
-A translator has `there_and_back(texts)`, one text out for each in; and `name`, which goes into perturbation.json.
-Apertium is a program of Debian's that translates by rules, offline, thousands of texts a second; Marian models are
-neural and need transformers. `TranslationParaphraser` makes either of them an engine for paraphrases.
+A translator has `there_and_back(texts)`, which returns one text per text; and `name`, which is recorded in
+perturbation.json. Apertium is a Debian program that translates by rules, offline, thousands of texts per second; Marian
+models are neural and need transformers. `TranslationParaphraser` makes either of them an engine for paraphrases.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from troth.perturb.users.paraphrase import Paraphrase
 
 APERTIUM = "apertium"
-FENCE = "Hello."  # stands before and after a batch, so that its first and last text are treated like the others
+FENCE = "Hello."  # added before and after a batch, so that its first and last text are treated like the others
 
 
 class Translator(Protocol):
-    """What makes a text over by way of another language."""
+    """Translates texts to another language and back."""
 
     @property
     def name(self) -> str: ...
 
     def there_and_back(self, texts: Sequence[str]) -> list[str]:
-        """One text for each. The same batch gives the same result; another batch may change single texts."""
+        """One text per text. The same batch gives the same result; in another batch, single texts may differ."""
         ...
 
 
@@ -45,19 +45,19 @@ def translator(name: str) -> Translator:
     there, _, back = rest.partition(",")
     if kind == "marian" and there and back:
         return Marian(there, back)
-    raise UserError(f"'{name}' is no engine", hint="apertium:eng-spa, or marian:MODEL_THERE,MODEL_BACK")
+    raise UserError(f"'{name}' is not a translation engine", hint="apertium:eng-spa, or marian:MODEL_THERE,MODEL_BACK")
 
 
 class Apertium(msgspec.Struct, frozen=True):
     """Debian's apertium: `pair` is the direction there, such as eng-spa or eng-cat.
 
-    Its tagger carries a memory from text to text: about one text in a hundred comes out differently if others stood
-    before it. So whoever needs the same result in any order and on any number of workers gives what belongs together
-    (one dialogue, one schema) in one call.
+    Its tagger keeps a memory from text to text: about one text in a hundred changes with the texts before it. For the
+    same result in any order and on any number of workers, translate related texts (one dialogue, one schema) in one
+    call.
     """
 
     pair: str = "eng-spa"
-    marks: bool = False  # keep the * before a word that the dictionary back home does not have
+    marks: bool = False  # keep the * before a word that the dictionary does not have
 
     @property
     def name(self) -> str:
@@ -67,14 +67,14 @@ class Apertium(msgspec.Struct, frozen=True):
         there, _, back = self.pair.partition("-")
         if not texts:
             return []
-        self.ready()
+        self.check_installed()
         plain = [" ".join(text.split()) for text in texts]
-        foreign = _translated(plain, f"{there}-{back}")
-        home = _translated(foreign, f"{back}-{there}", marks=self.marks)
-        return [_cased(new, old) if old else "" for new, old in zip(home, plain, strict=True)]
+        foreign = _translate(plain, f"{there}-{back}")
+        home = _translate(foreign, f"{back}-{there}", marks=self.marks)
+        return [_restore_case(new, old) if old else "" for new, old in zip(home, plain, strict=True)]
 
-    def ready(self) -> None:
-        """Fails with what to install where the program or the pair is missing."""
+    def check_installed(self) -> None:
+        """Raises an error that names the missing package if the program or the pair is not installed."""
         hint = f"apt-get install apertium apertium-{self.pair}"
         if shutil.which(APERTIUM) is None:
             raise UserError("apertium is not installed", hint=hint)
@@ -85,8 +85,8 @@ class Apertium(msgspec.Struct, frozen=True):
                 raise UserError(f"apertium does not know the direction '{direction}'", hint=hint)
 
 
-def _translated(texts: Sequence[str], direction: str, *, marks: bool = False) -> list[str]:
-    """A batch in one process. Texts stand apart by an empty line, the only mark that apertium moves no word across."""
+def _translate(texts: Sequence[str], direction: str, *, marks: bool = False) -> list[str]:
+    """Translates a batch in one process. Empty lines separate texts: apertium moves no word across them."""
     fenced = [FENCE, *(text or FENCE for text in texts), FENCE]
     out = _run([direction] if marks else ["-u", direction], "\n\n".join(fenced) + "\n")
     parts = [" ".join(part.split()) for part in out.rstrip("\n").split("\n\n")]
@@ -103,12 +103,12 @@ def _run(arguments: Sequence[str], text: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", b"") or str(error).encode()
         what = f"apertium failed: {said.decode(errors='replace').strip()}"
-        raise UserError(what, hint="does it run alone?") from error
+        raise UserError(what, hint="does it run by itself?") from error
     return done.stdout.decode(errors="replace")
 
 
-def _cased(new: str, old: str) -> str:
-    """Apertium takes each text for a sentence and gives it a capital: the first letter becomes as it was before."""
+def _restore_case(new: str, old: str) -> str:
+    """Restores the case of the first letter: apertium treats each text as a sentence and capitalises it."""
     new = re.sub(r"\s+([,.!?;:])", r"\1", new)
     first = new[:1].upper() if old[:1].isupper() else new[:1].lower() if old[:1].islower() else new[:1]
     return first + new[1:]
@@ -128,18 +128,18 @@ class Marian:
     def there_and_back(self, texts: Sequence[str]) -> list[str]:
         if self._loaded is None:
             self._loaded = [_marian(model) for model in self.models]
-        listed = list(texts)
+        current = list(texts)
         for tokenizer, model in self._loaded:
-            batches = [listed[i : i + self.batch] for i in range(0, len(listed), self.batch)]
-            listed = [text for batch in batches for text in _generated(tokenizer, model, batch)]
-        return listed
+            batches = [current[i : i + self.batch] for i in range(0, len(current), self.batch)]
+            current = [text for batch in batches for text in _generate(tokenizer, model, batch)]
+        return current
 
 
 def _marian(name: str) -> tuple[Any, Any]:
     with requiring("neural"):
         from transformers import MarianMTModel, MarianTokenizer
     try:
-        # Safetensors only: the older format runs whatever code its author put in.
+        # Safetensors only: the older format can execute code.
         model = MarianMTModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
         return MarianTokenizer.from_pretrained(name), model.eval()
     except (OSError, ImportError, ValueError) as error:
@@ -147,12 +147,12 @@ def _marian(name: str) -> tuple[Any, Any]:
         raise UserError(what, hint="a folder with model.safetensors?") from error
 
 
-def _generated(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
+def _generate(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
     import torch
 
     with torch.no_grad():
         asked = tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True)
-        output = model.generate(**asked, do_sample=False)  # beams and no chance: the same batch, the same result
+        output = model.generate(**asked, do_sample=False)  # no sampling: the same batch gives the same result
     return [str(text) for text in tokenizer.batch_decode(output, skip_special_tokens=True)]
 
 
@@ -169,7 +169,7 @@ def engine(options: Paraphrase) -> TranslationParaphraser:
 
 
 class TranslationParaphraser:
-    """Paraphrases by translators: values travel as words that no dictionary has, and come back as they were."""
+    """Paraphrases by translators; values are replaced by words that no dictionary has, and restored afterwards."""
 
     def __init__(self, translators: Sequence[Translator]) -> None:
         self.translators = tuple(translators)
@@ -178,40 +178,43 @@ class TranslationParaphraser:
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
         out: list[str | Failed] = [Failed("engine: no answer")] * len(requests)
         for number, each in enumerate(self.translators):
-            own = [i for i, request in enumerate(requests) if request.seed % len(self.translators) == number]
-            for i, text in zip(own, each.there_and_back([_veiled(requests[i]) for i in own]), strict=True):
-                out[i] = _unveiled(requests[i], text)
+            indices = [i for i, request in enumerate(requests) if request.seed % len(self.translators) == number]
+            for i, text in zip(indices, each.there_and_back([_mask(requests[i]) for i in indices]), strict=True):
+                out[i] = _unmask(requests[i], text)
         return out
 
 
-_VEIL = re.compile(r"\bxq([a-z]+)\b", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\bxq([a-z]+)\b", re.IGNORECASE)
 
 
-def _veil(number: int) -> str:
+def _placeholder(number: int) -> str:
     return "Xq" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
-def _veiled(request: Rewrite) -> str:
+def _mask(request: Rewrite) -> str:
     pieces, at = [], 0
     for number, part in enumerate(request.stretches):
         value = request.text[part.start : part.end]
-        pieces += [request.text[at : part.start], value if value.isdecimal() else _veil(number)]  # "2 nights" agrees
+        pieces += [
+            request.text[at : part.start],
+            value if value.isdecimal() else _placeholder(number),
+        ]  # "2 nights" agrees
         at = part.end
     return "".join([*pieces, request.text[at:]])
 
 
-def _unveiled(request: Rewrite, text: str) -> str:
+def _unmask(request: Rewrite, text: str) -> str:
     values = {
-        _veil(number).lower(): request.text[part.start : part.end] for number, part in enumerate(request.stretches)
+        _placeholder(number).lower(): request.text[part.start : part.end]
+        for number, part in enumerate(request.stretches)
     }
     original = set(re.findall(r"\w+", request.text))
-    # A word that no dictionary has and that was not there before is left over from the other language: its mark stays,
-    # and the guard refuses it.
-    text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in original or _VEIL.fullmatch(m[1]) else m[0], text)
+    # A new word that no dictionary has comes from the other language: its mark is kept, and the guard refuses it.
+    text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in original or _PLACEHOLDER.fullmatch(m[1]) else m[0], text)
 
     def small(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
         word = match.group()
-        return word if word in original or word == "I" or _VEIL.fullmatch(word) else word.lower()
+        return word if word in original or word == "I" or _PLACEHOLDER.fullmatch(word) else word.lower()
 
     text = re.sub(r"(?<=[^\W_] )[A-Z]\w*", small, text)
-    return _VEIL.sub(lambda match: values.get(match.group().lower(), match.group()), text)
+    return _PLACEHOLDER.sub(lambda match: values.get(match.group().lower(), match.group()), text)

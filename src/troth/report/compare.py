@@ -108,48 +108,52 @@ def compare(
     if len(systems) < 2:
         raise UserError("comparing takes two systems or more", hint="name another run or prediction")
     if base is not None:
-        systems = _led_by(base, systems)
+        systems = _put_first(base, systems)
     if common:
-        systems = _in_common(systems)
+        systems = _restrict_to_common(systems)
     names = listed(metrics) or _first_metric(systems)
     chosen = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
     for one, other in chosen:
         for metric in names:
             _check_alike(one, other, metric)
         _note_schemas(one, other)
-    return corrected([d for pair in chosen for d in paired(*pair, names, resamples=resamples, seed=seed)])
+    return correct_differences(
+        [d for pair in chosen for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
+    )
 
 
-def _led_by(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems with the base first."""
-    names = [one.name for one in systems]
+    names = [system.name for system in systems]
     if base not in names:
         raise UserError(f"there is no system '{base}'", hint=near(base, names) or "systems: " + ", ".join(names))
-    return sorted(systems, key=lambda one: one.name != base)
+    return sorted(systems, key=lambda system: system.name != base)
 
 
-def _in_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
+def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems on the dialogues that all of them have."""
-    shared = frozenset.intersection(*(frozenset(one.dialogues) for one in systems))
+    shared = frozenset.intersection(*(frozenset(system.dialogues) for system in systems))
     if not shared:
-        one = systems[0].source.result.clusters.removesuffix("s")
-        raise UserError(f"no {one} is in all of these runs", hint="are they of the same split?")
-    every = frozenset[str].union(*(frozenset(one.dialogues) for one in systems))
+        system = systems[0].source.result.clusters.removesuffix("s")
+        raise UserError(f"no {system} is in all of these runs", hint="are they of the same split?")
+    every = frozenset[str].union(*(frozenset(system.dialogues) for system in systems))
     lacking = [
-        _lacking(one, sorted(every.difference(one.dialogues))) for one in systems if len(one.dialogues) < len(every)
+        _describe_missing(system, sorted(every.difference(system.dialogues)))
+        for system in systems
+        if len(system.dialogues) < len(every)
     ]
     if lacking:
         over = systems[0].source.result.clusters
         note(f"{len(every) - len(shared)} of {len(every)} {over} are left out: {', '.join(lacking)}")
-    return [replace(one, among=shared) for one in systems]
+    return [replace(system, among=shared) for system in systems]
 
 
 def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
     """The first metric that all systems have, with rows if any has them."""
-    shared = [metric for metric in systems[0].overall if all(one.known(metric) for one in systems)]
+    shared = [metric for metric in systems[0].overall if all(system.known(metric) for system in systems)]
     if not shared:
         raise UserError("these systems have no metric in common", hint="name runs of the same task")
-    return [next((metric for metric in shared if all(one.has_rows(metric) for one in systems)), shared[0])]
+    return [next((metric for metric in shared if all(system.has_rows(metric) for system in systems)), shared[0])]
 
 
 def gate(
@@ -178,7 +182,7 @@ def gate(
     old, other = systems
     _check_alike(old, other, metric)
     _note_schemas(old, other)
-    facts = _facts(old, other, metric)
+    facts = _describe_metric(old, other, metric)
     if facts["scale"] == "share" and margin >= WIDEST:
         what = f"a margin of {margin:g} is {100 * margin:g} points, and would let almost anything pass"
         raise UserError(what, hint="a margin is a fraction: 0.005 is half a point")
@@ -220,7 +224,7 @@ def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.
     )  # fmt: skip
 
 
-def paired(
+def compare_pair(
     base: ScoredSystem, other: ScoredSystem, metrics: Sequence[str], *, resamples: int, seed: int
 ) -> list[Difference]:
     """A system against a base on each metric, before the correction for many tests.
@@ -232,14 +236,14 @@ def paired(
     parts = [np.stack(sides, axis=1) for one in (base, other) for sides in zip(*map(one.sums, metrics), strict=True)]
     return [
         Difference(
-            base=base.name, system=other.name, **_facts(base, other, metric), **asdict(found),
+            base=base.name, system=other.name, **_describe_metric(base, other, metric), **asdict(found),
             p_holm=found.p_randomization,
         )
         for metric, found in zip(metrics, stats.compare(*parts, resamples=resamples, seed=seed), strict=True)
     ]  # fmt: skip
 
 
-def corrected(differences: Sequence[Difference]) -> list[Difference]:
+def correct_differences(differences: Sequence[Difference]) -> list[Difference]:
     """The same with Holm's correction over all of them."""
     adjusted = stats.holm([one.p_randomization for one in differences])
     return [msgspec.structs.replace(one, p_holm=p) for one, p in zip(differences, adjusted, strict=True)]
@@ -248,12 +252,12 @@ def corrected(differences: Sequence[Difference]) -> list[Difference]:
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
     """The systems of all runs, in the order given, each under a name of its own."""
     sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
-    systems = [one for source in sources for one in source.systems]
-    names = distinct([(one.source.path, one.system) for one in systems])
+    systems = [system for source in sources for system in source.systems]
+    names = distinct([(system.source.path, system.system) for system in systems])
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"'{name}' is named twice", hint="name every run or prediction once")
-    return [replace(one, name=name) for one, name in zip(systems, names, strict=True)]
+    return [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
 
 
 def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
@@ -266,7 +270,7 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
     if base.dialogues != other.dialogues:
         sides = ((base, other), (other, base))
         differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
-        lacking = [_lacking(one, ids) for one, ids in differing if ids]
+        lacking = [_describe_missing(one, ids) for one, ids in differing if ids]
         over = base.source.result.clusters
         what = f"'{base.name}' and '{other.name}' are scored on different {over}: {', '.join(lacking)}"
         raise UserError(what, hint=f"score both on the same gold, or compare the {over} that they have in common")
@@ -285,12 +289,12 @@ def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
         note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
 
-def _lacking(one: ScoredSystem, ids: Sequence[str]) -> str:
+def _describe_missing(system: ScoredSystem, ids: Sequence[str]) -> str:
     """`'new' lacks 19 (demo_01, demo_02, demo_03, …)`."""
-    return f"'{one.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
+    return f"'{system.name}' lacks {len(ids)} ({', '.join([*ids[:NAMED], *(['…'] if len(ids) > NAMED else [])])})"
 
 
-def _facts(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:
+def _describe_metric(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:
     """What is known of a metric and its two values without a test."""
     values = [float(num.sum() / den.sum()) for num, den in (base.sums(metric), other.sums(metric))]
     score, declared = base.score(metric), base.metric(metric)

@@ -87,7 +87,7 @@ class Source:
         """Goes through the trajectories one at a time, keeps a few facts of each, and hands it on."""
         found = []
         for view in self.result.explorer().trajectories:
-            found.append(trials.facts(view))
+            found.append(trials.trial_facts(view))
             also(view)
         self.__dict__["trials"] = found  # as `cached_property` keeps it: nothing is read twice
         return found
@@ -266,7 +266,7 @@ def parts_of(rows: pl.DataFrame) -> Parts:
     return Parts(num, den, Units(dialogues, codes, nothing, (), nothing))
 
 
-def by_group(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
+def estimate_groups(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
     """Each group's ratio of sums with its interval, as the task itself gives it for groups."""
     labels = sorted(rows[column].drop_nulls().unique().to_list())
     parts, group = parts_of(rows), np.array(rows[column].to_list(), dtype=object)
@@ -274,7 +274,7 @@ def by_group(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
     return dict(zip(map(str, labels), found, strict=True))
 
 
-def estimated(groups: Mapping[str, Parts]) -> dict[str, Estimate]:
+def estimate_parts(groups: Mapping[str, Parts]) -> dict[str, Estimate]:
     """Each group's ratio of sums with its interval, from parts."""
     dialogues = sorted({id for parts in groups.values() for id in parts.units.dialogues})
     return dict(zip(groups, estimates(groups.values(), dialogues, Resampling()), strict=True))

@@ -21,7 +21,7 @@ class TrialFacts(NamedTuple):
     faults: Counter[tuple[str, str]]  # calls that gold has otherwise: tool, and what is wrong
 
 
-def facts(view: TrajectoryView) -> TrialFacts:
+def trial_facts(view: TrajectoryView) -> TrialFacts:
     """The facts of a trial as a run keeps it."""
     faults: Counter[tuple[str, str]] = Counter()
     for message in view.messages:

@@ -14,7 +14,7 @@ from troth.report.page import build
 from troth.report.page import figures as drawing
 from troth.report.page.explorer import pack
 from troth.report.page.model import Page
-from troth.report.page.names import opened
+from troth.report.page.names import open_runs
 from troth.report.page.render import MARK, render
 from troth.report.page.trajectories import pack_trials
 from troth.report.sources import Run, ScoredSystem, Source
@@ -48,8 +48,8 @@ def report(
         charts.altair()
         files.check_new(path_of(figures), "folder")
     page = path_of(out)
-    with files.replaced_file(page, _foreign) as file:
-        sources = opened(runs)
+    with files.replaced_file(page, _foreign_content) as file:
+        sources = open_runs(runs)
         _note_gold(sources)
         dialogues, trials = pack(sources), pack_trials(sources)
         made = build(sources)
@@ -66,7 +66,7 @@ def _note_gold(sources: Sequence[Source]) -> None:
             note(f"'{base.name}' and '{one.name}' are scored against different gold for the same dialogues")
 
 
-def _foreign(place: Path) -> str | None:
+def _foreign_content(place: Path) -> str | None:
     """What is there that is not a page. Of a page, its first line is read; of a pipe, nothing: it may never end."""
     if not place.is_file():
         return "is a folder" if place.is_dir() else "is no file"

@@ -24,14 +24,14 @@ MISSING = f"sacrebleu is not installed: {install_command('text')}"
 Counts = NDArray[np.float64]  # a row per response: 4 matched, 4 tried, length of the response, length of gold
 
 
-def available() -> bool:
+def is_installed() -> bool:
     """Whether sacreBLEU is installed."""
     from importlib.util import find_spec
 
     return find_spec("sacrebleu") is not None
 
 
-def rules() -> dict[str, str]:
+def signature_rules() -> dict[str, str]:
     """sacreBLEU's own signature for one reference, by rule: nrefs, case, eff, tok, smooth, version."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -40,7 +40,7 @@ def rules() -> dict[str, str]:
     return dict(part.split(":", 1) for part in str(metric.get_signature()).split("|"))
 
 
-def counts(responses: Sequence[str], gold: Sequence[str]) -> Counts:
+def count_ngrams(responses: Sequence[str], gold: Sequence[str]) -> Counts:
     """The counts of each response against its gold utterance."""
     from sacrebleu.metrics.bleu import BLEU
 

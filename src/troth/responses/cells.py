@@ -20,7 +20,7 @@ from troth.core.metric import Metric
 from troth.core.parts import Ints, Parts
 from troth.core.score import NO_ESTIMATE, Estimate, Score, make_score
 from troth.responses import bleu, tamper
-from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, companions, gives_value
+from troth.responses.metrics import JudgedResponse, Recipes, TurnRecipe, companion_metrics, gives_value
 from troth.stats.estimates import Cell, Resampling, SystemCells
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class ResponseScorer:
         for metric in metrics:
             yield from cells(metric, metric.unit, system.parts(metric), by_turn)
         wide = {group: members for group, members in by_turn.items() if not group.name}
-        for metric in companions(metrics):  # nobody asks which part of a service is covered
+        for metric in companion_metrics(metrics):  # nobody asks which part of a service is covered
             yield from cells(metric, metric.unit, system.parts(metric), wide)
         if not {"act", "slot", "kind"} & set(self.by):
             return

@@ -31,14 +31,14 @@ def read(gold: Gold, schema: Path | Schema | None = None, *, format: str | None 
 
     Without `acts` no schema is needed; where there is none, the dialogues are read for their texts alone.
     """
-    known = schema_of(schema, gold)
+    known = find_schema(schema, gold)
     if known is None and acts:
         file = path_of(gold) if isinstance(gold, str | PathLike) else None
         raise UserError("no schema.json beside the dialogues", file=file, hint="name the schema file")
     dialogues: list[Dialogue] = []
     turns: list[SystemTurn] = []
-    for file, dialogue in distinct(gold, format):
-        slim = _slim(dialogue, acts=known is not None)
+    for file, dialogue in read_dialogues(gold, format):
+        slim = _strip_dialogue(dialogue, acts=known is not None)
         try:
             turns += system_turns(slim, known or {})
         except UserError as error:
@@ -47,14 +47,14 @@ def read(gold: Gold, schema: Path | Schema | None = None, *, format: str | None 
     return ActCorpus(dialogues, turns, known or {})
 
 
-def schema_of(schema: Path | Schema | None, gold: Gold) -> Schema | None:
+def find_schema(schema: Path | Schema | None, gold: Gold) -> Schema | None:
     """The given schema, or the one beside gold."""
     if schema is not None:
         return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
     return readers.schema_beside(path_of(gold)) if isinstance(gold, str | PathLike) else None
 
 
-def distinct(gold: Gold, format: str | None = None) -> Iterator[tuple[str | None, Dialogue]]:
+def read_dialogues(gold: Gold, format: str | None = None) -> Iterator[tuple[str | None, Dialogue]]:
     """Gold's dialogues, each with its file. An id that comes twice is an error: turns are known by it."""
     seen: set[str] = set()
     documents: Iterable[tuple[str | None, Iterable[Dialogue | Pair]]]
@@ -69,7 +69,7 @@ def distinct(gold: Gold, format: str | None = None) -> Iterator[tuple[str | None
             yield file, dialogue
 
 
-def _slim(dialogue: Dialogue, *, acts: bool) -> Dialogue:
+def _strip_dialogue(dialogue: Dialogue, *, acts: bool) -> Dialogue:
     """The dialogue without states, spans and results, which are half of a corpus and not needed here."""
 
     def frames(turn: Turn) -> tuple[Frame, ...]:
@@ -81,28 +81,28 @@ def _slim(dialogue: Dialogue, *, acts: bool) -> Dialogue:
     return msgspec.structs.replace(dialogue, turns=turns)
 
 
-def descriptions(schema: Schema) -> str:
+def classify_descriptions(schema: Schema) -> str:
     """Whether slots and intents are described: `schema` if all are, else `part` or `none`."""
     texts = [item.description.strip() for one in schema.values() for item in elements(one)]
     return "schema" if all(texts) else "part" if any(texts) else "none"
 
 
-def lacking(descriptions: str) -> list[str]:
+def description_notes(descriptions: str) -> list[str]:
     """A note for the user where a schema lacks descriptions."""
     lacks = {"none": "has no descriptions", "part": "lacks some descriptions"}.get(descriptions)
     return [f"the schema {lacks}: names stand in their place"] if lacks else []
 
 
-def model(nli: str | Nli, cache: Path | None) -> Nli:
+def open_model(nli: str | Nli, cache: Path | None) -> Nli:
     """The entailment model: itself, or the one of this name with a cache of its answers."""
     return models.nli(nli, cache=cache) if isinstance(nli, str) else nli
 
 
-def shortened(nli: Nli) -> list[str]:
+def truncation_notes(nli: Nli) -> list[str]:
     """A note for the user where texts were longer than the model reads."""
     return [f"{nli.cut} pairs were longer than the model reads, and were cut"] if nli.cut else []
 
 
-def shuffled(turns: Iterable[SystemTurn], seed: int) -> list[SystemTurn]:
+def shuffle_turns(turns: Iterable[SystemTurn], seed: int) -> list[SystemTurn]:
     """Turns in an order that depends on the seed and their ids, and not on the order of the files."""
     return sorted(turns, key=lambda turn: hashlib.sha256(f"{seed}\n{turn.dialogue}\n{turn.turn}".encode()).digest())

@@ -32,7 +32,7 @@ def _dialogue(name: str, by_system: Mapping[str, Sequence[JudgedResponse]]) -> D
     return DialogueView(name, tuple(said[index] for index in sorted(said)), tracks, "", tuple(services))
 
 
-def judged(dialogues: Iterable[DialogueView]) -> dict[str, list[JudgedResponse]]:
+def collect_responses(dialogues: Iterable[DialogueView]) -> dict[str, list[JudgedResponse]]:
     """The responses of a run, by system: what `archive` was made from."""
     systems: dict[str, list[JudgedResponse]] = {}
     for dialogue in dialogues:
@@ -57,7 +57,7 @@ def act_rows(systems: Mapping[str, Sequence[JudgedResponse]], *, validated: bool
             yield {
                 "system": system, "dialogue": one.dialogue, "turn": one.answer.index,
                 "service": act.service, "act": act.act, "slot": act.slot, "values": act.values, "kind": act.kind,
-                "reference": act.reference, "plain": _named(act.plain), "augmented": _named(act.augmented),
+                "reference": act.reference, "plain": _name_probabilities(act.plain), "augmented": _name_probabilities(act.augmented),
                 "helped": act.helped, "entailed": bool(act.entailed),
                 "entailed_plain": act.entailed_plain, "present": act.present,
                 **({"excluded": act.excluded} if validated else {}),
@@ -65,5 +65,5 @@ def act_rows(systems: Mapping[str, Sequence[JudgedResponse]], *, validated: bool
             }  # fmt: skip
 
 
-def _named(probabilities: Sequence[float] | None) -> dict[str, float] | None:
+def _name_probabilities(probabilities: Sequence[float] | None) -> dict[str, float] | None:
     return None if probabilities is None else dict(zip(Entailment._fields, probabilities, strict=True))

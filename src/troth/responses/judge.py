@@ -14,7 +14,7 @@ from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
 from troth.storage.explorer import ActView, AnswerView, CandidateView
 
 
-def judged(
+def assemble_response(
     turn: SystemTurn,
     text: str | None,
     verdicts: Sequence[ActVerdict | None],
@@ -28,7 +28,7 @@ def judged(
     `candidates`: what the response was chosen from, where its file says so.
     """
     pairs = zip(turn.acts, verdicts, strict=True)
-    acts = tuple(_act(due, text, verdict, slots, kinds) for due, verdict in pairs)
+    acts = tuple(_judge_act(due, text, verdict, slots, kinds) for due, verdict in pairs)
     answer = AnswerView(turn.turn, text, acts, candidates)
     return JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before)
 
@@ -41,17 +41,19 @@ def judge(
     prepared = sgsacc.prepare(bare, nli, pool={}, augment=augment, validate=False, refs=refs)
     verdicts = sgsacc.verdicts(bare, prepared, responses, nli, augment=augment)
     return [
-        judged(turn, text, mine, ser.noncategorical({due.service.name: due.service for due in turn.acts}), kinds=True)
+        assemble_response(
+            turn, text, mine, ser.noncategorical_slots({due.service.name: due.service for due in turn.acts}), kinds=True
+        )
         for turn, text, mine in zip(bare, responses, verdicts, strict=True)
     ]
 
 
-def _act(due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots, kinds: bool) -> ActView:
+def _judge_act(due: DueAct, text: str | None, verdict: ActVerdict | None, slots: ser.Slots, kinds: bool) -> ActView:
     """An act with the values that SER looks for and misses, and the model's verdict, if one was asked."""
     act, service = due
-    sought = ser.values(act, service.name, slots)
-    missed = tuple(ser.missed(sought, text or ""))
-    kind = tamper.kind(act, service) if kinds else ""
+    sought = ser.expected_values(act, service.name, slots)
+    missed = tuple(ser.missing_values(sought, text or ""))
+    kind = tamper.classify_act(act, service) if kinds else ""
     view = ActView(service.name, act.act, act.slot, act.values, sought, missed, kind=kind)
     if verdict is None:
         return view

@@ -134,7 +134,7 @@ def _ser_applicable(one: JudgedResponse) -> Fraction:
     return _ser(one) if any(act.sought for act in one.answer.acts) else NONE
 
 
-def _faithful(true: Callable[[ActView], Any], *, validated: bool = False) -> Callable[[JudgedResponse], Fraction]:
+def _score_acts(true: Callable[[ActView], Any], *, validated: bool = False) -> Callable[[JudgedResponse], Fraction]:
     """Whether a response is true to all acts that a rule fits; `validated`: if the turn passes validation."""
 
     def part(one: JudgedResponse) -> Fraction:
@@ -160,26 +160,26 @@ BLEU = Metric(
     "bleu", "BLEU", "corpus BLEU against gold's utterances, by sacreBLEU", unit="corpus", needs=("text", "sacrebleu"),
     against="texts",
     compute=CorpusScoring(
-        lambda said: bleu.counts([one.answer.text or "" for one in said], [one.gold for one in said]),
+        lambda said: bleu.count_ngrams([one.answer.text or "" for one in said], [one.gold for one in said]),
         lambda run: run.bleu,
     ),
 )  # fmt: skip
 SGSACC = Metric(
     "sgsacc", "SGSAcc", "Schema-Guided Semantic Accuracy: share of responses that entail all their acts",
     unit="turn", needs=("schema", "nli"),
-    compute=TurnScoring(_faithful(lambda act: act.entailed), lambda run: run.sgsacc.unvalidated()),
+    compute=TurnScoring(_score_acts(lambda act: act.entailed), lambda run: run.sgsacc.unvalidated()),
 )  # fmt: skip
 SGSACC_PLAIN = SGSACC.derive(
     "sgsacc_plain", title="SGSAcc without context", about="SGSAcc without the retry in context",
     compute=TurnScoring(
-        _faithful(lambda act: act.entailed_plain), lambda run: run.sgsacc.unvalidated(augment="never")
+        _score_acts(lambda act: act.entailed_plain), lambda run: run.sgsacc.unvalidated(augment="never")
     ),
 )  # fmt: skip
 SGSACC_VALIDATED = SGSACC.derive(
     "sgsacc_validated", title="SGSAcc, validated turns", about="SGSAcc over the turns whose gold passes validation",
     needs=("schema", "nli", "text", "negatives"),
     compute=TurnScoring(
-        _faithful(lambda act: act.entailed, validated=True), lambda run: run.sgsacc,
+        _score_acts(lambda act: act.entailed, validated=True), lambda run: run.sgsacc,
         reason="no turn passes validation",
     ),
 )  # fmt: skip
@@ -187,7 +187,7 @@ SGSACC_GATED = SGSACC.derive(
     "sgsacc_gated", title="SGSAcc with the gate",
     about="SGSAcc where, in addition, every value that is said as it is must stand in the response",
     compute=TurnScoring(
-        _faithful(lambda act: act.entailed and act.present),
+        _score_acts(lambda act: act.entailed and act.present),
         lambda run: run.sgsacc.unvalidated(gate="present"),
     ),
 )  # fmt: skip
@@ -241,12 +241,12 @@ AGREEMENT = Metric(
 )  # fmt: skip
 
 
-def companions(metrics: Sequence[Metric]) -> list[Metric]:
+def companion_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """What is told beside the metrics: what they apply to, and how often SER and SGSAcc agree if both are scored."""
-    return [*coverage(metrics), *([AGREEMENT] if SER_APPLICABLE in metrics and SGSACC in metrics else [])]
+    return [*coverage_metrics(metrics), *([AGREEMENT] if SER_APPLICABLE in metrics and SGSACC in metrics else [])]
 
 
-def coverage(metrics: Sequence[Metric]) -> list[Metric]:
+def coverage_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """Shares of turns and of acts that the metrics apply to: `coverage:ser`, `act_coverage:ser`, …"""
     covered = [(key, *one) for key, one in COVERED.items() if one[1] in metrics]
     return [
@@ -255,14 +255,14 @@ def coverage(metrics: Sequence[Metric]) -> list[Metric]:
             about=f"share of {unit}s that {metric.name} applies to", unit=unit, variant="coverage",
             compute=TurnScoring(part(metric.compute), recipe, reason=metric.compute.reason),
         )
-        for prefix, unit, part in (("coverage", "turn", _turns), ("act_coverage", "act", _acts))
+        for prefix, unit, part in (("coverage", "turn", _cover_turns), ("act_coverage", "act", _cover_acts))
         for key, named, metric, recipe in covered
     ]  # fmt: skip
 
 
-def _turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
+def _cover_turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
     return lambda one: (scoring.part(one)[1], 1.0)
 
 
-def _acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
+def _cover_acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
     return lambda one: (sum(scoring.part(one.alone(act))[1] for act in one.answer.acts), float(len(one.answer.acts)))

@@ -65,27 +65,27 @@ def rerank_file(
     """
     paths = [nbest] if isinstance(nbest, str | PathLike) else list(nbest)
     named = labelled(paths, "file of n-best lists")
-    lists = merged({name: read(path) for name, path in named}) if len(named) > 1 else read(named[0][1])
+    lists = merge_lists({name: read(path) for name, path in named}) if len(named) > 1 else read(named[0][1])
     known = corpus.read(gold, schema, format=format)
-    turns = _matched(lists, known)
+    turns = _match_turns(lists, known)
     with new_file(path_of(out)) as file:
         choices = rerank_all(turns.values(), nli, gated=gated, augment=augment)
         for (dialogue, turn), one in zip(turns, choices, strict=True):
-            file.write(choice_line(dialogue, turn, one))
-    described = corpus.descriptions(known.schema)
+            file.write(encode_choice(dialogue, turn, one))
+    described = corpus.classify_descriptions(known.schema)
     recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
-    notes = [*corpus.lacking(described), *corpus.shortened(nli)]
-    return summary(choices, signature("rerank", recipe, n=len(choices)), notes)
+    notes = [*corpus.description_notes(described), *corpus.truncation_notes(nli)]
+    return summarize(choices, signature("rerank", recipe, n=len(choices)), notes)
 
 
-def choice_line(dialogue: str, turn: int, one: Choice) -> bytes:
+def encode_choice(dialogue: str, turn: int, one: Choice) -> bytes:
     """A line of the file: the chosen response and the reasons."""
     row = {"dialogue": dialogue, "turn": turn, "response": one.response, "choice": one.choice}
     rest = {"fidelity": one.fidelity, "acts": one.acts, "reasons": one.reasons}
     return msgspec.json.encode(row | rest) + b"\n"
 
 
-def merged(systems: Mapping[str, Mapping[Key, _List]]) -> dict[Key, _List]:
+def merge_lists(systems: Mapping[str, Mapping[Key, _List]]) -> dict[Key, _List]:
     """One list for each turn, of the lists that systems have for it; each candidate with its system."""
     found: dict[Key, _List] = {}
     for name, lists in systems.items():
@@ -105,7 +105,7 @@ def merged(systems: Mapping[str, Mapping[Key, _List]]) -> dict[Key, _List]:
     return found
 
 
-def summary(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
+def summarize(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
     return RerankSummary(
         turns=len(choices),
         changed=sum(one.choice != one.likeliest for one in choices),
@@ -127,26 +127,26 @@ def read(path: str) -> dict[Key, _List]:
                 with error_context(line=line, dialogue=key[0], turn=key[1]):
                     if key in lists:
                         raise UserError(f"has a list already on line {lists[key].line}", hint="remove one")
-                    lists[key] = _list(document.name, line, record)
+                    lists[key] = _parse_list(document.name, line, record)
         except UserError as error:
             raise error.at(file=document.name, hint=LAYOUT) from error
     return lists
 
 
-def _list(file: str, line: int, record: Mapping[str, Any]) -> _List:
+def _parse_list(file: str, line: int, record: Mapping[str, Any]) -> _List:
     if "candidates" not in record and "response" in record:  # a system that gives one response and no more
         return _List(file, line, (text(record["response"], "'response'"),), None)
     items = sequence(field(record, "candidates"), "'candidates'")
     if not items:
         raise UserError("'candidates' is empty", hint="give one or more, or leave the turn out")
-    texts, scores = zip(*map(_candidate, items), strict=True)
+    texts, scores = zip(*map(_parse_candidate, items), strict=True)
     numbers = [score for score in scores if score is not None]
     if numbers and len(numbers) < len(scores):
         raise UserError("some candidates have a score and some have none", hint="score all of them, or none")
     return _List(file, line, texts, tuple(numbers) or None)
 
 
-def _candidate(item: object) -> tuple[str, float | None]:
+def _parse_candidate(item: object) -> tuple[str, float | None]:
     if isinstance(item, str):
         return item, None
     if not isinstance(item, dict):
@@ -164,7 +164,7 @@ def _candidate(item: object) -> tuple[str, float | None]:
         raise UserError("a score is not a finite number", hint="leave out candidates that have none") from None
 
 
-def _matched(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nbest]:
+def _match_turns(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key, Nbest]:
     """Each list with the acts of its turn; a list for a turn that gold does not have is an error."""
     turns = {turn.key: turn for turn in gold.turns}
     names = [dialogue.id for dialogue in gold.dialogues]

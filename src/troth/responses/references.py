@@ -44,12 +44,12 @@ INTENT = "intent"  # OFFER_INTENT's slot, likewise; its value is the name of an 
 SPELLING = {"nonstop": "non-stop"}  # of words in table 3's sentences about a domain
 
 
-def rules(refs: Refs) -> str:
+def rules_name(refs: Refs) -> str:
     """The rules' name in signatures."""
     return RULES.replace("b", refs)
 
 
-def slot_of(act: Act, service: Service) -> SlotSchema | None:
+def find_slot(act: Act, service: Service) -> SlotSchema | None:
     """The schema of the act's slot; None for acts without one, for offered intents, and for slots nobody declared."""
     if act.act == "INFORM_COUNT" and act.slot == COUNT.name:
         return COUNT
@@ -71,12 +71,12 @@ def fingerprint(schema: Schema) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-def description(act: Act, service: Service) -> str:
+def slot_description(act: Act, service: Service) -> str:
     """The description of the act's slot: the middle part of an augmented premise. Empty where there is none.
 
     An offered intent has none: its description is the value itself, and a premise must not give that away.
     """
-    slot = slot_of(act, service)
+    slot = find_slot(act, service)
     return _trim(slot.description) if slot else ""
 
 
@@ -86,7 +86,7 @@ def candidates(act: Act, service: Service, refs: Refs = "b") -> tuple[str, ...]:
         return FIXED[act.act]
     if not act.slot:
         return ()
-    slot = slot_of(act, service) or SlotSchema(act.slot)
+    slot = find_slot(act, service) or SlotSchema(act.slot)
     name, desc = humanize(slot.name), _trim(slot.description)
     heads = tuple(dict.fromkeys(filter(None, (desc, name))))  # the description first, then the name
     if act.act == "REQUEST":
@@ -94,17 +94,21 @@ def candidates(act: Act, service: Service, refs: Refs = "b") -> tuple[str, ...]:
     if not act.values:
         return ()
     if act.act == "OFFER_INTENT" and act.slot == INTENT:
-        return _offers(act.values, service)
+        return _offer_sentences(act.values, service)
     if is_boolean(slot) and len(act.values) == 1 and act.values[0].lower() in ("true", "false"):
         yes = act.values[0].lower() == "true"
         answered = tuple(f"{head}? {'Yes' if yes else 'No'}." for head in heads)
-        said = _table_3(name, groups.domain(service.name)) if refs == "table3" and not yes else _boolean(name, yes=yes)
+        said = (
+            _table_3_sentences(name, groups.domain(service.name))
+            if refs == "table3" and not yes
+            else _boolean_sentences(name, yes=yes)
+        )
         return tuple(dict.fromkeys(answered + said))
     verb = "is" if len(act.values) == 1 else "are"
-    return tuple(f"{head} {verb} {_listed(act.values)}" for head in heads)
+    return tuple(f"{head} {verb} {_join_values(act.values)}" for head in heads)
 
 
-def _boolean(name: str, *, yes: bool) -> tuple[str, ...]:
+def _boolean_sentences(name: str, *, yes: bool) -> tuple[str, ...]:
     split = name.lower().split()
     if "has" in split or "have" in split:
         return (f"Does {name}" if yes else f"Does not {name}",)
@@ -113,27 +117,27 @@ def _boolean(name: str, *, yes: bool) -> tuple[str, ...]:
     return tuple(f"{verb} {name}" if yes else f"{verb} not {name}" for verb in ("has", "have", "is"))
 
 
-def _table_3(name: str, domain: str) -> tuple[str, ...]:
+def _table_3_sentences(name: str, domain: str) -> tuple[str, ...]:
     """What table 3 shows of booleans that are False; a name with "has" or "have" is not among its examples."""
     split = name.lower().split()
     if {"has", "have", "is"}.isdisjoint(split):
         return f"Has no {name}", f"Is not {name}", f"Does not {name}"
-    (said,) = _boolean(name, yes=False)
+    (said,) = _boolean_sentences(name, yes=False)
     about = " ".join(SPELLING.get(word, word) for word in said.split())
     return (said, f"{domain} {about}") if said.lower().startswith("is not ") else (said,)
 
 
-def _offers(values: Sequence[str], service: Service) -> tuple[str, ...]:
-    descriptions = [_intent(value, service) for value in values]
+def _offer_sentences(values: Sequence[str], service: Service) -> tuple[str, ...]:
+    descriptions = [_intent_description(value, service) for value in values]
     described = [f"Offer to {_lower_first(text)}" for text in descriptions if text]
-    return tuple(dict.fromkeys([*described, f"Offer to {_listed([humanize(value).lower() for value in values])}"]))
+    return tuple(dict.fromkeys([*described, f"Offer to {_join_values([humanize(value).lower() for value in values])}"]))
 
 
-def _intent(name: str, service: Service) -> str:
+def _intent_description(name: str, service: Service) -> str:
     return next((_trim(intent.description) for intent in service.intents if intent.name == name), "")
 
 
-def _listed(values: Sequence[str]) -> str:
+def _join_values(values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} and {values[-1]}"
 
 

@@ -47,7 +47,7 @@ class RerankRecipe:
         cls, nli: Nli, *, gated: bool, augment: Augment, descriptions: str = "schema", refs: Refs = "b"
     ) -> RerankRecipe:
         rule = "any+present" if gated else "any"
-        wording = references.rules(refs)
+        wording = references.rules_name(refs)
         return cls(rule=rule, refs=wording, descriptions=descriptions, augment=augment, nli=nli.name)
 
 
@@ -106,7 +106,7 @@ class Nbest(msgspec.Struct, frozen=True):
         if len(self.scores) != len(self.candidates):
             what = f"{len(self.candidates)} candidates and {len(self.scores)} scores"
             raise UserError(what, hint="give a score for each candidate, or none at all")
-        if not all(map(_finite, self.scores)):
+        if not all(map(_is_finite, self.scores)):
             raise UserError("a score is not a finite number", hint="leave out candidates that have none")
 
 
@@ -142,7 +142,7 @@ def rerank_all(
     return [
         choice
         for part in sgsacc.batches(list(turns), "reranking")
-        for choice in _choices(part, nli, gated=gated, augment=augment, refs=refs)
+        for choice in _choose_all(part, nli, gated=gated, augment=augment, refs=refs)
     ]
 
 
@@ -151,20 +151,20 @@ def due_acts(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[DueAct,
     return tuple(due_act(act, service, schema) for service, listed in acts.items() for act in listed)
 
 
-def _choices(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment, refs: Refs) -> Iterator[Choice]:
+def _choose_all(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment, refs: Refs) -> Iterator[Choice]:
     every = [[(due, references.candidates(*due, refs)) for due in turn.acts] for turn in turns]
     judged = [[(due, sentences) for due, sentences in acts if sentences] for acts in every]
     questions = [
-        sgsacc.question(due, text, turn.previous, sentences)
+        sgsacc.build_question(due, text, turn.previous, sentences)
         for turn, acts in zip(turns, judged, strict=True)
         for text in turn.candidates
         for due, sentences in acts
     ]
     answers = iter(sgsacc.ask(nli, questions, augment=augment))
-    return (_choice(turn, acts, answers, gated) for turn, acts in zip(turns, judged, strict=True))
+    return (_choose(turn, acts, answers, gated) for turn, acts in zip(turns, judged, strict=True))
 
 
-def _choice(
+def _choose(
     turn: Nbest, judged: Sequence[tuple[DueAct, Sequence[str]]], answers: Iterator[Answer], gated: bool
 ) -> Choice:
     scores: Sequence[float | None] = turn.scores or [None] * len(turn.candidates)
@@ -172,7 +172,9 @@ def _choice(
     candidates = []
     for text, score, system in zip(turn.candidates, scores, systems, strict=True):
         pairs = zip(judged, islice(answers, len(judged)), strict=True)
-        acts = tuple(_reason(due, _best(texts, answer), answer, text, gated) for (due, texts), answer in pairs)
+        acts = tuple(
+            _explain_act(due, _best_reference(texts, answer), answer, text, gated) for (due, texts), answer in pairs
+        )
         candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts, system))
     likely = [0.0 if score is None else score for score in scores]
     close = [math.fsum(act.entailment for act in one.acts) for one in candidates]
@@ -183,9 +185,9 @@ def _choice(
     return Choice(chosen.text, best, likeliest, chosen.fidelity, len(judged), tuple(candidates))
 
 
-def _reason(due: DueAct, best: tuple[str, bool, Entailment], answer: Answer, text: str, gated: bool) -> Reason:
+def _explain_act(due: DueAct, best: tuple[str, bool, Entailment], answer: Answer, text: str, gated: bool) -> Reason:
     act, service = due
-    present = tamper.present(act, service, text)
+    present = tamper.has_values(act, service, text)
     faithful = answer.entailed and (present or not gated)
     reference, context, said = best
     return Reason(
@@ -193,7 +195,7 @@ def _reason(due: DueAct, best: tuple[str, bool, Entailment], answer: Answer, tex
     )
 
 
-def _best(candidates: Sequence[str], answer: Answer) -> tuple[str, bool, Entailment]:
+def _best_reference(candidates: Sequence[str], answer: Answer) -> tuple[str, bool, Entailment]:
     """What is entailed comes first, then what comes closest to it; of equal ones the first, and without context."""
     pairs = [(*pair, False) for pair in zip(candidates, answer.plain, strict=True)]
     if answer.augmented:
@@ -202,7 +204,7 @@ def _best(candidates: Sequence[str], answer: Answer) -> tuple[str, bool, Entailm
     return reference, context, said
 
 
-def _finite(score: float) -> bool:
+def _is_finite(score: float) -> bool:
     try:
         return math.isfinite(score)
     except OverflowError:  # an integer that no float can hold

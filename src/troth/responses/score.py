@@ -36,7 +36,7 @@ from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsa
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
 from troth.responses.corpus import ActCorpus
-from troth.responses.judge import judged as judged_response
+from troth.responses.judge import assemble_response as judged_response
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.references import Refs
 from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
@@ -165,7 +165,7 @@ def read_responses(
             for label, path in labelled(responses, "file of responses")
         }
     train = settings.train_schema
-    seen = None if train is None else frozenset(corpus.schema_of(train, gold) or ())
+    seen = None if train is None else frozenset(corpus.find_schema(train, gold) or ())
     named = list(by_system) if isinstance(responses, Mapping) else list(responses)
     return ResponseCorpus(read, by_system, seen, notes, {"gold": source, "responses": named})
 
@@ -185,7 +185,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         TASK.name,
         (scorer.system_cells(system, inputs) for system in systems),
         how,
-        metrics=[*metrics, *measures.companions(metrics)],
+        metrics=[*metrics, *measures.companion_metrics(metrics)],
         notes=[Note(text) for text in run.all_notes(systems)],
         findings=[row for row in rows if row["reference"] is not None and not row["entailed"]],
         arguments=recorded(settings, **read.arguments),
@@ -201,30 +201,30 @@ class _Run:
         self.settings, self.needs = settings, needs
         self.gold, self.files, self.notes = read.gold, read.responses, read.notes
         self.turns = [turn if settings.gold_text else turn._replace(gold="") for turn in self.gold.turns]
-        self.model = corpus.model(settings.nli, settings.cache) if "nli" in needs else None
+        self.model = corpus.open_model(settings.nli, settings.cache) if "nli" in needs else None
         self.kinds = self.model is not None or "kind" in listed(settings.by)
 
     def recipes(self) -> Recipes:
         schema, settings = self.gold.schema, self.settings
         ways = {"gold" if turn.gold.strip() else "any" for turn in self.turns if turn.acts}
         sgsacc_recipe = SgsaccRecipe(
-            refs=references.rules(settings.refs),
+            refs=references.rules_name(settings.refs),
             schema=references.fingerprint(schema),
-            descriptions=corpus.descriptions(schema),
+            descriptions=corpus.classify_descriptions(schema),
             nli=self.model.name if self.model is not None else "",
             select="+".join(sorted(ways, reverse=True)) or "gold",
             augment=settings.augment,
             negatives=settings.negatives,
             seed=settings.seed,
         )
-        ser_recipe = SerRecipe(schema=ser.fingerprint(ser.noncategorical(schema)))
-        counted = "sacrebleu" in self.needs and bleu.available()  # which takes a while to import
-        return Recipes(ser_recipe, sgsacc_recipe, BleuRecipe(**bleu.rules()) if counted else ())
+        ser_recipe = SerRecipe(schema=ser.fingerprint(ser.noncategorical_slots(schema)))
+        counted = "sacrebleu" in self.needs and bleu.is_installed()  # which takes a while to import
+        return Recipes(ser_recipe, sgsacc_recipe, BleuRecipe(**bleu.signature_rules()) if counted else ())
 
     def unscored(self, metrics: Sequence[Metric]) -> dict[str, str]:
         """The metrics that cannot be computed at all, with the reason."""
         absent = {} if any(turn.gold.strip() for turn in self.turns) else {"text": NO_TEXT}
-        absent |= {} if bleu.available() else {"sacrebleu": bleu.MISSING}
+        absent |= {} if bleu.is_installed() else {"sacrebleu": bleu.MISSING}
         reasons = {metric.name: [absent[need] for need in metric.needs if need in absent] for metric in metrics}
         return {name: mine[0] for name, mine in reasons.items() if mine}
 
@@ -232,7 +232,11 @@ class _Run:
         notes = [*self.notes, *([DIFFERENT] if len({system.recipe.set for system in systems}) > 1 else [])]
         if self.model is None:
             return notes
-        return [*notes, *corpus.lacking(corpus.descriptions(self.gold.schema)), *corpus.shortened(self.model)]
+        return [
+            *notes,
+            *corpus.description_notes(corpus.classify_descriptions(self.gold.schema)),
+            *corpus.truncation_notes(self.model),
+        ]
 
     def systems(self) -> list[JudgedSystem]:
         """All systems, judged; gold's part is done once."""
@@ -241,7 +245,7 @@ class _Run:
         if self.model is not None:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
             prepare = partial(
-                sgsacc.prepare, pool=tamper.pool(self.gold.dialogues), augment=settings.augment,
+                sgsacc.prepare, pool=tamper.collect_values(self.gold.dialogues), augment=settings.augment,
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
                 refs=settings.refs,
             )  # fmt: skip
@@ -253,7 +257,7 @@ class _Run:
         model, settings = self.model, self.settings
         if model is None or in_process(settings.workers):
             return [] if model is None else ask(items, model)
-        work = WithModel(partial(_with_cuts, ask), partial(corpus.model, settings.nli, settings.cache))
+        work = WithModel(partial(_ask_with_cuts, ask), partial(corpus.open_model, settings.nli, settings.cache))
         chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
         answers: list[Any] = []
         for some, cut in parallel_map(work, chunks, settings.workers):
@@ -274,7 +278,7 @@ class _Run:
     def _system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
-        said, slots = self.files[name], ser.noncategorical(self.gold.schema)
+        said, slots = self.files[name], ser.noncategorical_slots(self.gold.schema)
         texts = [said[turn.key].text if turn.key in said else None for turn in turns]
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
@@ -294,7 +298,7 @@ class _Run:
         return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(said)), recipe)
 
 
-def _with_cuts(
+def _ask_with_cuts(
     ask: Callable[[Sequence[Any], Nli], list[Any]], items: Sequence[Any], model: Nli
 ) -> tuple[list[Any], set[TextPair]]:
     """The answers, and the pairs that were longer than the model reads."""

@@ -17,7 +17,7 @@ from troth.core.records import Act, Frame, Schema
 Slots = frozenset[tuple[str, str]]  # service and slot
 
 
-def noncategorical(schema: Schema) -> Slots:
+def noncategorical_slots(schema: Schema) -> Slots:
     """The slots whose values are expected word by word."""
     return frozenset(
         (service.name, slot.name) for service in schema.values() for slot in service.slots if not slot.is_categorical
@@ -29,17 +29,17 @@ def fingerprint(slots: Slots) -> str:
     return groups.fingerprint(map("\t".join, slots))
 
 
-def values(act: Act, service: str, slots: Slots) -> tuple[str, ...]:
+def expected_values(act: Act, service: str, slots: Slots) -> tuple[str, ...]:
     """The values of one act that a response must give."""
     return act.values if (service, act.slot) in slots else ()
 
 
 def due(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
     """The values that a system turn with these acts must give; none: SER does not apply to it."""
-    return (value for frame in frames for act in frame.acts for value in values(act, frame.service, slots))
+    return (value for frame in frames for act in frame.acts for value in expected_values(act, frame.service, slots))
 
 
-def missed(values: Iterable[str], response: str) -> list[str]:
+def missing_values(values: Iterable[str], response: str) -> list[str]:
     """The values that the response leaves out."""
     text = response.lower()
     return [value for value in values if value.lower() not in text]

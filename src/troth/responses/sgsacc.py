@@ -81,7 +81,7 @@ def due_act(act: Act, service: str, schema: Schema) -> DueAct:
     if declared is None:
         hint = near(service, schema) or "is it the right schema?"
         raise UserError(f"service '{service}' is not in the schema", hint=hint)
-    if act.slot and (act.act, act.slot) not in PSEUDO and references.slot_of(act, declared) is None:
+    if act.slot and (act.act, act.slot) not in PSEUDO and references.find_slot(act, declared) is None:
         hint = near(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
         raise UserError(f"slot '{act.slot}' of act {act.act} is not in the schema of {service}", hint=hint)
     return DueAct(act, declared)
@@ -121,23 +121,23 @@ class Answer(NamedTuple):
         return self.entailed_plain or any(one.entailed for one in self.augmented)
 
 
-def augmented(due: DueAct, text: str, previous: str) -> str:
+def add_context(due: DueAct, text: str, previous: str) -> str:
     """The premise with its context, as in figure 1; the text itself where there is no context."""
-    description = references.description(*due)
+    description = references.slot_description(*due)
     return " ".join(filter(None, (previous.strip(), f"{description}." if description else "", text)))
 
 
-def question(
+def build_question(
     due: DueAct, text: str, previous: str, hypotheses: Sequence[str] | None = None, *, refs: Refs = "b"
 ) -> Question:
     """An act put to a text: all its candidates, or the given hypotheses."""
     asked = references.candidates(*due, refs) if hypotheses is None else tuple(hypotheses)
-    return Question(asked, text, augmented(due, text, previous))
+    return Question(asked, text, add_context(due, text, previous))
 
 
 def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") -> list[Answer]:
     """Answers to all questions; those of which no hypothesis is entailed are asked again in their context."""
-    plain = _asked(nli, [(one.hypotheses, one.text) for one in questions])
+    plain = _ask_pairs(nli, [(one.hypotheses, one.text) for one in questions])
     again: list[int] = []
     if augment == "retry":
         again = [
@@ -145,19 +145,19 @@ def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") 
             for number, (one, answers) in enumerate(zip(questions, plain, strict=True))
             if one.text.strip() and one.augmented != one.text and not any(answer.entailed for answer in answers)
         ]
-    retried = _asked(nli, [(questions[number].hypotheses, questions[number].augmented) for number in again])
+    retried = _ask_pairs(nli, [(questions[number].hypotheses, questions[number].augmented) for number in again])
     second = dict(zip(again, retried, strict=True))
     return [Answer(answers, second.get(number, ())) for number, answers in enumerate(plain)]
 
 
-def _asked(nli: Nli, asked: Sequence[tuple[tuple[str, ...], str]]) -> list[tuple[Entailment, ...]]:
+def _ask_pairs(nli: Nli, asked: Sequence[tuple[tuple[str, ...], str]]) -> list[tuple[Entailment, ...]]:
     """Equal pairs are asked once, in one call, so that the backend can sort them into batches."""
     pairs = dict.fromkeys((text, one) for hypotheses, text in asked if text.strip() for one in hypotheses)
     answers = dict(zip(pairs, nli.probabilities(list(pairs)), strict=True)) if pairs else {}
     return [tuple(answers.get((text, one), NOTHING) for one in hypotheses) for hypotheses, text in asked]
 
 
-def best(hypotheses: Sequence[str], answers: Sequence[Entailment]) -> str:
+def best_hypothesis(hypotheses: Sequence[str], answers: Sequence[Entailment]) -> str:
     """The hypothesis with the highest probability of entailment: entailed ones first, the earlier one of equals."""
     ranks = [(answer.entailed, answer.entailment) for answer in answers]
     return hypotheses[ranks.index(max(ranks))]
@@ -166,7 +166,7 @@ def best(hypotheses: Sequence[str], answers: Sequence[Entailment]) -> str:
 # -- negatives ---------------------------------------------------------------------------------------------------------
 
 
-def negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed: int = 0) -> list[tuple[DueAct, ...]]:
+def make_negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed: int = 0) -> list[tuple[DueAct, ...]]:
     """The tampered twins of each act, up to `count` different ones; none where no other value is known."""
     by_act = []
     for place, (act, service) in enumerate(turn.acts):
@@ -174,7 +174,7 @@ def negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed: int 
         rng = generator(seed, "sgsacc", f"{turn.dialogue}\n{turn.turn}\n{place}")
         twins: list[Act] = []
         for _ in range(count):
-            twin = tamper.tampered(act, service, pool, rng, said=[*said, *twins])
+            twin = tamper.tamper_act(act, service, pool, rng, said=[*said, *twins])
             if twin is None or twin in twins:  # a boolean has one other value
                 break
             twins.append(twin)
@@ -218,40 +218,42 @@ def prepare(
     prepared: list[tuple[ActReference, ...]] = []
     for part in batches(turns, "references"):
         by_gold = {number: turn for number, turn in enumerate(part) if turn.gold.strip()}
-        asked = [question(due, turn.gold, turn.previous, refs=refs) for turn in by_gold.values() for due in turn.acts]
+        asked = [
+            build_question(due, turn.gold, turn.previous, refs=refs) for turn in by_gold.values() for due in turn.acts
+        ]
         answers = iter(ask(nli, asked, augment=augment))
         twins = [
-            (number, place, question(twin, turn.gold, turn.previous, refs=refs))
+            (number, place, build_question(twin, turn.gold, turn.previous, refs=refs))
             for number, turn in (by_gold.items() if validate else ())
-            for place, some in enumerate(negatives(turn, pool, count=count, seed=seed))
+            for place, some in enumerate(make_negatives(turn, pool, count=count, seed=seed))
             for twin in some
         ]
         said = ask(nli, [twin for _, _, twin in twins], augment=augment)
         believed = {(number, place) for (number, place, _), one in zip(twins, said, strict=True) if one.entailed}
         for number, turn in enumerate(part):
             mine = tuple(
-                _by_gold(due, refs, next(answers), (number, place) in believed)
+                _reference_by_gold(due, refs, next(answers), (number, place) in believed)
                 if number in by_gold
-                else _any(due, refs)
+                else _any_reference(due, refs)
                 for place, due in enumerate(turn.acts)
             )
             prepared.append(mine if validate else tuple(one._replace(excluded=None) for one in mine))
     return prepared
 
 
-def _by_gold(due: DueAct, refs: Refs, answer: Answer, believed: bool) -> ActReference:
+def _reference_by_gold(due: DueAct, refs: Refs, answer: Answer, believed: bool) -> ActReference:
     """`believed`: gold entails a tampered twin."""
     candidates = references.candidates(*due, refs)
     if not candidates:
         return ActReference(due, (), (), NO_RULE)
-    plain = best(candidates, answer.plain)
+    plain = best_hypothesis(candidates, answer.plain)
     in_context = answer.entailed and not answer.entailed_plain
-    chosen = best(candidates, answer.augmented) if in_context else plain
+    chosen = best_hypothesis(candidates, answer.augmented) if in_context else plain
     excluded = NOT_ENTAILED if not answer.entailed else NEGATIVE if believed else None
     return ActReference(due, (chosen,), (plain,), excluded)
 
 
-def _any(due: DueAct, refs: Refs) -> ActReference:
+def _any_reference(due: DueAct, refs: Refs) -> ActReference:
     candidates = references.candidates(*due, refs)
     return ActReference(due, candidates, candidates, NO_GOLD if candidates else NO_RULE)
 
@@ -290,7 +292,7 @@ def judged(
     judged: list[tuple[ActVerdict, ...]] = []
     for rows in batches(items, "responses"):
         flat = [(turn, one, response or "") for turn, mine, response in rows for one in mine]
-        asked = [question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat]
+        asked = [build_question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat]
         answers = ask(nli, asked, augment=augment)
         other = [Question(one.plain, text, text) for _, one, text in flat if one.plain != one.hypotheses]
         second = iter(ask(nli, other, augment="never"))
@@ -298,22 +300,24 @@ def judged(
             answer if one.plain == one.hypotheses else next(second)
             for (_, one, _), answer in zip(flat, answers, strict=True)
         ]
-        by_act = iter([_verdict(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)])
+        by_act = iter(
+            [_judge_act(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)]
+        )
         judged += [tuple(next(by_act) for _ in mine) for _, mine, _ in rows]
     return judged
 
 
-def _verdict(one: ActReference, text: str, answer: Answer, plain: Answer) -> ActVerdict:
+def _judge_act(one: ActReference, text: str, answer: Answer, plain: Answer) -> ActVerdict:
     shown: int | None = None
     if one.hypotheses:
         deciding = answer.augmented if answer.entailed and not answer.entailed_plain else answer.plain
-        shown = one.hypotheses.index(best(one.hypotheses, deciding))
+        shown = one.hypotheses.index(best_hypothesis(one.hypotheses, deciding))
     return ActVerdict(
         reference=None if shown is None else one.hypotheses[shown],
         plain=None if shown is None else answer.plain[shown],
         augmented=answer.augmented[shown] if shown is not None and answer.augmented else None,
         entailed=answer.entailed,
         entailed_plain=plain.entailed_plain,
-        present=bool(text.strip()) and tamper.present(*one.due, text),
+        present=bool(text.strip()) and tamper.has_values(*one.due, text),
         excluded=one.excluded,
     )

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import msgspec
 
 from troth.core.records import Act, Dialogue, Service
-from troth.responses.references import COUNT, INTENT, is_boolean, slot_of
+from troth.responses.references import COUNT, INTENT, find_slot, is_boolean
 
 ActKind = Literal["name", "time", "date", "count", "number", "price", "category", "boolean", "intent", "request", "act"]
 KINDS: tuple[ActKind, ...] = get_args(ActKind)
@@ -35,7 +35,7 @@ UNSAID = ("boolean", "intent", "request", "act")  # kinds without a value that i
 _PRICE = re.compile(r"price|fare|cost|rent|balance|amount|fee|fees|budget|total", re.IGNORECASE)
 
 
-def kind(act: Act, service: Service) -> ActKind:
+def classify_act(act: Act, service: Service) -> ActKind:
     """The kind of value that the act carries: entailment is easy for some kinds and hard for others."""
     if act.act == "REQUEST":
         return "request"
@@ -45,7 +45,7 @@ def kind(act: Act, service: Service) -> ActKind:
         return "intent"
     if not act.slot or not act.values:
         return "act"
-    slot = slot_of(act, service)
+    slot = find_slot(act, service)
     if slot and is_boolean(slot):
         return "boolean"
     value = act.values[0]
@@ -61,7 +61,7 @@ def kind(act: Act, service: Service) -> ActKind:
     return "category" if slot and slot.is_categorical else "name"
 
 
-def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
+def collect_values(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
     """All values that the system's acts give each slot, sorted: the order of the dialogues changes no draw."""
     values: dict[tuple[str, str], dict[Values, None]] = defaultdict(dict)
     turns = (turn for dialogue in dialogues for turn in dialogue.turns if turn.speaker == "SYSTEM")
@@ -72,22 +72,22 @@ def pool(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[Values]]:
     return {key: sorted(some) for key, some in values.items()}
 
 
-def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
+def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
     """The act with another value; None where it has no value, or no other is known.
 
     `said`: the turn's acts. A value that the turn gives this slot in another act is true as well, and not taken.
     """
-    what = kind(act, service)
+    what = classify_act(act, service)
     if what in ("request", "act"):
         return None
     if what == "boolean":
         flipped = {"true": "False", "false": "True"}.get(act.values[0].lower())
         return _with(act, (flipped,), ()) if flipped else None
     true = [act, *(other for other in said if other.slot == act.slot and other.values)]
-    choices, width = _choices(act, service, others)
+    choices, width = _candidate_values(act, service, others)
 
     def fits(values: Values) -> bool:
-        return len(values[0]) == width and not any(same(values, other) for other in true)
+        return len(values[0]) == width and not any(means_same(values, other) for other in true)
 
     # A corpus has thousands of names, and nearly every one will do: drawing and testing is faster than testing all.
     drawn = (rng.choice(choices) for _ in range(DRAWS if choices else 0))
@@ -98,55 +98,55 @@ def tampered(act: Act, service: Service, others: Pool, rng: random.Random, *, sa
     return _with(act, *other) if other is not None else None
 
 
-def same(values: Values, act: Act) -> bool:
+def means_same(values: Values, act: Act) -> bool:
     """Whether these values may mean what the act's values mean."""
-    ours, theirs = forms(*values), forms(act.values, act.canonical_values)
+    ours, theirs = value_forms(*values), value_forms(act.values, act.canonical_values)
     return any(a == b or (len(min(a, b, key=len)) > 2 and (a in b or b in a)) for a in ours for b in theirs)
 
 
-def stands(value: str, canonical: Sequence[str], text: str) -> bool:
+def contains_value(value: str, canonical: Sequence[str], text: str) -> bool:
     """Whether a value is in the text: as said, as a number word or digit, or in a canonical form.
 
     A part of a number does not count: neither 1 nor 30 in "1:30", nor 200 in "1,200".
     """
     text = " ".join(text.lower().split())
-    return any(re.search(whole(form), text) for form in forms((value,), tuple(canonical)))
+    return any(re.search(word_pattern(form), text) for form in value_forms((value,), tuple(canonical)))
 
 
-def whole(form: str) -> str:
+def word_pattern(form: str) -> str:
     """A regular expression for a form of a value that is not part of another word or number."""
     if form[:1].isdigit() or form[-1:].isdigit():
         return rf"(?<!\w)(?<!\d[.,:]){re.escape(form)}(?!\w)(?![.,:]\d)"
     return rf"(?<!\w){re.escape(form)}(?!\w)"
 
 
-def present(act: Act, service: Service, text: str) -> bool:
+def has_values(act: Act, service: Service, text: str) -> bool:
     """Whether every value that is said as it is stands in the text: the rule that needs no model.
 
     Booleans, offered intents, acts without values and the value "None" (subtitles: None is said as "no subtitles") are
     accepted: there is nothing to look for.
     """
-    if kind(act, service) in UNSAID:
+    if classify_act(act, service) in UNSAID:
         return True
     canonical = act.canonical_values if len(act.canonical_values) == len(act.values) else act.values
     said = [(value, form) for value, form in zip(act.values, canonical, strict=True) if value.lower() != "none"]
-    return all(stands(value, (form,), text) for value, form in said)
+    return all(contains_value(value, (form,), text) for value, form in said)
 
 
-def _choices(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
+def _candidate_values(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
     """The values to choose from, and how many the act must have."""
     if act.act == "INFORM_COUNT":
         return [((str(n),), ()) for n in range(1, 13)], 1
     if act.act == "OFFER_INTENT":
         return [((intent.name,), ()) for intent in service.intents], 1
-    slot = slot_of(act, service)
+    slot = find_slot(act, service)
     if slot and slot.is_categorical:
         return [((value,), ()) for value in slot.possible_values], 1
     return others.get((service.name, act.slot), ()), len(act.values)
 
 
 @lru_cache(maxsize=1 << 16)
-def forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> frozenset[str]:
+def value_forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> frozenset[str]:
     """How values may be written: in lower case, canonically, as digits or as a number word."""
     said = {" ".join(value.lower().split()) for value in (*values, *canonical)}
     said |= {NUMBERS[int(form)] for form in list(said) if form.isdecimal() and int(form) < len(NUMBERS)}

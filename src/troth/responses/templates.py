@@ -75,12 +75,12 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
     count: Counter[str] = Counter()
     lacking: Counter[tuple[str, str]] = Counter()
     with new_file(names.path_of(out)) as file:
-        for _, dialogue in corpus.distinct(gold, format):
+        for _, dialogue in corpus.read_dialogues(gold, format):
             for number, turn in enumerate(dialogue.turns):
                 if turn.speaker != "SYSTEM":
                     continue
                 acts = sum(len(frame.acts) for frame in turn.frames)
-                said = response(turn, known)
+                said = render_turn(turn, known)
                 lacking.update((sentence.service, sentence.key) for sentence in said.lacking)
                 count.update(acts=acts, without_acts=not acts, silent=bool(acts and not said.text))
                 if said.text:
@@ -91,7 +91,7 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
             hint = "are these its services?"
             raise UserError("no act of its system turns has a template", file=names.path_of(gold), hint=hint)
     ranked = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
-    absent = [MissingTemplate(*place, acts, nearest(*place, known)) for place, acts in ranked]
+    absent = [MissingTemplate(*place, acts, nearest_name(*place, known)) for place, acts in ranked]
     totals = {name: count[name] for name in ("responses", "partial", "silent", "without_acts", "acts")}
     return TemplateSummary(**totals, lacking=absent)
 
@@ -102,27 +102,27 @@ def read(folder: str) -> Templates:
     with reading(folder):
         if not place.is_dir():
             raise UserError("no such folder", file=folder, hint="name the folder with the services' .tsv files")
-        templates = {file.stem: _file(file) for file in sorted(place.glob(f"*{ENDING}"))}
+        templates = {file.stem: _read_file(file) for file in sorted(place.glob(f"*{ENDING}"))}
     if not templates:
         raise UserError(f"no {ENDING} file in this folder", file=folder, hint="one per service, such as Hotels_2.tsv")
     return templates
 
 
-def _file(file: Path) -> dict[str, str]:
+def _read_file(file: Path) -> dict[str, str]:
     lines = source.read_text(file).split("\n")
     texts = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         key, _, text = (part.strip() for part in line.partition("\t"))
-        problem = _problem(key, text)
+        problem = _line_problem(key, text)
         if problem is not None:
             raise UserError(f"line {number}: {problem}", file=str(file), hint="see docs/formats.md, templates")
         texts[key] = text
     return texts
 
 
-def _problem(key: str, text: str) -> str | None:
+def _line_problem(key: str, text: str) -> str | None:
     if not key or not text or "\t" in text:
         return "is not a key, a tab and a text"
     if key.count(VALUE) != text.count(VALUE):
@@ -130,7 +130,7 @@ def _problem(key: str, text: str) -> str | None:
     return None
 
 
-def key(act: Act, frame: Frame) -> str:
+def template_key(act: Act, frame: Frame) -> str:
     """The key of the act's template."""
     marks = VALUE * len(act.values)
     if act.act in BY_INTENT:
@@ -142,20 +142,20 @@ def key(act: Act, frame: Frame) -> str:
     return SEPARATOR.join(parts)
 
 
-def sentences(frame: Frame, templates: Templates) -> list[Sentence]:
+def render_frame(frame: Frame, templates: Templates) -> list[Sentence]:
     """The frame's acts in words, in the order in which they are said."""
     known = templates.get(frame.service, {})
     acts = sorted(frame.acts, key=lambda act: ORDER.index(act.act) if act.act in ORDER else len(ORDER))
-    keyed = [(act, key(act, frame)) for act in acts]
-    return [Sentence(frame.service, act, k, _filled(known[k], act) if k in known else None) for act, k in keyed]
+    keyed = [(act, template_key(act, frame)) for act in acts]
+    return [Sentence(frame.service, act, k, _fill(known[k], act) if k in known else None) for act, k in keyed]
 
 
-def response(turn: Turn, templates: Templates) -> TemplateResponse:
+def render_turn(turn: Turn, templates: Templates) -> TemplateResponse:
     """The response to a turn by its templates."""
     texts: list[str] = []
     lacking: list[Sentence] = []
     for frame in turn.frames:
-        said = sentences(frame, templates)
+        said = render_frame(frame, templates)
         if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in said):
             texts.append(CONFIRM)
         texts += [sentence.text for sentence in said if sentence.text is not None]
@@ -169,7 +169,7 @@ def fingerprint(templates: Templates) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-def nearest(service: str, key: str, templates: Templates) -> str | None:
+def nearest_name(service: str, key: str, templates: Templates) -> str | None:
     """The nearest key or service where a template is lacking."""
     known = templates.get(service)
     return near(service, templates) if known is None else near(key, known)
@@ -181,6 +181,6 @@ def _intent(act: Act, frame: Frame) -> str | None:
     return frame.service_call.method if frame.service_call else None
 
 
-def _filled(text: str, act: Act) -> str:
+def _fill(text: str, act: Act) -> str:
     first, *rest = text.split(VALUE)  # as many as there are values, or, for a sentence of its own, none
     return first + "".join(value + part for value, part in zip(act.values, rest, strict=False))

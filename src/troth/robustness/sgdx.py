@@ -23,8 +23,8 @@ from troth.core.parts import Parts, join
 from troth.core.records import Dialogue, Gold
 from troth.core.result import Finding, Note, Result
 from troth.core.tasks import Task
-from troth.perturb.schemas.files import SchemaSource, load, published
-from troth.perturb.schemas.renaming import renamed
+from troth.perturb.schemas.files import SchemaSource, load, load_published
+from troth.perturb.schemas.renaming import rename_dialogue
 from troth.robustness.metrics import of_variants
 from troth.robustness.sensitivity import all_wrong, values, variation
 from troth.robustness.settings import RobustnessSettings, by_name
@@ -159,7 +159,7 @@ def _score_variants(
     renamings = {}
     if settings.schemas is not None:
         reworded = [label for label in labels if label != ORIGINAL]
-        variants = published(corpus.schema, path_of(settings.schemas), reworded)
+        variants = load_published(corpus.schema, path_of(settings.schemas), reworded)
         renamings = {variant.name: variant.renaming.back() for variant in variants}
 
     def make() -> list[PairConsumer]:
@@ -167,7 +167,7 @@ def _score_variants(
         return [scorer, DialogueRecorder(profile, schema, scorer)] if settings.explorer else [scorer]
 
     predictions = [
-        Predictions(source, make, partial(renamed, renaming=renamings[label]) if label in renamings else None)
+        Predictions(source, make, partial(rename_dialogue, renaming=renamings[label]) if label in renamings else None)
         for label, source in corpus.variants.items()
     ]
     consumed = feed(corpus.gold, predictions, workers=settings.workers)

@@ -23,7 +23,7 @@ from troth.core.errors import UserError
 from troth.core.version import __version__
 from troth.serve.batching import MicroBatcher
 from troth.serve.observed import LEFT, Observed
-from troth.serve.openapi import described, operation
+from troth.serve.openapi import describe_api, operation
 from troth.serve.settings import ServeSettings
 from troth.serve.tasks import ServedTask, tasks
 from troth.serve.watch import LOG, Figures
@@ -61,7 +61,7 @@ def service(settings: ServeSettings | None = None) -> FastAPI:
         )  # fmt: skip
     _add_pages(app, own, figures)
     app.add_middleware(Observed, figures=figures)
-    app.openapi = lambda: described(app, served, key=own.key is not None)  # type: ignore[method-assign]
+    app.openapi = lambda: describe_api(app, served, key=own.key is not None)  # type: ignore[method-assign]
     return app
 
 

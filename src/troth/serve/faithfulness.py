@@ -14,8 +14,8 @@ from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
 from troth.grounding.doubts import doubted_words
 from troth.grounding.graded import GradedSystem, grade_systems
-from troth.grounding.metrics import Grader, Unscored, default_metrics, graders
-from troth.grounding.score import fitted
+from troth.grounding.metrics import Grader, Unscored, default_metrics, make_graders
+from troth.grounding.score import match_calibration
 from troth.grounding.words import Word, word_by_word
 from troth.serve.settings import ServeSettings
 from troth.storage.explorer import ResponseView
@@ -64,11 +64,11 @@ class GroundTask:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return graders(listed(self.settings.metrics) or default_metrics(), self.settings.open_models)
+        return make_graders(listed(self.settings.metrics) or default_metrics(), self.settings.open_models)
 
     @cached_property
     def judges(self) -> Mapping[str, Fitted] | None:
-        return fitted(self.settings.calibration, self.graders)
+        return match_calibration(self.settings.calibration, self.graders)
 
     def check(self) -> None:
         """Raises an error for metrics, a calibration or a schema that are not there, before anything is asked."""

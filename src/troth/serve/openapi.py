@@ -57,7 +57,7 @@ def _schema_of_group(kind: type) -> dict[str, Any]:
     raise NotImplementedError
 
 
-def described(app: FastAPI, tasks: Sequence[ServedTask], *, key: bool) -> dict[str, Any]:
+def describe_api(app: FastAPI, tasks: Sequence[ServedTask], *, key: bool) -> dict[str, Any]:
     """The whole description; it is made once."""
     if app.openapi_schema is None:
         whole = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)

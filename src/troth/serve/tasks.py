@@ -210,7 +210,7 @@ def tasks(settings: ServeSettings) -> list[ServedTask]:
     return [forgetting(task) for task in _tasks(settings)]
 
 
-def one_by_one(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
+def score_each(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
     """Scores items that gain nothing together; the answer to one that is wrong is its error."""
 
     def scored_or_error(item: Any) -> Any:
@@ -233,7 +233,7 @@ def _tasks(settings: ServeSettings) -> list[ServedTask]:
         ServedTask("/rerank", "Which of these candidates says best what the acts say?",
                    RerankRequest, Choice, acts.prepare_choice, acts.choose),
         ServedTask("/dst", "How right are the predicted states of this dialogue?",
-                   DstRequest, ScoresAnswer, lambda asked: asked, one_by_one(score_states), 422),
+                   DstRequest, ScoresAnswer, lambda asked: asked, score_each(score_states), 422),
         ServedTask("/agent", "How right are the calls of this conversation, and what do its answers rest on?",
-                   AgentRequest, AgentAnswer, lambda asked: asked, one_by_one(score_calls), 422),
+                   AgentRequest, AgentAnswer, lambda asked: asked, score_each(score_calls), 422),
     ]  # fmt: skip

@@ -18,10 +18,10 @@ from troth import readers
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Act, Dialogue, Intent, Schema, Service, SlotSchema, State, Turn
-from troth.perturb.options import configured
+from troth.perturb.options import configure
 from troth.perturb.schemas.files import SchemaSource, Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
-from troth.perturb.schemas.renaming import Renaming, renamed
+from troth.perturb.schemas.renaming import Renaming, rename_dialogue
 from troth.readers import source
 from troth.readers.shots import Shots, draw, sample
 
@@ -144,7 +144,7 @@ class TrackerCorpus:
         for dialogue in self.dialogues:
             yield from turns_of(dialogue, self.schema, complete=self.complete)
             for wording in self.wordings:
-                other = renamed(dialogue, wording.renaming)
+                other = rename_dialogue(dialogue, wording.renaming)
                 yield from turns_of(other, wording.schema, complete=self.complete)
 
 
@@ -186,7 +186,7 @@ def variants_from(how: str, seed: int = 0) -> Generator:
     else:
         hint = "backtranslate, corrupt, a file of paraphrases, or a folder of schemas as SGD-X has them"
         raise UserError(f"variants of the schema cannot come from '{how}'", hint=hint)
-    return configured(GENERATORS, *options)
+    return configure(GENERATORS, *options)
 
 
 def _parse_wording(variant: Variant) -> Wording:

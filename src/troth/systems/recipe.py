@@ -19,7 +19,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import State
 from troth.core.registry import Registry
-from troth.perturb.options import configured
+from troth.perturb.options import configure
 from troth.systems.data import TrackerCorpus, TrackerTurn
 from troth.systems.trainable import E, Trainable
 
@@ -140,4 +140,4 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def recipe_of(name: str, options: Mapping[str, Any] | None = None) -> Recipe:
     """The recipe of this name with these options."""
-    return configured(RECIPES, name, options or {})
+    return configure(RECIPES, name, options or {})

@@ -13,7 +13,7 @@ from troth.models import Continuation, Entailment
 from troth.models.fake import FakeNli
 from troth.perturb import schemas
 from troth.perturb.schemas import lm, tools
-from troth.perturb.schemas.lm import paraphrased
+from troth.perturb.schemas.lm import paraphrase_schema
 
 TOOLS = [
     {
@@ -56,7 +56,7 @@ ANSWERS = {
 def test_names_and_descriptions_are_reworded() -> None:
     schema = tools.read(TOOLS).schema
     writer = Writer(lambda text, _seed: ANSWERS[text])
-    paraphrases, refused = paraphrased(schema, writer, count=1)
+    paraphrases, refused = paraphrase_schema(schema, writer, count=1)
     said = paraphrases["find_flight"]
     assert said.intents["find_flight"].names == ("look up planes",)
     assert said.intents["find_flight"].descriptions == (ANSWERS["Finds at most 3 flights, never by 'night'"],)
@@ -79,7 +79,7 @@ def test_names_and_descriptions_are_reworded() -> None:
 def test_descriptions_that_are_refused(answer: str, reason: str) -> None:
     schema = tools.read([{"name": "f", "description": "Finds at most 3 flights, never by 'night'"}]).schema
     writer = Writer(lambda text, _seed: "other" if text.startswith("f (") else answer)
-    paraphrases, refused = paraphrased(schema, writer, count=1)
+    paraphrases, refused = paraphrase_schema(schema, writer, count=1)
     assert paraphrases["f"].intents["f"].descriptions == ()
     assert refused == {reason: lm.TRIES}
 
@@ -93,7 +93,7 @@ def test_a_description_that_says_nothing_is_refused() -> None:
 def test_names_that_are_refused(answer: str) -> None:
     schema = tools.read([{"name": "f", "parameters": {"properties": {"start_date": {}}}}]).schema
     writer = Writer(lambda text, _seed: "g" if text == "f" else answer)
-    _, refused = paraphrased(schema, writer, count=1)
+    _, refused = paraphrase_schema(schema, writer, count=1)
     assert refused == {lm.NO_NAME: lm.TRIES}
 
 
@@ -105,7 +105,7 @@ def test_meaning_is_judged_in_both_directions() -> None:
         held = "x" not in premise and "y" not in hypothesis
         return Entailment(1.0, 0.0, 0.0) if held else Entailment(0.0, 1.0, 0.0)
 
-    paraphrases, refused = paraphrased(schema, writer, nli=FakeNli(rule), count=1)
+    paraphrases, refused = paraphrase_schema(schema, writer, nli=FakeNli(rule), count=1)
     assert paraphrases["f"].intents["f"].descriptions == ("Books a flight z",)
     assert refused == {lm.ENTAILED: 2}
 

@@ -13,7 +13,7 @@ import pytest
 from troth.core.errors import UserError
 from troth.perturb import schemas
 from troth.perturb.schemas import calls, mentions, tools
-from troth.perturb.schemas.variants import compose, corrupted
+from troth.perturb.schemas.variants import compose, corrupt_schema
 from troth.readers import tools as layouts
 
 PARAMETERS: dict[str, Any] = {
@@ -108,10 +108,10 @@ LAYOUTS: dict[str, Any] = {
 
 def reworded(document: Any, seed: int, rate: float = 0.6) -> tuple[Any, dict[str, calls.FunctionNames]]:
     read = tools.read(document)
-    wordings = corrupted(read.schema, count=1, seed=seed, rate=rate)
+    wordings = corrupt_schema(read.schema, count=1, seed=seed, rate=rate)
     (variant,) = compose(read.schema, wordings, count=1, strict=False)
     variant = tools.distinct(read.schema, variant, strict=False)
-    return read.written(variant), read.names(variant)
+    return read.rewrite(variant), read.names(variant)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -119,7 +119,7 @@ def test_nothing_changed_is_the_same_to_the_letter(layout: str) -> None:
     document = LAYOUTS[layout]
     before = copy.deepcopy(document)
     read = tools.read(document)
-    assert json.dumps(read.written(read.schema)) == json.dumps(before)
+    assert json.dumps(read.rewrite(read.schema)) == json.dumps(before)
     assert document == before
 
 
@@ -188,7 +188,7 @@ def composed(document: Any, wordings: Any) -> Any:
 
     read = tools.read(document)
     (variant,) = compose(read.schema, msgspec.convert(wordings, Paraphrases), count=1)
-    return read.written(tools.distinct(read.schema, variant, strict=True))
+    return read.rewrite(tools.distinct(read.schema, variant, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def composed(document: Any, wordings: Any) -> Any:
     ],
 )
 def test_mentions(text: str, expected: str) -> None:
-    assert mentions.replaced(text, {"start_date": "begin", "date": "day", "place.town": "spot.city"}) == expected
+    assert mentions.replace_names(text, {"start_date": "begin", "date": "day", "place.town": "spot.city"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_mentions(text: str, expected: str) -> None:
      ("start_dateModel", "first_dayModel")],
 )  # fmt: skip
 def test_titles(title: str, expected: str) -> None:
-    assert mentions.retitled(title, "start_date", "first_day") == expected
-    assert mentions.retitled(title, "start_date", "start_date") == title
+    assert mentions.rename_title(title, "start_date", "first_day") == expected
+    assert mentions.rename_title(title, "start_date", "start_date") == title
 
 
 def test_names_of_a_variant_are_read_again(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_real_tools(shared: Path) -> None:
     for file in ("retail_tools.json", "tau_airline/tools.json"):
         document = json.loads((shared / "data/agents" / file).read_bytes())
         read = tools.read(document)
-        assert json.dumps(read.written(read.schema)) == json.dumps(document)
+        assert json.dumps(read.rewrite(read.schema)) == json.dumps(document)
         written, _ = reworded(document, 1)
         for one in layouts.definitions(written):
             jsonschema.Draft202012Validator.check_schema(one.schema)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from troth.core.errors import UserError
 from troth.perturb.schemas import tools
-from troth.perturb.schemas.variants import compose, corrupted
+from troth.perturb.schemas.variants import compose, corrupt_schema
 
 WEATHER: dict[str, Any] = {
     "name": "get_weather",
@@ -70,7 +70,7 @@ FORMS: list[Any] = [
 def test_round_trip(document: Any) -> None:
     before = copy.deepcopy(document)
     read = tools.read(document)
-    written = read.written(read.schema)
+    written = read.rewrite(read.schema)
     assert json.dumps(written) == json.dumps(before), "in the same order, too"
     assert document == before
 
@@ -95,14 +95,14 @@ def test_what_is_read() -> None:
 
 def test_a_variant_changes_names_everywhere_and_nothing_else() -> None:
     read = tools.read([{"type": "function", "function": WEATHER}])
-    (variant,) = compose(read.schema, corrupted(read.schema, count=1, seed=4, rate=1.0), count=1, strict=False)
-    written = read.written(variant)
+    (variant,) = compose(read.schema, corrupt_schema(read.schema, count=1, seed=4, rate=1.0), count=1, strict=False)
+    written = read.rewrite(variant)
     again = tools.read(written).schema
     (old,), (new,), (reread,) = read.schema.values(), variant.values(), again.values()
     assert [slot.name for slot in reread.slots] == [slot.name for slot in new.slots]
     assert reread.intents[0].required_slots == new.intents[0].required_slots
     assert [slot.possible_values for slot in reread.slots] == [slot.possible_values for slot in old.slots]
-    assert tools.ToolDefinitions(written, again).written(read.schema) == [{"type": "function", "function": WEATHER}]
+    assert tools.ToolDefinitions(written, again).rewrite(read.schema) == [{"type": "function", "function": WEATHER}]
     mapping = read.names(variant)[new.intents[0].name]
     assert mapping.name == "get_weather"
     assert list(mapping.arguments.values()) == [slot.name for slot in old.slots]
@@ -124,12 +124,12 @@ def argument(**schema: Any) -> Any:
         ([{"function": {"description": "x"}}], "tool 0.function: a function without a name"),
         ([{"name": "f", "description": ""}, {"name": "f"}], "function 'f' is defined twice"),
         ([{"name": "f", "parameters": []}], "function 'f': its parameters are not an object"),
-        (argument(patternProperties={"^x": {}}), "function 'f', argument 'a': 'patternProperties' may speak of names"),
-        (argument(anyOf=[{"not": {"required": ["b"]}}]), "argument 'a': 'not' may speak of names"),
-        (argument(**{"if": {}, "then": {}}), "argument 'a': 'if' may speak of names"),
+        (argument(patternProperties={"^x": {}}), "function 'f', argument 'a': 'patternProperties' may refer to names"),
+        (argument(anyOf=[{"not": {"required": ["b"]}}]), "argument 'a': 'not' may refer to names"),
+        (argument(**{"if": {}, "then": {}}), "argument 'a': 'if' may refer to names"),
         (argument(additionalProperties={"properties": {"b": {}}}), "inside 'additionalProperties'"),
-        (argument(**{"$ref": "#/$defs/No"}), "the reference '#/$defs/No' leads nowhere"),
-        (argument(**{"$ref": "https://x.example/y"}), "leads nowhere"),
+        (argument(**{"$ref": "#/$defs/No"}), "the reference '#/$defs/No' is not in its parameters"),
+        (argument(**{"$ref": "https://x.example/y"}), "is not in its parameters"),
         (
             argument(
                 allOf=[{"$ref": "#/$defs/N"}],
@@ -224,11 +224,11 @@ def marked(name: str) -> list[Any]:
 def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
     before = copy.deepcopy(listed)
     read = tools.read(listed)
-    assert json.dumps(read.written(read.schema)) == json.dumps(before)
-    (variant,) = compose(read.schema, corrupted(read.schema, count=1, seed=seed, rate=0.5), count=1, strict=False)
+    assert json.dumps(read.rewrite(read.schema)) == json.dumps(before)
+    (variant,) = compose(read.schema, corrupt_schema(read.schema, count=1, seed=seed, rate=0.5), count=1, strict=False)
     variant = tools.distinct(read.schema, variant, strict=False)
-    written = read.written(variant)
-    assert json.dumps(tools.ToolDefinitions(written, variant).written(read.schema)) == json.dumps(before)
+    written = read.rewrite(variant)
+    assert json.dumps(tools.ToolDefinitions(written, variant).rewrite(read.schema)) == json.dumps(before)
     assert listed == before
 
 

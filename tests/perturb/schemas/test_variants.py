@@ -20,9 +20,9 @@ from troth.perturb.schemas.variants import (
     ThereAndBack,
     Wordings,
     compose,
-    corrupted,
-    translated,
-    worded,
+    corrupt_schema,
+    reword_document,
+    translate_schema,
 )
 from troth.perturb.translate import Apertium
 
@@ -90,7 +90,7 @@ def test_compose_orders_by_distance_and_everything_follows() -> None:
     ("said", "message"),
     [
         ({"Bank_2": ServiceWordings()}, r"'Bank_2', which is not a service .*did you mean 'Banks_2'"),
-        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"no slot of Banks_2 \(did you mean 'amount'"),
+        ({"Banks_2": ServiceWordings(slots={"amout": Wordings()})}, r"not a slot of Banks_2 \(did you mean 'amount'"),
         (
             {"Banks_2": ServiceWordings(slots={"amount": Wordings(("sum", "sum"))})},
             r"slot 'amount': names: 1 different ones for 2",
@@ -121,13 +121,13 @@ def test_more_paraphrases_than_wanted_are_drawn_by_seed() -> None:
 
 def test_corruption_is_seeded_and_keeps_names_apart() -> None:
     def make(seed: int) -> list[Schema]:
-        return compose(SCHEMA, corrupted(SCHEMA, seed=seed, rate=1.0), strict=False)
+        return compose(SCHEMA, corrupt_schema(SCHEMA, seed=seed, rate=1.0), strict=False)
 
     assert make(1) == make(1)
     assert make(1) != make(2)
     for variant in make(3):
         Renaming.between(SCHEMA, variant)  # refuses names that meet
-    assert compose(SCHEMA, corrupted(SCHEMA, rate=0.0), strict=False)[0]["Banks_21"].slots == BANK.slots
+    assert compose(SCHEMA, corrupt_schema(SCHEMA, rate=0.0), strict=False)[0]["Banks_21"].slots == BANK.slots
 
 
 class Upside:
@@ -143,9 +143,9 @@ class Upside:
 def test_translation_takes_more_ways_if_more_are_wanted() -> None:
     engine = ThereAndBack([Upside("x"), Upside("y")], 4)
     assert engine.paraphrase(["a"]) == [["x a", "y a", "y x a", "x y a"]]
-    made = compose(SCHEMA, translated(SCHEMA, engine), count=4, strict=False)
+    made = compose(SCHEMA, translate_schema(SCHEMA, engine), count=4, strict=False)
     assert [slot.name for slot in made[0]["Banks_21"].slots] == ["x_account_type", "x_amount"]
-    with pytest.raises(UserError, match="too few ways"):
+    with pytest.raises(UserError, match="too few translation routes"):
         ThereAndBack([Upside("x")], 9)
 
 
@@ -153,7 +153,7 @@ def test_translation_takes_more_ways_if_more_are_wanted() -> None:
 def test_apertium_keeps_texts_apart() -> None:
     known = Apertium()
     try:
-        known.ready()
+        known.check_installed()
     except UserError:
         pytest.skip("needs apertium-eng-spa")
     texts = ["Time of the alarm", "", "name\n\nof the alarm", "check in date", "Where is it?"]
@@ -175,7 +175,7 @@ def test_a_schema_file_keeps_what_it_has_besides() -> None:
             "slots": [{"name": "account_type", "unit": "x"}, {"name": "amount"}],
             "intents": [{"name": "TransferMoney", "required_slots": ["amount"]}]}]  # fmt: skip
     (one, _) = compose(SCHEMA, SAID, count=2)
-    (made,) = worded(raw, one)
+    (made,) = reword_document(raw, one)
     assert (made["service_name"], made["version"]) == ("Banks_21", 3)
     assert made["slots"][0]["unit"] == "x"
     assert made["intents"] == [{"name": "MoveMoney", "required_slots": ["amt"]}]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.core.records import Dialogue, Frame, Span, Turn
-from troth.perturb.users.edit import Edit, edited, spans, with_contexts
+from troth.perturb.users.edit import Edit, edited, spans, update_contexts
 
 
 def turn(text: str, *marked: tuple[int, int]) -> Turn:
@@ -95,7 +95,7 @@ def test_contexts_follow_the_turns() -> None:
     after = Dialogue(
         "d", tuple(Turn(t.speaker, text, context=t.context) for t, text in zip(before.turns, texts, strict=True))
     )
-    made = with_contexts(before, after)
+    made = update_contexts(before, after)
     assert [t.context for t in made.turns] == [
         "<user> uh to leeds",
         None,

@@ -21,7 +21,7 @@ def turn(text: str, *values: str, told: dict[str, str] | None = None) -> Turn:
 
 
 def judged(old: Turn, new: str) -> Turn | str:
-    return guard.accepted(old, guard.protected(old), new)
+    return guard.check_paraphrase(old, guard.find_protected(old), new)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_overlapping_spans_move_together() -> None:
 def test_acts_count_and_old_state_does_not() -> None:
     frame = Frame("Service_1", State(slot_values={"kind": ("rock",)}), (), (Act("INFORM", "place", ("the park",)),))
     old = Turn("USER", "Something like rock in the park", (frame,))
-    lost = guard.accepted(old, guard.protected(old), "Some kind of rock outdoors")
+    lost = guard.check_paraphrase(old, guard.find_protected(old), "Some kind of rock outdoors")
     assert lost == guard.VALUE
     known = {"Service_1": {"kind": ("rock",)}}
-    kept = guard.protected(old, known)
+    kept = guard.find_protected(old, known)
     assert [old.text[part.start : part.end] for part in kept] == ["the park"]
 
 

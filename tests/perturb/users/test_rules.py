@@ -16,7 +16,7 @@ from troth.perturb.users import guard, phrases, questions, rules
 
 def ways(text: str) -> set[str]:
     turn = Turn("USER", text)
-    return {rules.paraphrase(text, guard.protected(turn), Random(seed)) for seed in range(60)}
+    return {rules.paraphrase(text, guard.find_protected(turn), Random(seed)) for seed in range(60)}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_members_of_a_group_agree_in_negation_and_number() -> None:
     for group in groups:
         assert len({guard._negations(guard.tokens(phrase)) for phrase in group}) <= 1, group
         assert not any(guard._numbers(phrase) for phrase in group), group
-    for _, options in phrases.exchanged("inline"):
+    for _, options in phrases.substitutions("inline"):
         assert not any(guard._negations(guard.tokens(option)) for option in options)
 
 
@@ -115,7 +115,7 @@ def test_every_template_can_be_filled() -> None:
     ways = [way for frame in phrases.frames() for way in frame.ways]
     assert len(phrases.frames()) > 25
     assert all(clause.mood in "siqwfp" and clause.text.format(**parts) for way in ways for clause in way.say)
-    assert all(phrases.exchanged(name) for name in ("opened", "closed", "inline"))
+    assert all(phrases.substitutions(name) for name in ("opened", "closed", "inline"))
 
 
 def test_english_on_real_turns(shared: Path) -> None:
@@ -125,10 +125,10 @@ def test_english_on_real_turns(shared: Path) -> None:
         for turn in dialogue.turns:
             if turn.speaker != "USER":
                 continue
-            kept = guard.protected(turn)
+            kept = guard.find_protected(turn)
             new = rules.paraphrase(turn.text, kept, Random(number))
             seen += 1
-            assert guard.doubled(new) - guard.doubled(turn.text) == {}, (turn.text, new)
+            assert guard.repeated_words(new) - guard.repeated_words(turn.text) == {}, (turn.text, new)
             assert not (turn.text[:1].isupper() and new[:1].islower()), (turn.text, new)
             assert guard._quotes(new) == guard._quotes(turn.text)
             assert "  " not in new or "  " in turn.text

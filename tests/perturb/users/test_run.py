@@ -256,7 +256,7 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
     ("arguments", "line"),
     [
         ("entity", "no perturbation is called 'entity' (did you mean 'entities'?)"),
-        ("entities,entities", "perturbation 'entities' is named twice (each is applied once, in the given order)"),
+        ("entities,entities", "perturbation 'entities' is named twice (name each only once)"),
         ("disfluency --set x", "--set x (write it as --set disfluency.fillers=0.05)"),
         ("disfluency --set disfluency.filler=1", "'disfluency' has no option 'filler' (did you mean 'fillers'?)"),
         (

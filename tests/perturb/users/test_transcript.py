@@ -9,7 +9,7 @@ import pytest
 from tests.limits import processor_limit
 from tests.perturb.conftest import Corpus, Make, check, corpus_of, spans_fit
 from troth.perturb.users import apply, transcript
-from troth.perturb.users.transcript import Transcript, spelled
+from troth.perturb.users.transcript import Transcript, spell_out
 
 
 @pytest.mark.parametrize("options", [{}, {"case": "keep"}, {"digits": "digits", "slips": 0.3}, {"punctuation": "keep"}])
@@ -86,7 +86,7 @@ def test_slips_are_outside_values(make: Make) -> None:
     ],
 )  # fmt: skip
 def test_spelled(number: int, words: str) -> None:
-    assert spelled(number) == words
+    assert spell_out(number) == words
 
 
 def test_slips_must_be_a_rate() -> None:

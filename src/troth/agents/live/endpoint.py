@@ -118,10 +118,10 @@ class CallableAssistant:
         except Exception as error:
             raise ServerError(type(error).__name__, temporary=True) from error
         message = {"content": answer} if isinstance(answer, str) else answer
-        return _checked(message, Usage(seconds=time.monotonic() - begun))
+        return _check_reply(message, Usage(seconds=time.monotonic() - begun))
 
 
-def assistant(
+def open_assistant(
     name: str | Callable[..., Any], *, temperature: float, timeout: float, retries: int, key: str = KEY
 ) -> Assistant:
     """The assistant that a name stands for: `endpoint:URL#MODEL`, `module:function`; or a Python function."""
@@ -156,10 +156,10 @@ def _parse_reply(data: bytes, begun: float) -> Reply:
         spent = usage({"usage": answer.usage or None, "seconds": time.monotonic() - begun})
     except (ServerError, ValueError, TypeError, AttributeError) as error:
         raise MalformedAnswerError(BROKEN) from error
-    return _checked(answer.message, spent)
+    return _check_reply(answer.message, spent)
 
 
-def _checked(message: Any, spent: Usage | None) -> Reply:
+def _check_reply(message: Any, spent: Usage | None) -> Reply:
     """A reply that can be read as one message with text or calls; raises MalformedAnswerError for any other."""
     if isinstance(message, dict):
         reply = Reply(message, spent)

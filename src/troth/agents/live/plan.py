@@ -14,9 +14,9 @@ import msgspec
 from troth.agents import corpus as corpora
 from troth.agents.forbidden import json_schema
 from troth.agents.live.endpoint import KEY
-from troth.agents.live.replay import Recording, ToolWording, openai_tools, recordings
+from troth.agents.live.replay import Recording, ToolWording, make_recordings, openai_tools
 from troth.agents.live.summary import ORIGINAL
-from troth.agents.live.users import reworded
+from troth.agents.live.users import reword_users
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import option, seed_option
@@ -88,8 +88,8 @@ class RunPlan(NamedTuple):
     sets: list[WordingSet]
     identity: dict[str, str]  # what a folder must share to be gone on with
 
-    def wording(self, one: WordingSet, task: str) -> ToolWording:
-        return one.wording or self.own_tools[task]
+    def wording(self, wording_set: WordingSet, task: str) -> ToolWording:
+        return wording_set.wording or self.own_tools[task]
 
     @property
     def wordings(self) -> list[ToolWording]:
@@ -100,12 +100,12 @@ class RunPlan(NamedTuple):
         return [one.name for one in self.sets if one.users]
 
 
-def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
+def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     """Reads tasks, tools and rewordings; everything that can be wrong with them is found here."""
     tools = None if settings.tools is None else path_of(settings.tools)
     corpus = corpora.load([("tasks", tasks)], corpora.gold_files(settings.gold), tools, settings.format)
     trials = [msgspec.structs.replace(one, expected=corpus.gold(one)) for one in corpus.systems[0].trials]
-    replayable = [one for one in recordings(trials) if one.users][: settings.limit]
+    replayable = [one for one in make_recordings(trials) if one.users][: settings.limit]
     if not replayable:
         raise UserError("no user says anything in it", file=tasks, hint="is it the right file?")
     own = {one.unit: _original(one.tools or corpus.tasks[one.unit].tools) for one in trials}
@@ -116,7 +116,7 @@ def plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     where = Folder(path_of(settings.from_)) if settings.from_ is not None else Folder(tools or ".").parent
     sets = [WordingSet(ORIGINAL, original, {})]
     sets += [WordingSet(name, _variant(where / name, name, corpus.tools), {}) for name in names]
-    said = reworded(replayable, settings.users, seed=settings.seed)
+    said = reword_users(replayable, settings.users, seed=settings.seed)
     sets += [WordingSet(name, original, users) for name, users in said.items()]
     if len({one.name for one in sets}) < len(sets):
         raise UserError("two sets have one name", hint="rewordings of tools and users need different names")

@@ -63,7 +63,7 @@ class Replayed(msgspec.Struct, frozen=True):
     cut: int = 0  # turns in which the assistant went on calling until it was stopped
 
 
-def recordings(trajectories: Iterable[Trajectory]) -> list[Recording]:
+def make_recordings(trajectories: Iterable[Trajectory]) -> list[Recording]:
     """One recording per task, in order: of its trials the one with the highest reward, the first of equals."""
     trials: dict[str, list[Trajectory]] = {}
     for one in trajectories:
@@ -100,14 +100,14 @@ def _collect(trajectory: Trajectory, results: dict[str, list[str]]) -> dict[str,
 def call_key(call: Call) -> str:
     """What two calls share that are the same: the tool and its arguments. null is absent, and 1.0 is 1."""
     present = {name: value for name, value in call.arguments.items() if value is not None}
-    return f"{call.tool} {msgspec.json.encode(_plain(present), order='sorted').decode()}"
+    return f"{call.tool} {msgspec.json.encode(_normalize_numbers(present), order='sorted').decode()}"
 
 
-def _plain(value: Any) -> Any:
+def _normalize_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_normalize_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -138,7 +138,7 @@ class _Conversation:
         functions = {function.name: new for new, function in wording.names.items() if function.name != new}
         self.messages = list(recording.opening)
         self.sent = [
-            {"role": message.role, "content": mentions.replaced(message.text, functions)}
+            {"role": message.role, "content": mentions.replace_names(message.text, functions)}
             for message in recording.opening
         ]
         self.made: Counter[str] = Counter()

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.agents.live import summary
-from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, assistant
+from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, open_assistant
 from troth.agents.live.journal import Budget, Journal
-from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet
-from troth.agents.live.plan import plan as make_plan
+from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet, make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.decode import reading
@@ -68,7 +67,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> R
     1.0
     """
     settings = resolve(RunAgentSettings, options)
-    live = assistant(
+    live = open_assistant(
         agent, temperature=settings.temperature, timeout=settings.timeout, retries=settings.retries,
         key=settings.key_variable,
     )  # fmt: skip
@@ -76,7 +75,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> R
     folder = Folder(path_of(settings.out))
     _open(folder, plan.identity)
     journal, budget = Journal(folder / JOURNAL), Budget(settings.budget)
-    replays = _replayed(plan, settings, _Live(live, journal, budget))
+    replays = _replay_all(plan, settings, _Live(live, journal, budget))
     _write(folder, replays)
     result = _result(plan, replays, settings, (journal, budget))
     result.save(folder / RESULT)
@@ -99,23 +98,23 @@ class _Live(NamedTuple):
         return self.journal.answer(question, lambda: self.budget.spend(ask))
 
 
-def _replayed(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
+def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
     """Every conversation of the plan, or why it could not be finished."""
 
-    def work(one: WordingSet, recording: Recording, trial: int) -> Replayed | str:
-        wording = plan.wording(one, recording.task)
+    def work(wording_set: WordingSet, recording: Recording, trial: int) -> Replayed | str:
+        wording = plan.wording(wording_set, recording.task)
         ask = partial(live.ask, wording, trial, settings.seed)
-        users = one.users.get(recording.task, recording.users)
+        users = wording_set.users.get(recording.task, recording.users)
         try:
             return replay(recording, users, wording, ask, trial=trial, steps=settings.steps)
         except UnansweredError as error:
             return str(error)
 
     jobs = {
-        ReplayKey(one.name, recording.task, trial): (one, recording, trial)
+        ReplayKey(wording_set.name, recording.task, trial): (wording_set, recording, trial)
         for trial in range(settings.trials)
         for recording in plan.recordings
-        for one in plan.sets
+        for wording_set in plan.sets
     }
     waiting, done = deque(jobs), SimpleQueue[tuple[ReplayKey, Replayed | str | BaseException]]()
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.agents.live.replay import Recording, Replayed, ToolWording
-from troth.agents.matching import MISSING, argument_error, match
+from troth.agents.matching import MISSING, argument_error, match_calls
 from troth.agents.metrics import metric
-from troth.agents.rules import rule
-from troth.agents.states import nearest
+from troth.agents.rules import find_rule
+from troth.agents.states import pair_nearest
 from troth.agents.tools import Toolbox
 from troth.core.groups import Group
 from troth.core.metric import Metric
@@ -28,7 +28,7 @@ from troth.stats import paired
 from troth.stats.estimates import Cell
 
 ORIGINAL = "original"
-RULE = rule("exact").with_choices(order="any", extra="allowed")
+RULE = find_rule("exact").with_choices(order="any", extra="allowed")
 LEVEL = 0.05  # of p-values, after Holm's correction over everything that is looked at
 
 
@@ -56,8 +56,8 @@ class CallOutcome(NamedTuple):
 
 def outcomes(key: ReplayKey, replayed: Replayed, expected: Sequence[Expected]) -> Iterator[CallOutcome]:
     """Every expected call of a conversation, and the call that comes closest to it."""
-    matched = match(replayed.trajectory, expected, RULE, Toolbox())
-    near = nearest(matched, RULE)
+    matched = match_calls(replayed.trajectory, expected, RULE, Toolbox())
+    near = pair_nearest(matched, RULE)
     for place, gold in enumerate(matched.gold):
         number = near.pairs.get(place)
         arguments: dict[str, str | None] = {}
@@ -98,31 +98,31 @@ class LiveSet(NamedTuple):
         return Parts.of(map(fraction, self.replays.values()), keys)
 
 
-def _calls(one: LiveSet) -> Parts:
-    return one.of_calls(lambda call: (float(call.right), 1.0))
+def _calls(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(lambda call: (float(call.right), 1.0))
 
 
-def _tools(one: LiveSet) -> Parts:
-    return one.of_calls(lambda call: (float(call.called), 1.0))
+def _tools(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(lambda call: (float(call.called), 1.0))
 
 
-def _arguments(one: LiveSet) -> Parts:
-    return one.of_calls(
+def _arguments(live_set: LiveSet) -> Parts:
+    return live_set.of_calls(
         lambda call: (float(sum(why is None for why in call.arguments.values())), float(len(call.arguments)))
     )
 
 
-def _finished(one: LiveSet) -> Parts:
-    return one.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
+def _finished(live_set: LiveSet) -> Parts:
+    return live_set.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
 
 
-def _unrecorded(one: LiveSet) -> Parts:
+def _unrecorded(live_set: LiveSet) -> Parts:
     def fraction(replayed: Replayed | str) -> tuple[float, float]:
         if isinstance(replayed, str):
             return 0.0, 0.0
         return float(replayed.unrecorded), float(len(list(replayed.trajectory.calls())))
 
-    return one.of_replays(fraction)
+    return live_set.of_replays(fraction)
 
 
 CALL_RECALL = metric("call_recall").derive(
@@ -156,22 +156,24 @@ METRICS: Registry[Metric] = Registry(
 )  # fmt: skip
 
 
-def cells(one: LiveSet, recipe: Any) -> Iterator[Cell]:
+def cells(live_set: LiveSet, recipe: Any) -> Iterator[Cell]:
     """The metrics of one set: over everything, by tool, and by argument."""
     metrics = [METRICS.load(name) for name in METRICS]
     for member in metrics:
-        yield Cell(member, member.compute(one), recipe)
-    for tool in sorted({call.tool for call in one.outcomes}):
-        mine = LiveSet([call for call in one.outcomes if call.tool == tool], {})
+        yield Cell(member, member.compute(live_set), recipe)
+    for tool in sorted({call.tool for call in live_set.outcomes}):
+        mine = LiveSet([call for call in live_set.outcomes if call.tool == tool], {})
         for member in metrics:
             yield Cell(member, member.compute(mine), recipe, Group("tool", tool))
         for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
-            yield Cell(ARGUMENT_RECALL, _arguments(_only(mine, argument)), recipe, f"argument:{tool}.{argument}")
+            yield Cell(
+                ARGUMENT_RECALL, _arguments(_select_argument(mine, argument)), recipe, f"argument:{tool}.{argument}"
+            )
 
 
-def _only(one: LiveSet, argument: str) -> LiveSet:
+def _select_argument(live_set: LiveSet, argument: str) -> LiveSet:
     """The calls that have an argument, with nothing else in them."""
-    calls = [call for call in one.outcomes if argument in call.arguments]
+    calls = [call for call in live_set.outcomes if argument in call.arguments]
     return LiveSet([call._replace(arguments={argument: call.arguments[argument]}) for call in calls], {})
 
 
@@ -219,11 +221,11 @@ def findings(
     variants = [one.name for one in wordings if one.name != ORIGINAL]
     for reworded, sets in (("tools", variants), ("users", list(users))):
         if sets:
-            listed += _compared(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
+            listed += _compare_sets(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
     for one in wordings:
         if one.name != ORIGINAL:
             renamed = _new_names(one)
-            listed += [found for found in _compared(seen, "tools", [one.name], renamed, seed) if found.name]
+            listed += [found for found in _compare_sets(seen, "tools", [one.name], renamed, seed) if found.name]
     corrected = paired.holm([1.0 if one.p is None else one.p for one in listed])
     judged = [
         one if one.p is None else msgspec.structs.replace(one, p=float(p))
@@ -232,7 +234,7 @@ def findings(
     return sorted(judged, key=lambda one: (one.set != "", one.difference if one.difference is not None else 0.0))
 
 
-def _compared(
+def _compare_sets(
     seen: Sequence[CallOutcome],
     reworded: Literal["tools", "users"],
     sets: Sequence[str],
@@ -248,7 +250,7 @@ def _compared(
     for tool, argument, measure in measured:
         sides = [LiveSet([one for one in side if one.tool == tool], {}) for side in (before, after)]
         if argument:
-            sides = [_only(side, argument) for side in sides]
+            sides = [_select_argument(side, argument) for side in sides]
         first, second = (measure.compute(side) for side in sides)
         reasons = [one.arguments[argument] for one in sides[1].outcomes] if argument else []
         yield RewordingEffect(

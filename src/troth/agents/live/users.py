@@ -11,16 +11,16 @@ from typing import Any
 
 from troth.agents.live.replay import Recording
 from troth.core.records import Dialogue, Frame, State, Turn
-from troth.perturb.options import chosen
+from troth.perturb.options import parse_members
 from troth.perturb.users import FAMILIES, Family, Inventory, apply, inventory
-from troth.perturb.users.values import lowered, places
+from troth.perturb.users.values import find_words, to_lower
 
 UserTurns = dict[str, tuple[str, ...]]  # task to what its user says
 
 
-def reworded(recordings: Sequence[Recording], users: Any, *, seed: int) -> dict[str, UserTurns]:
+def reword_users(recordings: Sequence[Recording], users: Any, *, seed: int) -> dict[str, UserTurns]:
     """What users say, by the name of the perturbation. `users`: as `with_` of `troth.perturb`."""
-    families: Mapping[str, Family] = chosen(FAMILIES, Family, users or ())
+    families: Mapping[str, Family] = parse_members(FAMILIES, Family, users or ())
     if not families:
         return {}
     dialogues = [_dialogue(one) for one in recordings]
@@ -38,8 +38,8 @@ def _dialogue(recording: Recording) -> Dialogue:
     values = sorted({item for tool, arguments in (*called, *expected) for item in _values(arguments, tool)})
     turns = []
     for text in recording.users:
-        said = lowered(text)
-        mine = [(slot, value) for slot, value in values if next(places(said, value.lower()), None)]
+        said = to_lower(text)
+        mine = [(slot, value) for slot, value in values if next(find_words(said, value.lower()), None)]
         slots = {slot: tuple(value for other, value in mine if other == slot) for slot, _ in mine}
         turns.append(Turn("USER", text, (Frame("tools", State(slot_values=slots)),) if slots else ()))
     return Dialogue(recording.task, tuple(turns), ("tools",))

@@ -39,9 +39,9 @@ from troth.core.result import Note, Result
 from troth.core.score import Score
 from troth.core.signature import identity
 from troth.grounding import calibration
-from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, without_label
+from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, unlabelled_notes
 from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
-from troth.grounding.score import ResponseSet, ScoringSettings, remarks
+from troth.grounding.score import ResponseSet, ScoringSettings, collect_remarks
 from troth.meta.labels.labelled import AUROC
 from troth.meta.labels.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling, SystemCells, build_result
@@ -98,17 +98,17 @@ def evaluate(*data: Path, **options: Any) -> Result:
     """
     settings = resolve(EvaluateSettings, options)
     out = None if settings.out is None else check_out(settings.out)
-    test = _labelled(data, settings, "begin_test_wow.tsv")
+    test = _load_labelled(data, settings, "begin_test_wow.tsv")
     dev = [settings.dev] if isinstance(settings.dev, str | os.PathLike) else list(settings.dev)
-    fitted, lost = _fitted(dev, test, settings)
+    fitted, lost = _fit_dev(dev, test, settings)
     name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
-    judged = [_judged(one, fitted[one.metric.name]) for one in system.metrics]
+    judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]
     evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed))
     differences = evaluation.differences(judged)
     scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
-    texts = [*remarks(settings.graders), *without_label(_unlabelled(test)), *system.notes(), *lost]
+    texts = [*collect_remarks(settings.graders), *unlabelled_notes(_count_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
         texts.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
@@ -145,7 +145,7 @@ def fit(*dev: Path, **options: Any) -> Calibration:
     aim = Aim(settings.recall, settings.precision).check()
     if settings.out is not None:
         check_new(path_of(settings.out))
-    data = _labelled(dev, settings, "begin_dev_wow.tsv")
+    data = _load_labelled(dev, settings, "begin_dev_wow.tsv")
     (system,) = grade_systems({"": data.items}, settings.graders)
     metrics: list[Fitted] = []
     for values in system.metrics:
@@ -163,7 +163,7 @@ def fit(*dev: Path, **options: Any) -> Calibration:
 # -- data --------------------------------------------------------------------------------------------------------------
 
 
-def _labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) -> ResponseSet:
+def _load_labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) -> ResponseSet:
     """The responses that have a label."""
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
@@ -175,7 +175,7 @@ def _labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) ->
     return ResponseSet(items, data.files, data.skipped)
 
 
-def _unlabelled(data: ResponseSet) -> int:
+def _count_unlabelled(data: ResponseSet) -> int:
     return sum(file.rows for file in data.files) - len(data.items)
 
 
@@ -186,19 +186,19 @@ class _DevFit(NamedTuple):
     notes: list[str]
 
 
-def _fitted(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings) -> _DevFit:
+def _fit_dev(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings) -> _DevFit:
     if not dev:
         return _DevFit({grader.metric.name: NO_DEV for grader in settings.graders}, [])
-    data = _labelled(dev, settings, "begin_dev_wow.tsv")
-    shared = _shared(data, test, path_of(dev[0]))
+    data = _load_labelled(dev, settings, "begin_dev_wow.tsv")
+    shared = _check_overlap(data, test, path_of(dev[0]))
     (system,) = grade_systems({"": data.items}, settings.graders)
-    notes = [*without_label(_unlabelled(data)), *system.notes(), *shared]
+    notes = [*unlabelled_notes(_count_unlabelled(data)), *system.notes(), *shared]
     aim = Aim(settings.recall, settings.precision).check()
     fitted = {one.metric.name: _fit(one, data.items, aim) for one in system.metrics}
     return _DevFit(fitted, [f"dev: {note}" for note in notes])
 
 
-def _shared(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
+def _check_overlap(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
     """Refuses dev data that is the test data, as a file or response by response; a note where they overlap."""
     hint = "take other labelled responses for the thresholds, or none"
     digests = {one.sha256: one.file for one in test.files}
@@ -229,7 +229,7 @@ def _fit(values: MetricValues, items: Sequence[Grounded], aim: Aim) -> Fitted | 
     return found
 
 
-def _judged(values: MetricValues, fitted: Fitted | str) -> JudgedMetric:
+def _judge_metric(values: MetricValues, fitted: Fitted | str) -> JudgedMetric:
     scores = np.array([np.nan if number is None else number for number in values.numbers], dtype=np.float64)
     return JudgedMetric(values.metric, values.recipe, scores, fitted)
 
@@ -245,14 +245,16 @@ def _evaluation(system: GradedSystem, how: Resampling) -> Evaluation:
 
 def _groups(items: Sequence[Grounded]) -> dict[Group, Mask]:
     """Masks of all responses, of those of each source, and of those of each slice."""
-    members = [{Group("source", item.source), *(Group("slice", name) for name in slices(item))} for item in items]
+    members = [
+        {Group("source", item.source), *(Group("slice", name) for name in classify_slices(item))} for item in items
+    ]
     sources = sorted({item.source for item in items if item.source})
     known = [*(Group("source", name) for name in sources), *(Group("slice", name) for name in SLICES)]
     masks = {group: np.array([group in mine for mine in members]) for group in known}
     return {ALL: np.ones(len(items), dtype=np.bool_)} | {group: mask for group, mask in masks.items() if mask.any()}
 
 
-def slices(item: Grounded) -> tuple[str, str, str]:
+def classify_slices(item: Grounded) -> tuple[str, str, str]:
     """The half of the data that a response belongs to, in each of the three ways to cut it."""
     long = len(item.document.split()) > 100
     short = len(item.response.split()) <= 8

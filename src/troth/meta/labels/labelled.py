@@ -74,7 +74,7 @@ def _auroc(every: Floats, positive: Floats) -> Floats:
     negative = every - positive
     below = np.cumsum(negative, axis=1) - negative / 2  # of a tie, half counts as below
     pairs = positive.sum(axis=1) * negative.sum(axis=1)
-    return _divided((positive * below).sum(axis=1), pairs)
+    return _divide((positive * below).sum(axis=1), pairs)
 
 
 def _correlations(every: Floats, positive: Floats, values: Floats) -> Iterator[Floats]:
@@ -84,20 +84,20 @@ def _correlations(every: Floats, positive: Floats, values: Floats) -> Iterator[F
     flat = (every > 0).sum(axis=1) < 2  # everything that was drawn has one score
     for x in (ranks, np.broadcast_to(values, every.shape)):
         # Centred first, or the squares of large scores would swamp their differences.
-        centred = x - _divided((every * x).sum(axis=1, keepdims=True), count)
+        centred = x - _divide((every * x).sum(axis=1, keepdims=True), count)
         variance = (every * centred**2).sum(axis=1)
-        share = _divided(positive.sum(axis=1), count[:, 0])
+        share = _divide(positive.sum(axis=1), count[:, 0])
         together = (positive * centred).sum(axis=1)
         spread = np.sqrt(variance * count[:, 0] * share * (1 - share))
-        yield np.where(flat, np.nan, np.clip(_divided(together, spread), -1, 1))
+        yield np.where(flat, np.nan, np.clip(_divide(together, spread), -1, 1))
 
 
-def _divided(above: Floats, below: Floats) -> Floats:
+def _divide(above: Floats, below: Floats) -> Floats:
     quotient: Floats = np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below > 0)
     return quotient
 
 
-def resampled(cells: Sequence[Labelled], documents: int, how: Resampling) -> list[Floats]:
+def resample(cells: Sequence[Labelled], documents: int, how: Resampling) -> list[Floats]:
     """The measures of each cell on the same resamplings of the documents: (resamples, measures)."""
     blocks = [
         [cell.drawn(times) for cell in cells]
@@ -106,7 +106,7 @@ def resampled(cells: Sequence[Labelled], documents: int, how: Resampling) -> lis
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
-def bins(scores: Floats, count: int) -> Ints:
+def assign_bins(scores: Floats, count: int) -> Ints:
     """The number of the bin, from 0, that each score is in, of `count` bins of equal size. Equal scores share a bin."""
     _, place, size = np.unique(scores, return_inverse=True, return_counts=True)
     middle = np.cumsum(size) - size / 2

@@ -18,7 +18,7 @@ from troth.core.result import Finding
 from troth.core.score import Estimate, Score, make_score
 from troth.core.signature import identity
 from troth.grounding.calibration import Fitted
-from troth.meta.labels.labelled import AUROC, RANKING, Labelled, bins, resampled
+from troth.meta.labels.labelled import AUROC, RANKING, Labelled, assign_bins, resample
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
 from troth.stats.paired import FEW
@@ -129,7 +129,7 @@ class Evaluation:
             bounds = _bounds(data, values, drawn)
             for measure, value, (low, high, note) in zip(RANKING, values, bounds, strict=True):
                 found = Estimate(value, low, high, len(data), None if value is None else note)
-                yield self._score(measure, one, group, found, _undefined(data))
+                yield self._score(measure, one, group, found, _explain_undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
         yield from estimates.score_cells(self.system, ratios, self.documents, self.how, cluster="document")
@@ -140,7 +140,7 @@ class Evaluation:
             else:
                 data = self._part(one, one.scored)
                 found = self._calibration_error(data, one.fitted)
-                yield self._score(CALIBRATION_ERROR, one, ALL, found, _undefined(data))
+                yield self._score(CALIBRATION_ERROR, one, ALL, found, _explain_undefined(data))
                 for name, measure in FROM_DEV.items():
                     fitted = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
                     yield self._score(measure, one, "dev", fitted)
@@ -155,7 +155,7 @@ class Evaluation:
     def _curve(self, one: JudgedMetric) -> Iterator[Cell]:
         """In bins of equal size: the mean score, the share of positives, and the share that dev leads one to expect."""
         data = self._part(one, one.scored)
-        place = bins(data.scores, BINS)
+        place = assign_bins(data.scores, BINS)
         for number in np.unique(place).tolist():
             mine = data.take(place == number)
             sides = [(MEAN, mine.scores), (POSITIVE, mine.labels)]
@@ -172,7 +172,7 @@ class Evaluation:
         """
         if not len(data):
             return Estimate(None, None, None, 0)
-        place = bins(data.scores, BINS)
+        place = assign_bins(data.scores, BINS)
         known, unit = np.unique(data.units, return_inverse=True)
         apart, count = np.zeros((len(known), BINS)), np.bincount(unit).astype(np.float64)[:, None]
         np.add.at(apart, (unit, place), fitted.probability(data.scores) - data.labels)
@@ -216,7 +216,7 @@ class Evaluation:
         distinct = dict(zip(keys, cells, strict=True))
         counts = [len(np.unique(cell.units)) for cell in distinct.values()]
         most = max((intervals.enough_resamples(count, self.how.resamples) for count in counts if count > 1), default=1)
-        samples = resampled(list(distinct.values()), len(self.documents), Resampling(most, self.how.seed))
+        samples = resample(list(distinct.values()), len(self.documents), Resampling(most, self.how.seed))
         found = dict(zip(distinct, samples, strict=True))
         return [found[key] for key in keys]
 
@@ -236,8 +236,8 @@ class Evaluation:
         before, after = (side.measures()[column] for side in (a, b))
         if before is None or after is None:
             return
-        drawn = [samples[:, column] for samples in resampled([a, b], len(self.documents), self.how)]
-        low, high, p = _bootstrapped(after - before, drawn[1] - drawn[0], len(np.unique(a.units)))
+        drawn = [samples[:, column] for samples in resample([a, b], len(self.documents), self.how)]
+        low, high, p = _bootstrap_difference(after - before, drawn[1] - drawn[0], len(np.unique(a.units)))
         yield MetricDifference(AUROC.name, *names, after - before, low, high, p, None, 1.0, len(a))
         if isinstance(base.fitted, Fitted) and isinstance(other.fitted, Fitted):
             sums: list[Floats] = []
@@ -274,7 +274,9 @@ def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> li
     return bounds
 
 
-def _bootstrapped(value: float, drawn: Floats, documents: int) -> tuple[float | None, float | None, float | None]:
+def _bootstrap_difference(
+    value: float, drawn: Floats, documents: int
+) -> tuple[float | None, float | None, float | None]:
     """Interval and p-value of a difference from its resamplings; no p-value where there are few documents."""
     (bounds,) = intervals.expanded(value, drawn, documents)
     below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
@@ -282,7 +284,7 @@ def _bootstrapped(value: float, drawn: Floats, documents: int) -> tuple[float | 
     return bounds.low, bounds.high, p if documents >= FEW else None
 
 
-def _undefined(data: Labelled) -> str:
+def _explain_undefined(data: Labelled) -> str:
     if not len(data):
         return "no response could be scored"
     return "all responses have one label" if len(set(data.labels.tolist())) < 2 else "all responses have one score"

@@ -33,7 +33,7 @@ from troth.core.parts import Parts
 from troth.core.result import Note, Result
 from troth.core.score import Estimate, Score, make_score
 from troth.meta.people import ratings, sheets
-from troth.meta.people.annotate import SheetKey, SheetRow, mark
+from troth.meta.people.annotate import SheetKey, SheetRow, mark_pairs
 from troth.meta.people.raters import KAPPA, PEOPLE, RatedItem, kappa
 from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, SGSACC_STUDY, STUDIES, Answers, Study
 from troth.meta.trials.truth import ACCURACY, F1, PRECISION, RECALL
@@ -98,8 +98,8 @@ def agree(
     known = None if place is None else load_key(place)
     if len(set(map(os.path.realpath, files))) < len(files):
         raise UserError("the same sheet is given twice", hint="one filled sheet per annotator")
-    study = sheets.study_of(files[0]) if known is None else _study(known)
-    read = {file: sheets.answers(file, study) for file in files}
+    study = sheets.detect_study(files[0]) if known is None else _study(known)
+    read = {file: sheets.read_answers(file, study) for file in files}
     wanted = read[files[0]] if known is None else _items(known)
     sheets.check_items(read, place or files[0], wanted, study.item)
     votes = {id: [mine[id] for mine in read.values()] for id in wanted}
@@ -126,12 +126,12 @@ def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) 
         return _Agreement(*ratings.dialogue_scores(votes, own, how))
     if study == PMI_STUDY:
         responses = key if isinstance(key, ratings.ResponseKey) else None
-        differences = [] if responses is None else ratings.differences(votes, responses, how)
+        differences = [] if responses is None else ratings.compare_systems(votes, responses, how)
         return _Agreement(*ratings.response_scores(votes, responses, how), findings=differences)
-    return _faithful(votes, key if isinstance(key, SheetKey) else None, how)
+    return _score_faithfulness(votes, key if isinstance(key, SheetKey) else None, how)
 
 
-def _faithful(votes: Votes, key: SheetKey | None, how: Resampling) -> _Agreement:
+def _score_faithfulness(votes: Votes, key: SheetKey | None, how: Resampling) -> _Agreement:
     """SGSAcc's verdicts against the majority, and kappa."""
     asked = [Vote(id, tuple(one == ("yes",) for one in said)) for id, said in votes.items()]
     raters = len(asked[0].faithful)
@@ -144,7 +144,7 @@ def _faithful(votes: Votes, key: SheetKey | None, how: Resampling) -> _Agreement
         [*_scores(system, cells, decided), kappa(items, SGSACC_STUDY.categories, how, _recipe(raters, key))],
         [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
         [f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and key else [],
-        [_difference(vote, row) for vote, row in decided if vote.majority != row.faithful],
+        [_make_disagreement(vote, row) for vote, row in decided if vote.majority != row.faithful],
         cells,
         len(ties),
     )
@@ -166,7 +166,7 @@ def load_key(path: str) -> AnyKey:
     item = _study(key).item
     if not _items(key):
         raise UserError(f"no {item} in it", file=path, hint=TAKE)
-    marked = mark(key.pairs.values()) if isinstance(key, SheetKey) else key.mark
+    marked = mark_pairs(key.pairs.values()) if isinstance(key, SheetKey) else key.mark
     if {sheets.mark_of(id) for id in _items(key)} != {marked}:
         raise UserError(f"its {item}s are not those that its ids were made for", file=path, hint=TAKE)
     if isinstance(key, SheetKey):
@@ -239,7 +239,7 @@ def _weights(key: SheetKey) -> dict[bool, float]:
     return weights
 
 
-def _difference(vote: Vote, row: SheetRow) -> dict[str, object]:
+def _make_disagreement(vote: Vote, row: SheetRow) -> dict[str, object]:
     """A pair on which the metric and most people differ."""
     shown = {name: getattr(row, name) for name in ("dialogue", "turn", "words", "previous", "utterance")}
     return {"id": vote.id, **shown, "metric": row.faithful, "votes": vote.faithful}

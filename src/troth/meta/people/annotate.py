@@ -24,7 +24,7 @@ from troth.core.score import Score
 from troth.core.version import __version__
 from troth.meta.people import sheets
 from troth.meta.people.sheets import SGSACC_STUDY
-from troth.responses.explorer import judged
+from troth.responses.explorer import collect_responses
 from troth.responses.metrics import SGSACC, SGSACC_VALIDATED
 from troth.storage import explorer, runs
 from troth.text.identifiers import humanize
@@ -97,7 +97,7 @@ def annotate(
         __version__, source, score.system, SGSACC.name, score.identity, of, seed, drawn.faithful, drawn.unfaithful,
         drawn.rows,
     )  # fmt: skip
-    sheets.write(sheet, SGSACC_STUDY, cells(key.pairs), key)
+    sheets.write(sheet, SGSACC_STUDY, sheet_cells(key.pairs), key)
     return key
 
 
@@ -117,7 +117,7 @@ def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
     wanted = (pairs - pairs // 2, pairs // 2)
     drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
     rng.shuffle(drawn)
-    return Drawn(sheets.numbered(drawn, mark(drawn)), len(sides[0]), len(sides[1]))
+    return Drawn(sheets.number_items(drawn, mark_pairs(drawn)), len(sides[0]), len(sides[1]))
 
 
 # -- from a run --------------------------------------------------------------------------------------------------------
@@ -142,10 +142,10 @@ def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
 
 def saved_dialogues(path: str) -> Iterable[explorer.DialogueView]:
     """The dialogues that a run keeps."""
-    return saved(path).dialogues
+    return open_archive(path).dialogues
 
 
-def saved(path: str) -> explorer.Archive:
+def open_archive(path: str) -> explorer.Archive:
     """What a run keeps of its dialogues or responses."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     file = folder / explorer.NAME
@@ -157,14 +157,14 @@ def saved(path: str) -> explorer.Archive:
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
     """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
     rows = []
-    for one in judged(dialogues).get(system, ()):
+    for one in collect_responses(dialogues).get(system, ()):
         answer = one.answer
         valid = not any(act.excluded for act in answer.acts)
         if (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
             rows += [
                 SheetRow(
                     one.dialogue, answer.index, act.service, act.act, act.slot, act.values,
-                    in_words(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
+                    describe_act(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
                 )
                 for act in answer.acts
                 if act.entailed is not None
@@ -175,12 +175,12 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
 # -- the sheet ---------------------------------------------------------------------------------------------------------
 
 
-def mark(pairs: Iterable[SheetRow]) -> str:
+def mark_pairs(pairs: Iterable[SheetRow]) -> str:
     """A short hash of what is asked, in its order, without the metric's verdicts."""
-    return sheets.mark([msgspec.structs.replace(one, faithful=False) for one in pairs])
+    return sheets.hash_items([msgspec.structs.replace(one, faithful=False) for one in pairs])
 
 
-def in_words(act: str, slot: str, values: Sequence[str]) -> str:
+def describe_act(act: str, slot: str, values: Sequence[str]) -> str:
     """The act in words, for people who do not know dialogue acts."""
     if act in WORDS:
         return WORDS[act]
@@ -196,6 +196,6 @@ def in_words(act: str, slot: str, values: Sequence[str]) -> str:
     return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
 
 
-def cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
+def sheet_cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
     """What the sheet shows of each pair."""
     return {id: (one.previous, one.utterance, one.service, one.words) for id, one in pairs.items()}

@@ -30,7 +30,7 @@ from troth.core.table import one_line
 from troth.core.version import __version__
 from troth.meta.labels.labelled import PEARSON
 from troth.meta.people import sheets
-from troth.meta.people.annotate import saved
+from troth.meta.people.annotate import open_archive
 from troth.meta.people.raters import KAPPA, RatedItem, kappa
 from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, Answers
 from troth.readers import grounded as readers
@@ -69,7 +69,7 @@ class DialogueKey(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        return sheets.mark([one.log for one in self.items.values()])
+        return sheets.hash_items([one.log for one in self.items.values()])
 
 
 class RatedResponse(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class ResponseKey(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        return sheets.mark([(one.document, one.dialog, one.response) for one in self.items.values()])
+        return sheets.hash_items([(one.document, one.dialog, one.response) for one in self.items.values()])
 
     def check(self, path: str) -> None:
         """Refuses a key that names a system other than its two, or lacks the response of one."""
@@ -113,31 +113,31 @@ def annotate_dialogues(
     source, sheet = names.path_of(run), names.path_of(out)
     sheets.check_sheet(sheet)
     record = runs.load(source)
-    whole = [score for score in record.scores if score.group == ALL and _correlated(score.metric)]
+    whole = [score for score in record.scores if score.group == ALL and _is_correlated(score.metric)]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
-    name = _system(list(dict.fromkeys(score.system for score in whole)), system, source)
+    name = _select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
     recipes = {score.metric: score.identity for score in whole if score.system == name}
-    values = _values(source, name, list(recipes))
-    views = [one for one in saved(source).dialogues if not one.set and one.id in values]
-    logs = {one.id: log(one, name) for one in views}
+    values = _dialogue_values(source, name, list(recipes))
+    views = [one for one in open_archive(source).dialogues if not one.set and one.id in values]
+    logs = {one.id: format_log(one, name) for one in views}
     drawn = sorted(id for id, text in logs.items() if text)
     if not drawn:
         raise UserError("no dialogue with states to show", file=source, hint="make the run again")
     rng = generator(seed, "fga", "annotate")
     drawn = rng.sample(drawn, min(dialogues, len(drawn)))
     rows = [RatedDialogue(id, logs[id], values[id]) for id in drawn]
-    items = sheets.numbered(rows, sheets.mark([one.log for one in rows]), "d")
+    items = sheets.number_items(rows, sheets.hash_items([one.log for one in rows]), "d")
     key = DialogueKey("fga", __version__, source, name, seed, recipes, items)
     sheets.write(sheet, FGA_STUDY, {id: (one.log,) for id, one in items.items()}, key)
     return key
 
 
-def _correlated(metric: str) -> bool:
+def _is_correlated(metric: str) -> bool:
     return metric.partition("@")[0] in CORRELATED
 
 
-def _system(systems: Sequence[str], system: str | None, path: str) -> str:
+def _select_system(systems: Sequence[str], system: str | None, path: str) -> str:
     if system is None and len(systems) > 1:
         raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
     if system is not None and system not in systems:
@@ -145,7 +145,7 @@ def _system(systems: Sequence[str], system: str | None, path: str) -> str:
     return system or systems[0]
 
 
-def _values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
     """The value of each metric on each dialogue of the run, where it has one."""
     import polars as pl
 
@@ -159,7 +159,7 @@ def _values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str
     return values
 
 
-def log(dialogue: explorer.DialogueView, system: str) -> str:
+def format_log(dialogue: explorer.DialogueView, system: str) -> str:
     """A dialogue as figure 2 of the paper shows it; empty where the system has tracked no turn of it."""
     tracked = {turn.number: turn for one in dialogue.tracks if one.system == system for turn in one.tracked}
     lines, said = [], ""
@@ -172,13 +172,13 @@ def log(dialogue: explorer.DialogueView, system: str) -> str:
             matched = bool(turn.units) and all(unit.joint == 1 for unit in turn.units)
             lines += [
                 f"Turn: {line.number}", f"Sys : {one_line(said)}", f"Usr : {one_line(line.text)}",
-                f"GT : {_state(line.state)}", f"PR : {_state(turn.state)}", f"Matched : {matched}",
+                f"GT : {_format_state(line.state)}", f"PR : {_format_state(turn.state)}", f"Matched : {matched}",
             ]  # fmt: skip
         said = ""
     return "\n".join(lines)
 
 
-def _state(state: explorer.States | None) -> str:
+def _format_state(state: explorer.States | None) -> str:
     if state is None:
         return "(not known)"
     shown = [
@@ -205,14 +205,14 @@ def dialogue_scores(
     for name, of in ({} if key is None else key.recipes).items():
         metric = PEARSON.on(name)
         items = [] if key is None else [(key.items[id].values.get(name), said) for id, said in votes.items()]
-        known = [(value, _satisfied(said)) for value, said in items if value is not None]
+        known = [(value, _satisfied_share(said)) for value, said in items if value is not None]
         scores.append(_pearson(system, metric, known, recipe | {"metric": f"[{of}]"}, how))
         metrics.append(metric)
     scores.append(kappa(rated, FGA_STUDY.categories, how, recipe))
     return scores, [*metrics, KAPPA]
 
 
-def _satisfied(said: Sequence[Answers]) -> float:
+def _satisfied_share(said: Sequence[Answers]) -> float:
     return sum(one == ("yes",) for one in said) / len(said)
 
 
@@ -254,7 +254,7 @@ def annotate_responses(
     """
     sheet = names.path_of(out)
     sheets.check_sheet(sheet)
-    read = _responses(sources, list(systems))
+    read = _read_responses(sources, list(systems))
     (first, ours), (second, theirs) = read.items()
     both = [id for id in ours if id in theirs and _context(ours[id]) == _context(theirs[id])]
     if not both:
@@ -266,8 +266,8 @@ def annotate_responses(
         pair = [(first, ours[id]), (second, theirs[id])]
         rng.shuffle(pair)
         rows += [RatedResponse(id, one.document, "\n".join(one.history), one.response, system) for system, one in pair]
-    marked = sheets.mark([(one.document, one.dialog, one.response) for one in rows])
-    items = sheets.numbered(rows, marked, "r")
+    marked = sheets.hash_items([(one.document, one.dialog, one.response) for one in rows])
+    items = sheets.number_items(rows, marked, "r")
     key = ResponseKey("pmi-decode", __version__, (first, second), seed, items)
     sheets.write(sheet, PMI_STUDY, {id: (one.document, one.dialog, one.response) for id, one in items.items()}, key)
     return key
@@ -277,13 +277,13 @@ def _context(item: Grounded) -> tuple[str, tuple[str, ...]]:
     return item.document, item.history
 
 
-def _responses(sources: Sequence[names.Path], systems: Sequence[str]) -> dict[str, dict[str, Grounded]]:
+def _read_responses(sources: Sequence[names.Path], systems: Sequence[str]) -> dict[str, dict[str, Grounded]]:
     """The responses of two systems by id; empty ones are left out."""
     if len(sources) == 2:
         read = {name: list(readers.read(path, None)) for name, path in names.labelled(sources, "file")}
     elif len(sources) == 1:
         path = names.path_of(sources[0])
-        read = _of_run(saved(path).responses)
+        read = _responses_of_run(open_archive(path).responses)
         if len(systems) != 2 and len(read) != 2:
             raise UserError(f"{len(read)} systems in it", file=path, hint="two are compared; choose among "
                             + (", ".join(read) or "runs of troth ground"))  # fmt: skip
@@ -298,7 +298,7 @@ def _responses(sources: Sequence[names.Path], systems: Sequence[str]) -> dict[st
     return {name: {one.id: one for one in some if one.response.strip()} for name, some in read.items()}
 
 
-def _of_run(responses: Iterable[explorer.ResponseView]) -> dict[str, list[Grounded]]:
+def _responses_of_run(responses: Iterable[explorer.ResponseView]) -> dict[str, list[Grounded]]:
     read: dict[str, list[Grounded]] = {}
     for one in responses:
         item = Grounded(one.id, one.document, one.text, one.history, source=one.source)
@@ -360,7 +360,9 @@ class RatingDifference(Finding, frozen=True, tag="rating difference"):
     p_holm: float
 
 
-def differences(votes: Mapping[str, Sequence[Answers]], key: ResponseKey, how: Resampling) -> list[RatingDifference]:
+def compare_systems(
+    votes: Mapping[str, Sequence[Answers]], key: ResponseKey, how: Resampling
+) -> list[RatingDifference]:
     """Both systems compared on each dimension, document by document, with Holm's correction."""
     documents = sorted({one.document for one in key.items.values()})
     sums = []

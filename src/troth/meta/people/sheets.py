@@ -94,13 +94,13 @@ def as_csv(study: Study, cells: Mapping[str, Sequence[str]]) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
-def numbered(items: Sequence[T], ending: str, letter: str = "p") -> dict[str, T]:
+def number_items(items: Sequence[T], ending: str, letter: str = "p") -> dict[str, T]:
     """Items by id: a number, and `ending`, a mark of the questions."""
     width = len(str(len(items)))
     return {f"{letter}{number:0{width}}-{ending}": item for number, item in enumerate(items, 1)}
 
 
-def mark(asked: object) -> str:
+def hash_items(asked: object) -> str:
     """A short hash of what is asked, in its order."""
     return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:6]
 
@@ -113,13 +113,13 @@ def mark_of(id: str) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def study_of(sheet: str) -> Study:
+def detect_study(sheet: str) -> Study:
     """The study that a sheet is of, by its columns; SGSAcc's where they say nothing."""
     columns = _table(sheet)[0]
     return next((study for study in STUDIES.values() if set(study.questions) <= set(columns)), SGSACC_STUDY)
 
 
-def answers(sheet: str, study: Study) -> dict[str, Answers]:
+def read_answers(sheet: str, study: Study) -> dict[str, Answers]:
     """One annotator's answers by the items' ids, from a sheet with commas, semicolons or tabs."""
     columns, rows = _table(sheet)
     for name in ("id", *study.questions):

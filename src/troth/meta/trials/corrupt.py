@@ -36,9 +36,9 @@ def corrupt(
 ) -> dict[CorruptionKind, str]:
     """The text spoiled in each way that can be done, one act each."""
     rules: dict[CorruptionKind, Callable[[DueAct], str | None]] = {
-        "value": lambda one: _wrong(text, one, due, pool, rng),
-        "missing": lambda one: _missing(text, one, due),
-        "boolean": lambda one: flipped(text, one),
+        "value": lambda one: _replace_value(text, one, due, pool, rng),
+        "missing": lambda one: _remove_value(text, one, due),
+        "boolean": lambda one: flip_boolean(text, one),
     }
     texts: dict[CorruptionKind, str] = {}
     for kind in kinds:
@@ -54,42 +54,42 @@ def corrupt(
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _wrong(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
+def _replace_value(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
     act, service = one
-    if tamper.kind(act, service) in tamper.UNSAID:
+    if tamper.classify_act(act, service) in tamper.UNSAID:
         return None
     said = [other.act for other in due if other.service.name == service.name]
-    twin = tamper.tampered(act, service, pool, rng, said=said)
+    twin = tamper.tamper_act(act, service, pool, rng, said=said)
     if twin is None or len(twin.values) != len(act.values):
         return None
     new = text
     for old, other in zip(act.values, twin.values, strict=True):
-        for start, end in reversed(_places(old, new)):
-            new = new[:start] + _like(new[start:end], other) + new[end:]
-    return new if _only(one, due, text, new) else None
+        for start, end in reversed(_find_value(old, new)):
+            new = new[:start] + _match_form(new[start:end], other) + new[end:]
+    return new if _loses_only(one, due, text, new) else None
 
 
-def _missing(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
+def _remove_value(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
     act, service = one
-    if tamper.kind(act, service) in tamper.UNSAID or not tamper.present(act, service, text):
+    if tamper.classify_act(act, service) in tamper.UNSAID or not tamper.has_values(act, service, text):
         return None
     others = [other for other in due if other != one]
-    cut = [(part, _without(part, act.values[0])) for part in _SENTENCE.split(text)]
-    left = [new for part, new in cut if new == part or not _dropped(part, new, others)]
+    cut = [(part, _cut_value(part, act.values[0])) for part in _SENTENCE.split(text)]
+    left = [new for part, new in cut if new == part or not _is_droppable(part, new, others)]
     new = " ".join(left or [new for _, new in cut])
-    return new if _only(one, due, text, new) else None
+    return new if _loses_only(one, due, text, new) else None
 
 
-def _without(sentence: str, value: str) -> str:
+def _cut_value(sentence: str, value: str) -> str:
     """The sentence without the value's own words and what leads up to them."""
     left = sentence
-    for start, end in reversed(_places(value, sentence)):
+    for start, end in reversed(_find_value(value, sentence)):
         lead = _LEADING.search(sentence[:start])
         left = left[: lead.start() if lead else start] + left[end:]
     return sentence if left == sentence else re.sub(r"\s+([,.?!])", r"\1", " ".join(left.split()))
 
 
-def _dropped(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
+def _is_droppable(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
     """Whether what is left of a sentence is not worth saying, and no other act is expressed in it."""
     return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_expresses(sentence, other) for other in others)
 
@@ -97,30 +97,30 @@ def _dropped(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
 def _expresses(sentence: str, one: DueAct) -> bool:
     """Whether a sentence seems to express the act: it has its value, or the slot's name where that is a yes or no."""
     act, service = one
-    slot = references.slot_of(act, service)
+    slot = references.find_slot(act, service)
     if slot is not None and references.is_boolean(slot):
-        names = "|".join(_names(slot.name))
+        names = "|".join(_slot_patterns(slot.name))
         return bool(names and re.search(rf"\b(?:{names})\b", sentence, re.IGNORECASE))
-    return any(_places(value, sentence) for value in act.values)
+    return any(_find_value(value, sentence) for value in act.values)
 
 
-def _only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
+def _loses_only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
     """Whether the act's value is lost in the new text, and no other's."""
-    return not tamper.present(*one, new) and all(
-        tamper.present(*other, new) or not tamper.present(*other, text) for other in due if other != one
+    return not tamper.has_values(*one, new) and all(
+        tamper.has_values(*other, new) or not tamper.has_values(*other, text) for other in due if other != one
     )
 
 
-def _places(value: str, text: str) -> list[tuple[int, int]]:
+def _find_value(value: str, text: str) -> list[tuple[int, int]]:
     """Where the value stands, as said or as a number word, and not as a part of another word or number."""
-    forms = sorted(tamper.forms((value,)), key=len, reverse=True)
-    pattern = "|".join(map(tamper.whole, forms))
+    forms = sorted(tamper.value_forms((value,)), key=len, reverse=True)
+    pattern = "|".join(map(tamper.word_pattern, forms))
     return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
-def _like(old: str, new: str) -> str:
+def _match_form(old: str, new: str) -> str:
     """A number in words stays one in words."""
-    in_words = (form for form in tamper.forms((new,)) if form in tamper.NUMBERS)
+    in_words = (form for form in tamper.value_forms((new,)) if form in tamper.NUMBERS)
     return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
 
@@ -194,14 +194,14 @@ _TO_YES: tuple[Rule, ...] = (
 )
 
 
-def flipped(text: str, one: DueAct) -> str | None:
+def flip_boolean(text: str, one: DueAct) -> str | None:
     """Yes for no in the clause that is about a boolean slot; None where no rule is sure to do it."""
     act, service = one
-    slot = references.slot_of(act, service)
+    slot = references.find_slot(act, service)
     if slot is None or not references.is_boolean(slot) or len(act.values) != 1:
         return None
     yes = act.values[0].lower() == "true"
-    named = "|".join(_names(slot.name))
+    named = "|".join(_slot_patterns(slot.name))
     about = re.compile(rf"\b(?:{named})\b", re.IGNORECASE)
     clauses = [(start, end) for start, end in _clauses(text) if named and about.search(text, start, end)]
     if len(clauses) != 1:
@@ -210,13 +210,13 @@ def flipped(text: str, one: DueAct) -> str | None:
     clause = text[start:end]
     if yes and _NOT.search(clause):
         return None  # the utterance says no already: noise of the corpus, or about something else
-    new = _flip(_led(clause, yes), _TO_NO if yes else _TO_YES, named)
+    new = _flip(_flip_lead(clause, yes), _TO_NO if yes else _TO_YES, named)
     if new is None or (not yes and _NOT.search(new)):
         return None
-    return " ".join((_answer(text[:start], yes) + new + text[end:]).split())
+    return " ".join((_flip_answer(text[:start], yes) + new + text[end:]).split())
 
 
-def _names(slot: str) -> Iterator[str]:
+def _slot_patterns(slot: str) -> Iterator[str]:
     for word in slot.lower().split("_"):
         if word in _SAID:
             yield _SAID[word]
@@ -245,7 +245,7 @@ def _flip(clause: str, rules: Sequence[Rule], named: str) -> str | None:
     return None
 
 
-def _led(clause: str, yes: bool) -> str:
+def _flip_lead(clause: str, yes: bool) -> str:
     """The answer that the clause begins with, turned round: "Yes it is"."""
     if yes:
         return re.sub(r"^(\s*)(?:yes|yeah|yep|yup)\b", r"\1No", clause, flags=re.IGNORECASE)
@@ -253,7 +253,7 @@ def _led(clause: str, yes: bool) -> str:
     return re.sub(leads, r"\1Yes ", clause, flags=re.IGNORECASE)
 
 
-def _answer(before: str, yes: bool) -> str:
+def _flip_answer(before: str, yes: bool) -> str:
     """The answer that leads up to the clause, likewise: "Yes, it is"."""
     if yes:
         return re.sub(r"\b(?:yes|yeah|yep|yup|sure)([,.!]?\s*(?:and\s*)?)$", r"No\1", before, flags=re.IGNORECASE)

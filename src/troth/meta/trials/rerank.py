@@ -92,7 +92,7 @@ def rerank(gold: Gold, **options: Any) -> Result:
 
 def corrupted_lists(trial: Trial) -> list[CorruptedList]:
     """The first turns by the order of the draw that can be corrupted."""
-    pool = tamper.pool(trial.gold.dialogues)
+    pool = tamper.collect_values(trial.gold.dialogues)
     lists: list[CorruptedList] = []
     for turn in trial.turns():
         if trial.settings.turns is not None and len(lists) == trial.settings.turns:

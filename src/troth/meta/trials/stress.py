@@ -33,7 +33,7 @@ from troth.grounding import explorer
 from troth.grounding.checker import HttpChecker
 from troth.grounding.graded import GradedSystem, MetricValues, document_key, grade_systems
 from troth.grounding.metrics import Grader
-from troth.grounding.score import ScoringSettings, remarks
+from troth.grounding.score import ScoringSettings, collect_remarks
 from troth.meta.labels.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
@@ -125,7 +125,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
     if not made.pairs:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
     if settings.corrupted is not None:
-        write(made, path_of(settings.corrupted))
+        write_pairs(made, path_of(settings.corrupted))
     (system,) = grade_systems({name: made.items}, graders)
     how = Resampling(settings.resamples, settings.seed)
     metrics = [measure.on(one.metric.name) for measure in (CAUGHT, AUROC) for one in system.metrics]
@@ -138,8 +138,8 @@ def stress_ground(*data: Path, **options: Any) -> Result:
         how,
         metrics=[*metrics, *(values.metric for values in system.metrics)],
         cluster="document",
-        notes=[Note(text) for text in (*system.notes(), *remarks(graders))],
-        findings=[pair for values in system.metrics for pair in _missed(values, made)],
+        notes=[Note(text) for text in (*system.notes(), *collect_remarks(graders))],
+        findings=[pair for values in system.metrics for pair in _missed_pairs(values, made)],
         arguments={
             "data": [path_of(path) for path in data], "metrics": ",".join(v.metric.name for v in system.metrics),
             "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each,
@@ -186,7 +186,7 @@ def stress_set(items: Iterable[Grounded], settings: StressSettings) -> StressSet
     return StressSet(made, pairs, answers, left_out)
 
 
-def write(made: StressSet, out: str) -> None:
+def write_pairs(made: StressSet, out: str) -> None:
     """Writes answers (label 1) and corruptions (label 0) to a new JSONL file, which all commands on responses read."""
     changed = {pair.corrupted: pair for pair in made.pairs}
     with new_file(out) as file:
@@ -215,14 +215,14 @@ def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Re
         group: [one for one in pairs if numbers[one.answer] is not None and numbers[one.corrupted] is not None]
         for group, pairs in _groups(made.pairs).items()
     }
-    cells = [_caught(system, values, group, pairs) for group, pairs in groups.items()]
+    cells = [_caught_cell(system, values, group, pairs) for group, pairs in groups.items()]
     yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document")
     for group, pairs in groups.items():
         if pairs:
-            yield _auroc(system, values, group, pairs)
+            yield _auroc_score(system, values, group, pairs)
 
 
-def _caught(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Cell:
+def _caught_cell(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Cell:
     numbers: Mapping[int, float] = {place: number for place, number in enumerate(values.numbers) if number is not None}
     parts = Parts.of(
         [(float(numbers[one.corrupted] < numbers[one.answer]), 1.0) for one in pairs],
@@ -232,7 +232,7 @@ def _caught(system: GradedSystem, values: MetricValues, group: str, pairs: Seque
     return Cell(CAUGHT.on(values.metric.name), parts, values.recipe, group, reason)
 
 
-def _auroc(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Score:
+def _auroc_score(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Score:
     places = sorted({place for one in pairs for place in (one.answer, one.corrupted)})
     scores = np.array([values.numbers[place] for place in places], dtype=np.float64)
     labels = np.array([system.items[place].label for place in places], dtype=np.float64)
@@ -244,7 +244,7 @@ def _auroc(system: GradedSystem, values: MetricValues, group: str, pairs: Sequen
     return make_score(system.name, metric, estimate, values.recipe, group=group)
 
 
-def _missed(values: MetricValues, made: StressSet) -> Iterator[MissedPair]:
+def _missed_pairs(values: MetricValues, made: StressSet) -> Iterator[MissedPair]:
     """Pairs that the metric has in the wrong order, or as equal; the same number of each kind where there are many."""
     seen: dict[str, int] = {}
     for pair in made.pairs:

@@ -53,7 +53,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
     """
     known = folder if isinstance(folder, dict) else templates.read(path_of(folder))
     trial = Trial("meta templates", gold, resolve(TrialSettings, options))
-    cases, left_out = _drawn(trial, known)
+    cases, left_out = _draw_cases(trial, known)
     if not cases:
         raise UserError("no system turn has a template for each of its acts", hint="are these gold's services?")
     by_template: list[list[Answer]] = []
@@ -62,7 +62,9 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
         flat = [(case.turn, *one) for case in part for one in zip(case.turn.acts, case.sentences, strict=True)]
         for answered, hypotheses in ((by_template, True), (by_schema, False)):
             questions = [
-                sgsacc.question(due, t.gold, t.previous, (text,) if hypotheses else None, refs=trial.settings.refs)
+                sgsacc.build_question(
+                    due, t.gold, t.previous, (text,) if hypotheses else None, refs=trial.settings.refs
+                )
                 for t, due, text in flat
             ]
             answers = iter(sgsacc.ask(trial.nli, questions))
@@ -73,7 +75,10 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
         for sentence, answer in zip(case.sentences, answers, strict=True)
         if not answer.entailed
     ]
-    refs = {"template": f"template@{templates.fingerprint(known)}", "schema": references.rules(trial.settings.refs)}
+    refs = {
+        "template": f"template@{templates.fingerprint(known)}",
+        "schema": references.rules_name(trial.settings.refs),
+    }
     systems = {
         name: _cells(trial, cases, answered, refs[name])
         for name, answered in (("template", by_template), ("schema", by_schema))
@@ -81,7 +86,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
     return trial.result(systems, {"turns": len(cases), "turns_left_out": left_out}, findings=examples)
 
 
-def _drawn(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:
+def _draw_cases(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:
     """Turns in the order of the draw until there are enough, and how many were left out."""
     frames = {
         (dialogue.id, number): turn.frames
@@ -92,7 +97,7 @@ def _drawn(trial: Trial, known: templates.Templates) -> tuple[list[_Case], int]:
     for seen, turn in enumerate(trial.turns()):
         if trial.settings.turns is not None and len(cases) == trial.settings.turns:
             return cases, seen - len(cases)
-        sentences = [one for frame in frames[turn.key] for one in templates.sentences(frame, known)]
+        sentences = [one for frame in frames[turn.key] for one in templates.render_frame(frame, known)]
         said = {(one.service, one.act): one.text for one in sentences}
         texts = [said[due.service.name, due.act] for due in turn.acts if references.candidates(*due)]
         whole = tuple(text for text in texts if text is not None)

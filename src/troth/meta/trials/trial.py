@@ -47,14 +47,14 @@ class Trial:
         one_of("refs", settings.refs, get_args(Refs))
         self.task, self.settings = task, settings
         self.source = gold if isinstance(gold, str | PathLike) else None
-        self.nli = corpus.model(settings.nli, settings.cache)
+        self.nli = corpus.open_model(settings.nli, settings.cache)
         self.gold: ActCorpus = corpus.read(gold, settings.schema, format=settings.format)
-        self.descriptions = corpus.descriptions(self.gold.schema)
+        self.descriptions = corpus.classify_descriptions(self.gold.schema)
 
     def turns(self) -> list[SystemTurn]:
         """All turns with acts and a text, in an order that depends on the seed and their ids alone."""
         spoken = (turn for turn in self.gold.turns if turn.acts and turn.gold.strip())
-        return corpus.shuffled(spoken, self.settings.seed)
+        return corpus.shuffle_turns(spoken, self.settings.seed)
 
     def result(
         self,
@@ -71,7 +71,7 @@ class Trial:
         """
         every = [cell for cells in systems.values() for cell in cells]
         dialogues = sorted({name for cell in every for name in cell.parts.units.dialogues})
-        texts = corpus.lacking(self.descriptions) if notes is None else notes
+        texts = corpus.description_notes(self.descriptions) if notes is None else notes
         return build_result(
             self.task,
             [
@@ -79,7 +79,7 @@ class Trial:
                 for name, cells in systems.items()
             ],
             Resampling(self.settings.resamples),
-            notes=[Note(text) for text in (*texts, *corpus.shortened(self.nli))],
+            notes=[Note(text) for text in (*texts, *corpus.truncation_notes(self.nli))],
             findings=findings,
             arguments=recorded(self.settings, gold=self.source),
             out=self.settings.out,

@@ -30,7 +30,7 @@ from troth.core.records import Act, Gold, Schema, Service
 from troth.core.result import Result
 from troth.meta.trials.trial import Trial, TrialSettings
 from troth.meta.trials.truth import F1, FALSE_ACCEPTS, PRECISION, RECALL
-from troth.perturb.schemas.files import SchemaSource, published, variant_names
+from troth.perturb.schemas.files import SchemaSource, load_published, variant_names
 from troth.perturb.schemas.renaming import Renaming
 from troth.readers.decode import decode
 from troth.readers.source import Document
@@ -68,10 +68,10 @@ def wording(gold: Gold, **options: Any) -> Result:
     """
     settings = resolve(WordingSettings, options)
     trial = Trial("meta wording", gold, settings)
-    schemas = {ORIGINAL: trial.gold.schema, **_variants(trial, settings)}
-    seen = None if settings.train_schema is None else frozenset(corpus.schema_of(settings.train_schema, gold) or ())
-    turns = cases(trial)
-    judged = {name: _judged(trial, turns, schema, name) for name, schema in schemas.items()}
+    schemas = {ORIGINAL: trial.gold.schema, **_read_variants(trial, settings)}
+    seen = None if settings.train_schema is None else frozenset(corpus.find_schema(settings.train_schema, gold) or ())
+    turns = build_cases(trial)
+    judged = {name: _judge_cases(trial, turns, schema, name) for name, schema in schemas.items()}
     return trial.result(
         {
             f"{name}/{judge}": list(_cells(mine, judge, _recipe(trial, len(turns), judge, name, schemas[name]), seen))
@@ -82,19 +82,21 @@ def wording(gold: Gold, **options: Any) -> Result:
         notes=[
             note if name == ORIGINAL else f"{name}: {note}"
             for name, schema in schemas.items()
-            for note in corpus.lacking(corpus.descriptions(schema))
+            for note in corpus.description_notes(corpus.classify_descriptions(schema))
         ],
-        unscored={f"{name}/{judge}": [_accepted(mine, judge)] for name, mine in judged.items() for judge in JUDGES},
+        unscored={
+            f"{name}/{judge}": [_accepted_cell(mine, judge)] for name, mine in judged.items() for judge in JUDGES
+        },
     )
 
 
-def _variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]:
+def _read_variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]:
     schemas: dict[str, Schema] = {}
     if not isinstance(settings.variants, str):
         schemas = dict(settings.variants)
     elif settings.folder is not None:
         source, folder = SchemaSource("", "schema", trial.gold.schema, None), path_of(settings.folder)
-        for one in published(source, folder, variant_names(settings.variants)):
+        for one in load_published(source, folder, variant_names(settings.variants)):
             document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
             schemas[one.name] = {service.name: service for service in decode(document, list[Service])}
     if ORIGINAL in schemas:
@@ -116,30 +118,30 @@ class ActCase(NamedTuple):
     present: bool  # the verdict of the rule with no model
 
 
-def cases(trial: Trial) -> list[list[ActCase]]:
+def build_cases(trial: Trial) -> list[list[ActCase]]:
     """The cases of each drawn turn."""
     drawn = {turn.key for turn in trial.turns()[: trial.settings.turns]}
     if not drawn:
         raise UserError("no system turn has acts and a text", hint="SGD has them: actions of the system's frames")
-    pool = tamper.pool(trial.gold.dialogues)
+    pool = tamper.collect_values(trial.gold.dialogues)
     turns = [turn for turn in trial.gold.turns if turn.key in drawn]
-    return [list(_cases(turn, pool, trial.settings.seed)) for turn in turns]
+    return [list(_turn_cases(turn, pool, trial.settings.seed)) for turn in turns]
 
 
-def _cases(turn: SystemTurn, pool: tamper.Pool, seed: int) -> Iterator[ActCase]:
-    twins = sgsacc.negatives(turn, pool, seed=seed)
+def _turn_cases(turn: SystemTurn, pool: tamper.Pool, seed: int) -> Iterator[ActCase]:
+    twins = sgsacc.make_negatives(turn, pool, seed=seed)
     for place, due in enumerate(turn.acts):
         if not references.candidates(*due):
             continue  # no rule for such an act
         sorts: list[tuple[Sort, DueAct | None]] = [("true", due), *(("tampered", twin) for twin in twins[place])]
-        sorts.append(("absent", _absent(turn, due, seed, place)))
+        sorts.append(("absent", _absent_act(turn, due, seed, place)))
         for sort, other in sorts:
             if other is not None:
-                present = tamper.present(*other, turn.gold)
-                yield ActCase(turn, place, other, tamper.kind(*due), sort, present)
+                present = tamper.has_values(*other, turn.gold)
+                yield ActCase(turn, place, other, tamper.classify_act(*due), sort, present)
 
 
-def _absent(turn: SystemTurn, due: DueAct, seed: int, place: int) -> DueAct | None:
+def _absent_act(turn: SystemTurn, due: DueAct, seed: int, place: int) -> DueAct | None:
     """An act of the same sort that the turn lacks, for acts that have no value."""
     rng = generator(seed, "sgsacc", f"absent\n{turn.dialogue}\n{turn.turn}\n{place}")
     if due.act.act == "REQUEST":
@@ -171,14 +173,14 @@ JUDGES: dict[str, Callable[[_JudgedCase], bool]] = {
 }
 
 
-def _judged(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schema, name: str) -> list[_JudgedCase]:
+def _judge_cases(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schema, name: str) -> list[_JudgedCase]:
     renaming = None if name == ORIGINAL else Renaming.between(trial.gold.schema, schema)
     judged: list[_JudgedCase] = []
     refs = trial.settings.refs
     for part in sgsacc.batches(turns, name):
         flat = [case for mine in part for case in mine]
         questions = [
-            sgsacc.question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous, refs=refs)
+            sgsacc.build_question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous, refs=refs)
             for case in flat
         ]
         answers = sgsacc.ask(trial.nli, questions)
@@ -211,7 +213,7 @@ def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) 
     own, original = map(references.fingerprint, (schema, trial.gold.schema))
     rules: dict[str, object] = {"judge": judge, "wording": wording, "schema": original}
     if judge != "rule":
-        refs = references.rules(trial.settings.refs)
+        refs = references.rules_name(trial.settings.refs)
         rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": refs, "schema": own}
         rules["cases"] = original if own != original else ""
     return rules | {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
@@ -233,7 +235,7 @@ def _cells(
             yield Cell(metric, parts[metric].take(np.array(places)), mine, group, reason, n=n, in_rows=False)
         if group in (ALL, SEEN, UNSEEN):
             passes = [truth[place][0] == accepted[place] for place in places]
-            yield from _validation([judged[place].case for place in places], passes, mine, group)
+            yield from _validation_cells([judged[place].case for place in places], passes, mine, group)
 
 
 def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Iterator[tuple[Group, Group, list[int]]]:
@@ -252,7 +254,7 @@ def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Itera
         yield from ((group, side, indexes) for group, indexes in members.items() if indexes)
 
 
-def _validation(
+def _validation_cells(
     cases: Sequence[ActCase], passes: Sequence[bool], recipe: dict[str, object], group: Group
 ) -> Iterator[Cell]:
     """Gold passes: the true act is accepted and its tampered twin is not. A turn passes if all its acts do."""
@@ -267,7 +269,7 @@ def _validation(
         yield Cell(metric, parts, recipe, group, NO_ACT, in_rows=False)
 
 
-def _accepted(judged: Sequence[_JudgedCase], judge: str) -> Cell:
+def _accepted_cell(judged: Sequence[_JudgedCase], judge: str) -> Cell:
     """One row per case: whether it was accepted. Its sort and kind are the source, and the label of true acts is 1."""
     cases = [one.case for one in judged]
     keys = [(case.turn.dialogue, case.turn.turn, f"{case.place} {case.sort}") for case in cases]

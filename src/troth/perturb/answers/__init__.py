@@ -1,9 +1,9 @@
 """Minimal corruptions of answers: a supported answer in, answers out that its document no longer supports.
 
-Each corruption changes a few words in one way, and says in which: a fact exchanged for another of the same document,
-two roles exchanged, a negation, a quantifier, another relation, an added claim, a dropped condition. Most use words of
-the document itself, which is what metrics of overlap cannot see. Rules alone, no model; the same seed gives the same
-corruptions. What rules cannot do fluently they leave: an answer has corruptions of some kinds, not of all.
+Each corruption changes a few words in one way, and names it: a fact replaced by another of the same document, two roles
+exchanged, a negation, a quantifier, another relation, an added claim, a dropped condition. Most use words of the
+document itself, which overlap metrics cannot detect. Rules alone, no model; the same seed gives the same corruptions.
+The rules skip changes that would not be fluent, so an answer has corruptions of some kinds, not of all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS: Registry[CorruptionKind] = Registry(
         "condition": "troth.perturb.answers.logic:CONDITION",
     },
 )
-SUPPORTED = 0.4  # share of a sentence's long words that stand in the document: less, and it is small talk
+SUPPORTED = 0.4  # minimum share of a sentence's long words that are in the document; below, it is small talk
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s|$)|\n|$)", re.DOTALL)
 _ABBREVIATION = re.compile(r"(?:\b[A-Z]|\b(?:Mr|Mrs|Ms|Dr|St|vs|Jr|Sr|Prof|Inc|No|Co))\.$")
@@ -56,7 +56,7 @@ class Replacement(NamedTuple):
 
 
 class ChangedWords(msgspec.Struct, frozen=True):
-    """The same words in both texts, by characters: of the answer, and of the corrupted answer."""
+    """Character positions of changed words, in the answer and in the corrupted answer."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class ChangedWords(msgspec.Struct, frozen=True):
 
 
 class Corruption(msgspec.Struct, frozen=True):
-    """A corrupted answer, the kind of the corruption, and the words that it changed."""
+    """A corrupted answer, the kind of corruption, and the changed words."""
 
     kind: str
     text: str
@@ -73,7 +73,7 @@ class Corruption(msgspec.Struct, frozen=True):
 
 
 class AnswerSentence(NamedTuple):
-    """A sentence of the answer and where it stands."""
+    """A sentence of the answer and its position."""
 
     start: int
     end: int
@@ -82,15 +82,16 @@ class AnswerSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class SupportedAnswer:
-    """An answer with its document, and what corruptions look for in both."""
+    """An answer with its document, and the sentences, words and facts of both that corruptions use."""
 
     document: str
     text: str
 
     @cached_property
     def sentences(self) -> list[AnswerSentence]:
-        """The sentences that state something of the document: no questions, no small talk."""
-        return [one for one in _split(self.text) if not one.text.endswith("?") and self._is_grounded(one.text)]
+        """The sentences that state something from the document: no questions, no small talk."""
+        statements = (sentence for sentence in _split_sentences(self.text) if not sentence.text.endswith("?"))
+        return [sentence for sentence in statements if self._is_grounded(sentence.text)]
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -99,9 +100,10 @@ class SupportedAnswer:
 
     @cached_property
     def facts(self) -> list[Fact]:
-        """Numbers, dates, times and names of the answer that stand in its statements."""
+        """Numbers, dates, times and names in the statements of the answer."""
         every = [*find_facts(self.text), *find_names(self.text, name_words(self.document))]
-        inside = [fact for fact in every if any(one.start <= fact.start < one.end for one in self.sentences)]
+        ranges = [(sentence.start, sentence.end) for sentence in self.sentences]
+        inside = [fact for fact in every if any(start <= fact.start < end for start, end in ranges)]
         return sorted(inside, key=lambda fact: fact.start)
 
     @cached_property
@@ -109,8 +111,8 @@ class SupportedAnswer:
         every = [*find_facts(self.document), *find_names(self.document, name_words(self.text))]
         return sorted(every, key=lambda fact: fact.start)
 
-    def sentence_of(self, place: int) -> AnswerSentence:
-        return next(one for one in self.sentences if one.start <= place < one.end)
+    def sentence_of(self, position: int) -> AnswerSentence:
+        return next(sentence for sentence in self.sentences if sentence.start <= position < sentence.end)
 
     def _is_grounded(self, sentence: str) -> bool:
         long = _LONG.findall(sentence.lower())
@@ -120,12 +122,12 @@ class SupportedAnswer:
 
 @dataclass(frozen=True)
 class CorruptionKind:
-    """A kind of corruption: its name, what it changes, and all the ways in which it can change an answer."""
+    """A kind of corruption: its name, a description, and a function that gives all ways to change an answer."""
 
     name: str
     about: str
     ways: Callable[[SupportedAnswer], Iterable[Sequence[Replacement]]]
-    shortens: bool = False  # it leaves out words, so that what is left may stand in the document word for word
+    shortens: bool = False  # it removes words, so the result may be in the document word for word
 
 
 def corruptions(
@@ -133,33 +135,34 @@ def corruptions(
 ) -> list[Corruption]:
     """Minimal corruptions of an answer that its document supports, at most `each` of a kind.
 
-    `kinds`: names of `KINDS`; all without. `id`: of the answer, so that its draw does not depend on other answers.
+    `kinds`: names of `KINDS`; all by default. `id`: id of the answer, so that its draw does not depend on other
+    answers.
 
-    >>> made = corruptions("The pool opens at 9 am and closes at 5 pm.", "The pool opens at 9 am.", kinds="date")
-    >>> made[0].text
+    >>> corrupted = corruptions("The pool opens at 9 am and closes at 5 pm.", "The pool opens at 9 am.", kinds="date")
+    >>> corrupted[0].text
     'The pool opens at 5 pm.'
     """
     if each < 1:
         raise UserError(f"the number of corruptions of a kind must be 1 or more, not {each}")
     supported = SupportedAnswer(document, answer)
-    found: list[Corruption] = []
+    corrupted: list[Corruption] = []
     for name in listed(kinds) or list(KINDS):
         kind = KINDS.load(name)
         ways = list(kind.ways(supported))
         generator(seed, f"corruption {name}", id or answer).shuffle(ways)
-        texts: set[str] = {_plain(answer)}
+        texts: set[str] = {_normalize(answer)}
         for way in ways:
-            one = _applied(kind.name, answer, way)
-            said_so = not kind.shortens and _plain(one.text).strip(" .") in _plain(document)
-            if _plain(one.text) not in texts and not said_so:
-                texts.add(_plain(one.text))
-                found.append(one)
+            corruption = _apply(kind.name, answer, way)
+            in_document = not kind.shortens and _normalize(corruption.text).strip(" .") in _normalize(document)
+            if _normalize(corruption.text) not in texts and not in_document:
+                texts.add(_normalize(corruption.text))
+                corrupted.append(corruption)
             if len(texts) > each:
                 break
-    return found
+    return corrupted
 
 
-def _applied(kind: str, answer: str, way: Sequence[Replacement]) -> Corruption:
+def _apply(kind: str, answer: str, way: Sequence[Replacement]) -> Corruption:
     text, at, changes = "", 0, []
     for start, end, new in sorted(way):
         text += answer[at:start]
@@ -169,12 +172,12 @@ def _applied(kind: str, answer: str, way: Sequence[Replacement]) -> Corruption:
     return Corruption(kind, text + answer[at:], tuple(changes))
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _split(text: str) -> Iterator[AnswerSentence]:
-    """Sentences with their places; an initial or a title ends none."""
+def _split_sentences(text: str) -> Iterator[AnswerSentence]:
+    """Sentences with their positions; an initial or a title does not end a sentence."""
     start: int | None = None
     for match in _SENTENCE.finditer(text):
         start = match.start() if start is None else start

@@ -8,7 +8,7 @@ from functools import cache
 
 from troth.core.randomness import generator
 from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
-from troth.perturb.answers.lexicon import antonyms, in_case_of, phrases, substitutes, verb_forms
+from troth.perturb.answers.lexicon import antonyms, match_case, phrases, substitutes, verb_forms
 from troth.perturb.lexicon import load_table
 
 _AUXILIARY = re.compile(
@@ -36,29 +36,29 @@ _ONLY = re.compile(r"\bonly (?=in|on|for|with|to|at|by|during|from)\b", re.IGNOR
 _WORDS = re.compile(r"[a-z]{5,}")
 
 
-def negations(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """A negation removed where there is one, else one added to the first verb that can take it."""
+def change_negations(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Removes a negation if there is one, else negates the first verb that allows it."""
     for sentence in answer.sentences:
-        removed = [_without_not(match) for match in _NOT.finditer(sentence.text)]
-        yield from ([_moved(one, sentence)] for one in removed)
-        if not removed and (added := _with_not(sentence.text)) is not None:
-            yield [_moved(added, sentence)]
+        removed = [_remove_not(match) for match in _NOT.finditer(sentence.text)]
+        yield from ([_shift(replacement, sentence)] for replacement in removed)
+        if not removed and (added := _add_not(sentence.text)) is not None:
+            yield [_shift(added, sentence)]
 
 
-def _without_not(match: re.Match[str]) -> Replacement:
+def _remove_not(match: re.Match[str]) -> Replacement:
     return Replacement(match.start(), match.end(), match["stem"] or match["can"] or match["aux"])
 
 
-def _with_not(text: str) -> Replacement | None:
-    """The first verb of a sentence, negated: an auxiliary, or a verb that is known and cannot be anything else."""
+def _add_not(text: str) -> Replacement | None:
+    """Negates the first verb of a sentence: an auxiliary, or a known verb that cannot be anything else."""
     if re.search(r"\b(?:no|never|nothing|none|neither|nobody|hardly|without)\b|n['’]t\b|\bnot\b", text, re.IGNORECASE):
         return None
-    auxiliary = next((one for one in _AUXILIARY.finditer(text) if not _is_full_have(text, one)), None)
+    auxiliary = next((match for match in _AUXILIARY.finditer(text) if not _is_full_have(text, match)), None)
     verb = next(
         (
-            one
-            for one in _VERB.finditer(text)
-            if one[0] in verb_forms() and not _NO_VERB_AFTER.search(text, 0, one.start() - 1)
+            match
+            for match in _VERB.finditer(text)
+            if match[0] in verb_forms() and not _NO_VERB_AFTER.search(text, 0, match.start() - 1)
         ),
         None,
     )
@@ -71,17 +71,17 @@ def _with_not(text: str) -> Replacement | None:
 
 
 def _is_full_have(text: str, match: re.Match[str]) -> bool:
-    """Whether `have` stands for owning, which `not` cannot follow."""
+    """Whether `have` means to own, so that `not` cannot follow."""
     if match["aux"].lower() not in ("has", "have", "had"):
         return False
     return re.match(r"\s+(?:(?:also|since|always|now|long|recently)\s+)?\w+(?:ed|en|wn|ne|ght|un|ung|ome|ade|eld|old|"
                     r"aid|ut|et|ost|eft|ent|ead|ept|uilt|aught|ot)\b", text[match.end():]) is None  # fmt: skip
 
 
-def quantified(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """Each quantifier or comparison changed to one that does not follow from it."""
+def change_quantifiers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Replaces each quantifier or comparison by one that does not follow from it."""
     for sentence in answer.sentences:
-        for match in _form("quantifiers").finditer(sentence.text):
+        for match in _phrase_pattern("quantifiers").finditer(sentence.text):
             old = match[0].lower()
             before = sentence.text[: match.start()].lower().rstrip()
             if before.endswith(
@@ -105,11 +105,11 @@ def quantified(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
                 continue
             for new in substitutes("quantifiers")[old]:
                 if _fits_after(old, new, sentence.text[match.end() :]):
-                    yield [_moved(Replacement(match.start(), match.end(), in_case_of(new, match[0])), sentence)]
+                    yield [_shift(Replacement(match.start(), match.end(), match_case(new, match[0])), sentence)]
 
 
 def _fits_after(old: str, new: str, rest: str) -> bool:
-    """Whether the words after a quantifier can follow another one as well."""
+    """Whether the words after a quantifier can also follow another one."""
     after = re.match(r"\s*([\w'’-]+)(?:\s+([\w'’-]+))?", rest)
     word, second = (after[1].lower(), (after[2] or "").lower()) if after else ("", "")
     if old in ("all", "most", "some", "many", "few", "several", "each", "every", "numerous"):
@@ -131,8 +131,8 @@ def _fits_after(old: str, new: str, rest: str) -> bool:
     return True
 
 
-def related(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """Each word that has an opposite, or another relation of its family, changed to one that the document lacks."""
+def change_relations(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Replaces each word by its opposite, or by another relation, that is not in the document."""
     for sentence in answer.sentences:
         for match in re.finditer(r"[A-Za-z][\w-]*", sentence.text):
             old = match[0].lower()
@@ -142,17 +142,17 @@ def related(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
                 vowels = [text[0] in "aeiou" for text in (old, new)]
                 article = re.search(r"\ban? $", sentence.text[: match.start()].lower()) is not None
                 if answer.words.isdisjoint(new.split()) and not (article and vowels[0] != vowels[1]):
-                    yield [_moved(Replacement(match.start(), match.end(), in_case_of(new, match[0])), sentence)]
+                    yield [_shift(Replacement(match.start(), match.end(), match_case(new, match[0])), sentence)]
 
 
 def _is_free(text: str, match: re.Match[str]) -> bool:
-    """Whether a word is no part of a name, of a compound or of a set phrase."""
+    """Whether a word is not part of a name, a compound or a set phrase."""
     before, after = text[: match.start()], text[match.end() :]
     if re.search(r"ly $", before) or re.match(r" (?:history|selling|known)\b", after):  # generally accepted principles
         return False
     if re.search(r"\bthe $", before.lower()) and re.match(r"\s*(?:[.,;]|$|\w+ed\b)", after):  # the wild
         return False
-    named = match[0][0].isupper() and before.strip() != ""
+    is_name = match[0][0].isupper() and before.strip() != ""
     compound = before.endswith("-") or after.startswith(("-", "'", "’"))
     phrase = re.search(r"\b(?:at|no|not|the very|as well as|long|so) $", before.lower()) is not None
     word = match[0].lower()
@@ -186,11 +186,11 @@ def _is_free(text: str, match: re.Match[str]) -> bool:
             and next_word
             not in ("as", "school", "term", "time", "with", "of", "before", "after", "run", "on", "and", "or")
         )
-    return not named and not compound and not phrase
+    return not is_name and not compound and not phrase
 
 
-def additions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """A claim that could be true, at the end of each statement; the document has none of its long words."""
+def add_claims(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Adds a plausible claim to the end of each statement; none of its long words is in the document."""
     for sentence in answer.sentences:
         words = sentence.text.split()
         end = len(sentence.text.rstrip(" .!…\n\"'”"))
@@ -206,28 +206,28 @@ def additions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
             filled = clause.format(year=draw.randrange(1931, 2012), number=draw.choice((12, 14, 30, 45, 60, 85)))
             new = set(_WORDS.findall(filled.lower())) - {"which", "other", "about", "until", "since"}
             if answer.words.isdisjoint(new):
-                yield [_moved(Replacement(end, end, filled), sentence)]
+                yield [_shift(Replacement(end, end, filled), sentence)]
 
 
-def dropped_conditions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """A condition, an exception, or a word that limits the claim, dropped; `may` becomes `will`."""
+def drop_conditions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Drops a condition, an exception, or a word that limits the claim; `may` becomes `will`."""
     for sentence in answer.sentences:
         text = sentence.text
         for match in _END_CLAUSE.finditer(text):
             if match.start() >= 15:
-                yield [_moved(Replacement(match.start(), match.end(), ""), sentence)]
+                yield [_shift(Replacement(match.start(), match.end(), ""), sentence)]
         if first := _FIRST_CLAUSE.match(text):
-            yield [_moved(Replacement(0, first.end(), first["next"].upper()), sentence)]
+            yield [_shift(Replacement(0, first.end(), first["next"].upper()), sentence)]
         for match in _OPEN.finditer(text):
-            yield [_moved(Replacement(match.start(), match.end(), in_case_of("will", match[0])), sentence)]
+            yield [_shift(Replacement(match.start(), match.end(), match_case("will", match[0])), sentence)]
         for match in _ONLY.finditer(text):
-            yield [_moved(Replacement(match.start(), match.end(), ""), sentence)]
-        for match in _form("hedges").finditer(text):
-            yield from ([_moved(one, sentence)] for one in _without(text, match))
+            yield [_shift(Replacement(match.start(), match.end(), ""), sentence)]
+        for match in _phrase_pattern("hedges").finditer(text):
+            yield from ([_shift(replacement, sentence)] for replacement in _remove_word(text, match))
 
 
-def _without(text: str, match: re.Match[str]) -> Iterator[Replacement]:
-    """The text without a limiting word, and without the space and the comma that belong to it."""
+def _remove_word(text: str, match: re.Match[str]) -> Iterator[Replacement]:
+    """Removes a limiting word, with its space and comma."""
     before, after = text[: match.start()], text[match.end() :]
     if before.rstrip().endswith(
         (" as", " more", " most", " less", " very", " not", " how", " quite", " and", " or", " is", " are")
@@ -244,19 +244,19 @@ def _without(text: str, match: re.Match[str]) -> Iterator[Replacement]:
 
 
 @cache
-def _form(name: str) -> re.Pattern[str]:
+def _phrase_pattern(name: str) -> re.Pattern[str]:
     known: Mapping[str, object] = substitutes(name) if name == "quantifiers" else dict.fromkeys(phrases(name))
     return re.compile(
         rf"\b(?:{'|'.join(sorted(map(re.escape, known), key=len, reverse=True))})\b(?![-'’])", re.IGNORECASE
     )
 
 
-def _moved(one: Replacement, sentence: AnswerSentence) -> Replacement:
-    return Replacement(sentence.start + one.start, sentence.start + one.end, one.text)
+def _shift(replacement: Replacement, sentence: AnswerSentence) -> Replacement:
+    return Replacement(sentence.start + replacement.start, sentence.start + replacement.end, replacement.text)
 
 
-NEGATION = CorruptionKind("negation", "a negation is added or removed", negations)
-QUANTIFIER = CorruptionKind("quantifier", "a quantifier or a comparison changes", quantified)
-RELATION = CorruptionKind("relation", "a word becomes its opposite, or another relation", related)
-ADDITION = CorruptionKind("addition", "a claim is added that could be true", additions)
-CONDITION = CorruptionKind("condition", "a condition or a limiting word is dropped", dropped_conditions, True)
+NEGATION = CorruptionKind("negation", "a negation is added or removed", change_negations)
+QUANTIFIER = CorruptionKind("quantifier", "a quantifier or a comparison changes", change_quantifiers)
+RELATION = CorruptionKind("relation", "a word becomes its opposite, or another relation", change_relations)
+ADDITION = CorruptionKind("addition", "a claim is added that could be true", add_claims)
+CONDITION = CorruptionKind("condition", "a condition or a limiting word is dropped", drop_conditions, True)

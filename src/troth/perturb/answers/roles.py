@@ -1,4 +1,4 @@
-"""Two participants of a statement exchanged: who did it for whom it was done to, from where for where to."""
+"""Exchanges two participants of a statement: agent and patient, origin and destination."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from troth.perturb.answers import AnswerSentence, CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import answer_words, verb_forms
-from troth.perturb.answers.swaps import before, is_range, name_type
+from troth.perturb.answers.swaps import is_range, name_type, word_before
 from troth.text.facts import Fact
 
 _NOUNS = (
@@ -28,8 +28,8 @@ _PRONOUNS = frozenset(("i", "it", "he", "she", "they", "we", "you", "this", "tha
                        "who", "what", "its", "one", "other", "any", "ever", "before"))  # fmt: skip
 
 
-def exchanged_roles(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """Each pair of names, or of phrases around `than`, `from … to`, whose exchange says something else."""
+def exchange_roles(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Exchanges pairs of names, or of phrases around `than` or `from … to`, if that changes the meaning."""
     for sentence in answer.sentences:
         yield from _names(answer, sentence)
         yield from _phrases(sentence)
@@ -37,8 +37,8 @@ def exchanged_roles(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
 
 def _names(answer: SupportedAnswer, sentence: AnswerSentence) -> Iterator[list[Replacement]]:
     inside = [fact for fact in answer.facts if sentence.start <= fact.start < sentence.end]
-    for place, first in enumerate(inside):
-        for second in inside[place + 1 :]:
+    for index, first in enumerate(inside):
+        for second in inside[index + 1 :]:
             if second.kind != first.kind or first.value == second.value or first.unit != second.unit:
                 continue
             if first.kind == "name" and not _has_roles(answer, first, second):
@@ -58,8 +58,8 @@ def _has_roles(answer: SupportedAnswer, first: Fact, second: Fact) -> bool:
     verb = between[0] in verb_forms() and len(between) <= 3 and answer_words("places").isdisjoint(between)
     passive = between[0] in ("is", "was", "were", "are") and between[-1] == "by" and len(between) <= 4
     quoted = any(mark in answer.text[first.start - 1 : second.end + 1] for mark in '"“”()') if first.start else False
-    articles = len({before(answer.text, one) == "the" for one in (first, second)}) > 1
-    inner = before(answer.text, first) in answer_words("places") | {"of"}
+    articles = len({word_before(answer.text, fact) == "the" for fact in (first, second)}) > 1
+    inner = word_before(answer.text, first) in answer_words("places") | {"of"}
     if quoted or articles or inner or verb or passive:
         return not quoted and not articles and not inner
     if name_type(answer, first.value) != name_type(answer, second.value):
@@ -70,7 +70,7 @@ def _has_roles(answer: SupportedAnswer, first: Fact, second: Fact) -> bool:
 
 
 def _has_owners(answer: SupportedAnswer, first: Fact, second: Fact) -> bool:
-    """Whether two numbers belong to different things: more words of the document stand between them than in a list."""
+    """Whether two numbers belong to different things: there are more words between them than in a list."""
     between = re.findall(r"[^\W\d_]{4,}", answer.text[first.end : second.start].lower())
     if is_range(answer.text, first) or is_range(answer.text, second) or first.value == "1" or second.value == "1":
         return False
@@ -95,11 +95,11 @@ def _phrases(sentence: AnswerSentence) -> Iterator[list[Replacement]]:
 
 
 def _swap(text: str, first: tuple[int, int], second: tuple[int, int], at: int = 0) -> list[Replacement]:
-    """Both phrases, each in the place of the other; `text` begins at character `at` of the answer."""
-    one, two = text[first[0] - at : first[1] - at], text[second[0] - at : second[1] - at]
-    if first[0] == at and one[0].isupper() and two[0].islower():  # the sentence's capital stays where it is
-        one, two = one[0].lower() + one[1:], two[0].upper() + two[1:]
-    return [Replacement(*first, two), Replacement(*second, one)]
+    """Exchanges two phrases; `text` begins at character `at` of the answer."""
+    first_text, second_text = text[first[0] - at : first[1] - at], text[second[0] - at : second[1] - at]
+    if first[0] == at and first_text[0].isupper() and second_text[0].islower():  # the sentence keeps its capital
+        first_text, second_text = first_text[0].lower() + first_text[1:], second_text[0].upper() + second_text[1:]
+    return [Replacement(*first, second_text), Replacement(*second, first_text)]
 
 
-ROLES = CorruptionKind("roles", "two participants of a statement are exchanged", exchanged_roles)
+ROLES = CorruptionKind("roles", "two participants of a statement are exchanged", exchange_roles)

@@ -1,4 +1,4 @@
-"""Facts exchanged for others of the same document and the same type; units changed; numbers that it does not have."""
+"""Replaces facts by others of the same document and type, units by others, numbers by new ones."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from troth.perturb.answers import CorruptionKind, Replacement, SupportedAnswer
-from troth.perturb.answers.lexicon import answer_words, in_case_of, substitutes
+from troth.perturb.answers.lexicon import answer_words, match_case, substitutes
 from troth.text.facts import SMALL, Fact, agree, date_shape, units
 from troth.text.lexicon import word_set
 
-FARTHEST_YEARS = 120  # between two years of which either can stand for the other
-FARTHEST_RATIO = 20.0  # of two numbers
+FARTHEST_YEARS = 120  # between two years that can replace each other
+FARTHEST_RATIO = 20.0  # of two numbers that can replace each other
 LABELS = frozenset(("to", "from", "between", "no.", "no", "number", "part", "position", "chapter", "volume", "episode",
                     "season", "page", "route", "size", "section", "level", "grade", "age", "under"))  # fmt: skip
 
 PEOPLE = frozenset(("who", "said", "says", "born", "died", "told", "wrote", "married", "joined"))  # after a name
 
-# What may stand between two facts that a document lists together: either is true where the other is.
+# Text between two facts that a document lists together: a statement is true of both.
 _LISTED = re.compile(r"[\s,;/&()\"'’–-]*(?:\b(?:and|or|to|the|a|an|in|of|as well as|until|through|by|with)\b[\s,]*)*")
 _SPELT = {value: word for word, value in SMALL.items()}
 _SIGNS = {"$": "€", "€": "$", "£": "$"}
@@ -27,18 +27,18 @@ _SIGNS = {"$": "€", "€": "$", "£": "$"}
 # -- facts of the same document ----------------------------------------------------------------------------------------
 
 
-def exchanged(answer: SupportedAnswer, kinds: Sequence[str]) -> Iterator[list[Replacement]]:
-    """Each fact of the answer in the place of which another of the document can stand."""
+def exchange_facts(answer: SupportedAnswer, kinds: Sequence[str]) -> Iterator[list[Replacement]]:
+    """Replaces each fact of the answer by other facts of the document that fit."""
     for said in answer.facts:
         if said.kind not in kinds:
             continue
-        places = [fact for fact in answer.document_facts if agree(said, fact)]
-        if not places:
+        matching = [fact for fact in answer.document_facts if agree(said, fact)]
+        if not matching:
             continue
         for other in _others(answer, said):
-            if not any(_are_listed(answer, one, other) for one in places):
+            if not any(_are_listed(answer, fact, other) for fact in matching):
                 old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
-                yield [Replacement(said.start, said.end, in_case_of(new, old) if said.kind != "name" else new)]
+                yield [Replacement(said.start, said.end, match_case(new, old) if said.kind != "name" else new)]
 
 
 def _others(answer: SupportedAnswer, said: Fact) -> Iterator[Fact]:
@@ -56,7 +56,7 @@ def _others(answer: SupportedAnswer, said: Fact) -> Iterator[Fact]:
 
 
 def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
-    """Whether a number, a date or a time can stand in the place of another."""
+    """Whether a number, a date or a time can replace another."""
     if is_range(answer.text, said) or is_range(answer.document, other):
         return False
     if said.kind == "date":
@@ -64,7 +64,7 @@ def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
         return (
             near
             and date_shape(said.value) == date_shape(other.value)
-            and before(answer.text, said) not in ("from", "between")
+            and word_before(answer.text, said) not in ("from", "between")
         )
     if said.kind == "time":
         return True
@@ -80,15 +80,15 @@ def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
 
 
 def is_range(text: str, fact: Fact) -> bool:
-    """Whether a number is one end of a range, or a part of a score: 3–4, 1914-18."""
+    """Whether a number is an end of a range or a part of a score: 3–4, 1914-18."""
     around = text[max(0, fact.start - 1) : fact.start] + text[fact.end : fact.end + 1]
     return any(mark in "–—-/:+#" for mark in around)
 
 
 def _is_label(text: str, fact: Fact) -> bool:
     """Whether a number only names a thing: Series 4, part 2, the Billboard 200."""
-    found = re.search(r"([\w.'’-]+)\s*$", text[max(0, fact.start - 30) : fact.start])
-    word = found[1] if found else ""
+    match = re.search(r"([\w.'’-]+)\s*$", text[max(0, fact.start - 30) : fact.start])
+    word = match[1] if match else ""
     return word.lower() in LABELS or (word[:1].isupper() and word.lower() not in word_set("sentence_openers"))
 
 
@@ -101,11 +101,11 @@ def _fits_name(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
     if not set(ours).isdisjoint(theirs) or not set(theirs).isdisjoint(re.findall(r"[\w.'’-]+", answer.text.lower())):
         return False
     old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
-    if before(answer.text, said) in ("a", "an") and (old[0] in "AEIOU") != (new[0] in "AEIOU"):
+    if word_before(answer.text, said) in ("a", "an") and (old[0] in "AEIOU") != (new[0] in "AEIOU"):
         return False
-    if (before(answer.text, said) == "the") != (before(answer.document, other) == "the"):
+    if (word_before(answer.text, said) == "the") != (word_before(answer.document, other) == "the"):
         return False
-    if _possessive(answer.text, said) != _possessive(answer.document, other):
+    if _is_possessive(answer.text, said) != _is_possessive(answer.document, other):
         return False
     if not _is_in_sentence(answer.document, other) or len(new) > 1.6 * len(old) + 6:
         return False
@@ -115,12 +115,12 @@ def _fits_name(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
 
 
 def _is_word(text: str, name: str) -> bool:
-    """Whether a text has a name in lower case, too."""
+    """Whether a text also has a name in lower case."""
     return re.search(rf"\b{re.escape(name.lower())}\b", text) is not None
 
 
 def _is_in_sentence(text: str, name: Fact) -> bool:
-    """Whether words in lower case stand around a name: headings, captions and lists have none."""
+    """Whether a name is between words in lower case, which headings, captions and lists do not have."""
     left = re.search(r"([\w'’-]+)\W{0,2}$", text[max(0, name.start - 30) : name.start])
     right = re.match(r"['’]?s?\W{0,2}([\w'’-]+)", text[name.end : name.end + 30])
     return left is not None and right is not None and left[1].islower() and right[1].islower()
@@ -136,11 +136,11 @@ def name_type(answer: SupportedAnswer, name: str) -> str:
     earlier: list[str] = []
     after: list[str] = []
     written = ""
-    for text, found in ((answer.text, answer.facts), (answer.document, answer.document_facts)):
-        for fact in found:
+    for text, facts in ((answer.text, answer.facts), (answer.document, answer.document_facts)):
+        for fact in facts:
             if fact.kind == "name" and fact.value == name:
-                earlier.append(before(text, fact))
-                after.append(_after(text, fact))
+                earlier.append(word_before(text, fact))
+                after.append(_word_after(text, fact))
                 written = text[fact.start : fact.end]
     if not answer_words("titles").isdisjoint((*earlier, *parts[:1])) or any(
         len(part.strip(".")) == 1 for part in parts
@@ -155,35 +155,35 @@ def name_type(answer: SupportedAnswer, name: str) -> str:
     return "works" if len(parts) > 2 else "two words" if len(parts) == 2 else "word"
 
 
-def before(text: str, fact: Fact) -> str:
+def word_before(text: str, fact: Fact) -> str:
     """The word before a fact, in lower case."""
-    found = re.search(r"([\w.'’-]+)\W*$", text[max(0, fact.start - 30) : fact.start].lower())
-    return found[1] if found else ""
+    match = re.search(r"([\w.'’-]+)\W*$", text[max(0, fact.start - 30) : fact.start].lower())
+    return match[1] if match else ""
 
 
-def _after(text: str, fact: Fact) -> str:
-    found = re.match(r"\W*(\w+)", text[fact.end : fact.end + 30].lower())
-    return found[1] if found else ""
+def _word_after(text: str, fact: Fact) -> str:
+    match = re.match(r"\W*(\w+)", text[fact.end : fact.end + 30].lower())
+    return match[1] if match else ""
 
 
-def _possessive(text: str, fact: Fact) -> bool:
+def _is_possessive(text: str, fact: Fact) -> bool:
     return re.match(r"['’]s?\b|['’]", text[fact.end : fact.end + 2]) is not None
 
 
-def _are_listed(answer: SupportedAnswer, one: Fact, other: Fact) -> bool:
-    """Whether two facts stand in one list, with only other facts and small words between them."""
-    first, second = sorted((one, other), key=lambda fact: fact.start)
+def _are_listed(answer: SupportedAnswer, fact: Fact, other: Fact) -> bool:
+    """Whether two facts are in one list, with only other facts and small words between them."""
+    first, second = sorted((fact, other), key=lambda item: item.start)
     if second.start - first.end > 60:
         return False
     at, between = first.end, ""
-    for fact in answer.document_facts:
-        if first.end <= fact.start and fact.end <= second.start and fact.start >= at:
-            between += answer.document[at : fact.start]
-            at = fact.end
+    for inner in answer.document_facts:
+        if first.end <= inner.start and inner.end <= second.start and inner.start >= at:
+            between += answer.document[at : inner.start]
+            at = inner.end
     return _LISTED.fullmatch(between + answer.document[at : second.start]) is not None
 
 
-# -- units, and numbers that the document does not have ----------------------------------------------------------------
+# -- units and new numbers ---------------------------------------------------------------------------------------------
 
 
 @cache
@@ -191,8 +191,8 @@ def _unit_pattern() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(sorted(substitutes('units'), key=len, reverse=True))})\b", re.IGNORECASE)
 
 
-def changed_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """Units and currencies of the answer's numbers, each changed to others of its kind."""
+def change_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Replaces units and currencies of the answer's numbers by others of the same kind."""
     for fact in answer.facts:
         if fact.kind not in ("number", "money"):
             continue
@@ -204,16 +204,16 @@ def changed_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
             for new in substitutes("units")[unit]:
                 if f"{new} old" in answer.text or _is_in(answer, text[: match.start()] + new):
                     continue
-                yield [Replacement(fact.start + match.start(), fact.start + match.end(), in_case_of(new, match[0]))]
+                yield [Replacement(fact.start + match.start(), fact.start + match.end(), match_case(new, match[0]))]
         if fact.kind == "money" and text[0] in _SIGNS:
             yield [Replacement(fact.start, fact.start + 1, _SIGNS[text[0]])]
 
 
-def new_numbers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
-    """Numbers and years of the answer, each changed to one that neither the answer nor the document has."""
+def change_numbers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
+    """Replaces numbers and years of the answer by new ones, which are neither in the answer nor in the document."""
     known = [fact for fact in (*answer.facts, *answer.document_facts) if fact.kind in ("number", "money", "date")]
     for fact in answer.facts:
-        if not any(agree(fact, one) for one in answer.document_facts):
+        if not any(agree(fact, other) for other in answer.document_facts):
             continue
         text = answer.text[fact.start : fact.end]
         if fact.kind == "date" and fact.value.endswith("-*-*"):
@@ -228,14 +228,14 @@ def new_numbers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
             if match is None or (not match[1][0].isdigit() and match[1].lower() not in SMALL):
                 continue
             value = str(SMALL.get(new.lower(), new)).replace(",", "")
-            if any(value in (one.value, one.value[:4]) for one in known):
+            if any(value in (other.value, other.value[:4]) for other in known):
                 continue
             at = fact.start + match.start(1)
-            yield [Replacement(at, fact.start + match.end(1), in_case_of(new, match[1]))]
+            yield [Replacement(at, fact.start + match.end(1), match_case(new, match[1]))]
 
 
 def _numbers_near(value: int, text: str) -> list[str]:
-    """Other numbers of about the size of this one, written as it is written."""
+    """Numbers of about the same size, in the same notation."""
     spelt = text[0].isalpha()
     if spelt:
         return [_SPELT[other] for other in (value - 2, value - 1, value + 1, value + 2, value + 4) if 2 <= other < 20]
@@ -251,14 +251,16 @@ def _is_in(answer: SupportedAnswer, text: str) -> bool:
     return text.lower() in answer.document.lower()
 
 
-NAME = CorruptionKind("name", "a name becomes another of the document", lambda answer: exchanged(answer, ("name",)))
+NAME = CorruptionKind(
+    "name", "a name becomes another of the document", lambda answer: exchange_facts(answer, ("name",))
+)
 NUMBER = CorruptionKind(
     "number", "a number or an amount becomes another of the document",
-    lambda answer: exchanged(answer, ("number", "money")),
+    lambda answer: exchange_facts(answer, ("number", "money")),
 )  # fmt: skip
 DATE = CorruptionKind(
     "date", "a date, a year or a time becomes another of the document",
-    lambda answer: exchanged(answer, ("date", "time")),
+    lambda answer: exchange_facts(answer, ("date", "time")),
 )  # fmt: skip
-UNIT = CorruptionKind("unit", "the unit or the currency of a number changes", changed_units)
-NEW_NUMBER = CorruptionKind("new_number", "a number becomes one that the document does not have", new_numbers)
+UNIT = CorruptionKind("unit", "the unit or the currency of a number changes", change_units)
+NEW_NUMBER = CorruptionKind("new_number", "a number becomes one that the document does not have", change_numbers)

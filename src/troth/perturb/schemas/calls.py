@@ -1,4 +1,4 @@
-"""Calls made under reworded tools, brought back to the original names: `names.json` of a variant, and its use."""
+"""Converts calls of reworded tools back to the original names, by the `names.json` of a variant."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ NAMES = "names.json"
 
 
 class FunctionNames(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One function of a variant: its original name, and what its arguments are called in the original."""
+    """One function of a variant: its original name, and the original names of its arguments."""
 
     name: str
     arguments: dict[str, str] = {}  # new to old, nested ones with dots
-    same: dict[str, str] = {}  # a place whose arguments are those of another, both by new names; "" is the function
+    same: dict[
+        str, str
+    ] = {}  # an argument, to the one with the same inner arguments, both by new names; "" is the function
 
 
 class NamedCall(NamedTuple):
@@ -37,7 +39,7 @@ def load(file: Path) -> dict[str, FunctionNames]:
 
 
 def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:
-    """A call under the original names. Names that the variant does not have are kept as they are.
+    """A call under the original names. Names that the variant does not have stay unchanged.
 
     >>> names = {"take_off": FunctionNames("fly", {"place": "to", "place.town": "to.city"})}
     >>> original(names, "take_off", {"place": {"town": "Rome"}, "seat": 3})
@@ -46,7 +48,7 @@ def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[s
     function = names.get(name)
     if function is None:
         return NamedCall(name, dict(arguments))
-    back = _renamed(arguments, "", function.arguments, function.same)
+    back = _rename(arguments, "", function.arguments, function.same)
     return NamedCall(function.name, back)
 
 
@@ -56,18 +58,18 @@ def renamed(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[st
         if function.name == name:
             old = {before: after for after, before in function.arguments.items()}
             same = {function.arguments[a]: function.arguments.get(b, b) for a, b in function.same.items()}
-            return NamedCall(new, _renamed(arguments, "", old, same))
+            return NamedCall(new, _rename(arguments, "", old, same))
     return NamedCall(name, dict(arguments))
 
 
-def _renamed(value: Any, place: str, names: Mapping[str, str], same: Mapping[str, str]) -> Any:
+def _rename(value: Any, parent: str, names: Mapping[str, str], same: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_renamed(item, place, names, same) for item in value]
+        return [_rename(item, parent, names, same) for item in value]
     if not isinstance(value, dict):
         return value
-    place = same.get(place, place)
-    paths = {name: f"{place}.{name}" if place else name for name in value}
+    parent = same.get(parent, parent)
+    paths = {name: f"{parent}.{name}" if parent else name for name in value}
     return {
-        names.get(path, path).rpartition(".")[2] if path in names else name: _renamed(value[name], path, names, same)
+        names.get(path, path).rpartition(".")[2] if path in names else name: _rename(value[name], path, names, same)
         for name, path in paths.items()
     }

@@ -1,4 +1,4 @@
-"""How far variants of a schema are from it, and from each other: the figures of table 1 of SGD-X.
+"""Distances of variants from their schema and from each other: the figures of table 1 of SGD-X.
 
 Names: how many of those of services that training has not seen were seen in it after all, under other services; and the
 average normalised distance from the original. The paper's "normalised Levenshtein distance" is 1 − Levenshtein.ratio of
@@ -21,11 +21,11 @@ from troth.core.records import Schema, Service
 from troth.perturb.schemas.renaming import Renaming, elements
 
 NO_BLEU = f"sacrebleu is not installed: {install_command('text')}"
-NO_TRAIN = "no training schema is given, so no name is known to be seen"
+NO_TRAIN = "without a training schema, seen names are unknown"
 
 
 class DivergenceRow(msgspec.Struct, frozen=True):
-    """One schema of the table. Shares are fractions, BLEU is in points; None where there is nothing to tell from."""
+    """One schema of the table. Shares are fractions, BLEU is in points; None if it cannot be computed."""
 
     variant: str
     slots_seen: float | None
@@ -68,8 +68,8 @@ def divergence(
     rows = [
         DivergenceRow(
             name,
-            None if train is None else _seen(_slots(unseen(schema)), _slots(train.values())),
-            None if train is None else _seen(_intents(unseen(schema)), _intents(train.values())),
+            None if train is None else _share_seen(_slots(unseen(schema)), _slots(train.values())),
+            None if train is None else _share_seen(_intents(unseen(schema)), _intents(train.values())),
             None if name == "original" else distance(original, schema),
             bleu.get((name, "original")),
         )
@@ -97,7 +97,7 @@ def _intents(services: Iterable[Service]) -> list[str]:
     return [intent.name for service in services for intent in service.intents]
 
 
-def _seen(names: Sequence[str], train: Sequence[str]) -> float | None:
+def _share_seen(names: Sequence[str], train: Sequence[str]) -> float | None:
     known = set(train)
     return sum(name in known for name in names) / len(names) if names else None
 
@@ -119,7 +119,7 @@ def _descriptions(schema: Schema) -> Iterator[str]:
 
 
 def _bleu(texts: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:
-    """Each variant against the original, and each against each other; nothing without sacreBLEU."""
+    """BLEU of each variant against the original and against each other variant; empty without sacreBLEU."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError:

@@ -1,4 +1,4 @@
-"""Schemas on disk: what a path holds, and the variants that a folder has."""
+"""Schemas on disk: dialogues, schemas or tools under a path, and variants in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 100  # variants in a range
 
 
 class SchemaSource(msgspec.Struct, frozen=True):
-    """What is to be varied: dialogues with their schema, a schema alone, or tools."""
+    """The source of variants: dialogues with their schema, a schema alone, or tools."""
 
     path: str
     kind: Literal["dialogues", "schema", "tools"]
@@ -30,18 +30,18 @@ class SchemaSource(msgspec.Struct, frozen=True):
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """A variant by name: its schema file, and what is called how in it."""
+    """A variant: its name, its files, and its names of services, slots and intents."""
 
     name: str
-    files: dict[str, bytes]  # by name: what is written besides dialogues
+    files: dict[str, bytes]  # content by file name, besides dialogues
     renaming: Renaming
     refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
 def load(path: str, schema: str | None = None) -> SchemaSource:
-    """What a path holds, by its content. `schema`: the schema of the dialogues, if it is not beside them."""
-    place = Path(path)
-    if path != "-" and place.is_file() and place.suffix == ".json" and schema is None:
+    """Loads dialogues, a schema or tools, by content. `schema`: the schema of dialogues, if it is not beside them."""
+    file_path = Path(path)
+    if path != "-" and file_path.is_file() and file_path.suffix == ".json" and schema is None:
         value = decode(sources.first(path), object)
         if tools.detect(value):
             with error_context(file=path):
@@ -52,7 +52,7 @@ def load(path: str, schema: str | None = None) -> SchemaSource:
     if document is None:
         raise UserError("no schema.json beside the dialogues", file=path, hint="name the schema file")
     services = readers.schema(schema) if schema else readers.schema_beside(path)
-    alone = place.is_dir() and not sources.files(path)
+    alone = file_path.is_dir() and not sources.files(path)
     return SchemaSource(path, "schema" if alone else "dialogues", services or {}, decode(document, object))
 
 
@@ -64,20 +64,20 @@ def variant_names(text: str) -> list[str]:
         if span is not None and span[3] in ("", span[1]):
             first, last = int(span[2]), int(span[4])
             if not first <= last < first + MOST:
-                raise UserError(f"'{part}' is no range of variants", hint="for example v1..v5")
+                raise UserError(f"'{part}' is not a range of variants", hint="for example v1..v5")
             names += [f"{span[1]}{number}" for number in range(first, last + 1)]
         else:
             names.append(part)
     for name in names:
         if not name or name in (".", "..") or re.search(r"[/\\]", name):
-            raise UserError(f"'{name}' is no name of a variant", hint="for example v1..v5, or v1,v3")
+            raise UserError(f"'{name}' is not a valid name of a variant", hint="for example v1..v5, or v1,v3")
         if names.count(name) > 1:
-            raise UserError(f"variant '{name}' is named twice", hint="once is enough")
+            raise UserError(f"variant '{name}' is named twice", hint="list each variant once")
     return names
 
 
-def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[Variant]:
-    """Variants whose schemas lie in a folder as SGD-X has them: FOLDER/v1/dev/schema.json or FOLDER/v1/schema.json."""
+def load_published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[Variant]:
+    """Loads variants from a folder with the layout of SGD-X: FOLDER/v1/dev/schema.json or FOLDER/v1/schema.json."""
     roots = [root for root in (Path(folder), Path(folder) / "data", Path(folder) / "sgd_x" / "data") if root.is_dir()]
     if not roots:
         raise sources.missing_error(folder)
@@ -88,7 +88,7 @@ def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[V
             there = sorted(item.name for item in roots[-1].iterdir() if item.is_dir())
             hint = near(name, there) or "there are: " + ", ".join(there)
             raise UserError(f"no variant is called '{name}'", file=folder, hint=hint)
-        file = matching(source.schema, candidates(str(root / name)), str(root / name))
+        file = find_matching(source.schema, candidates(str(root / name)), str(root / name))
         with error_context(file=file):
             renaming = Renaming.between(source.schema, load(file).schema)
         kind = "tools.json" if source.kind == "tools" else sources.SCHEMA
@@ -97,18 +97,18 @@ def published(source: SchemaSource, folder: str, names: Sequence[str]) -> list[V
 
 
 def candidates(path: str) -> list[str]:
-    """The schema files that a variant's path leads to."""
-    place = Path(path)
-    if place.is_file():
+    """The schema files under the path of a variant."""
+    target = Path(path)
+    if target.is_file():
         return [path]
-    if not place.is_dir():
+    if not target.is_dir():
         raise sources.missing_error(path)
     patterns = [pattern + name for name in (sources.SCHEMA, "tools.json") for pattern in ("", "*/")]
-    return [str(file) for pattern in patterns for file in sorted(place.glob(pattern))]
+    return [str(file) for pattern in patterns for file in sorted(target.glob(pattern))]
 
 
-def matching(original: Schema, candidates: Sequence[str], folder: str) -> str:
-    """The one of a variant's splits that has the original's services, each under its name with something appended."""
+def find_matching(original: Schema, candidates: Sequence[str], folder: str) -> str:
+    """The split of a variant with the services of the original; the name of each begins with the original name."""
     if not candidates:
         raise UserError("no schema.json in this folder", file=folder, hint=sources.RIGHT_FILE)
     if len(candidates) == 1:

@@ -1,7 +1,6 @@
-"""Where variants of a schema come from: published ones, paraphrases in a file, translation there and back, a model, or
-chance.
+"""Generators of schema variants: published ones, paraphrases in a file, back-translation, a model, or chance.
 
-A generator is a frozen `Generator` struct: its fields are its options, its first docstring line is what it does, and
+A generator is a frozen `Generator` struct: its fields are its options, its first docstring line describes it, and
 
     vary(source) -> list[Variant]
 
@@ -22,17 +21,17 @@ from troth.core.registry import Registry
 from troth.perturb.options import flag
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.calls import NAMES
-from troth.perturb.schemas.files import SchemaSource, Variant, published, variant_names
-from troth.perturb.schemas.lm import paraphrased
+from troth.perturb.schemas.files import SchemaSource, Variant, load_published, variant_names
+from troth.perturb.schemas.lm import paraphrase_schema
 from troth.perturb.schemas.renaming import Renaming
 from troth.perturb.schemas.variants import (
     PUBLISHED,
     Paraphrases,
     ThereAndBack,
     compose,
-    corrupted,
-    translated,
-    worded,
+    corrupt_schema,
+    reword_document,
+    translate_schema,
 )
 from troth.perturb.translate import translator
 from troth.readers import source as sources
@@ -67,7 +66,7 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         raise NotImplementedError
 
     def how(self) -> dict[str, Any]:
-        """What perturbation.json says of it: the generator's name and its options."""
+        """The record for perturbation.json: the name of the generator and its options."""
         how: dict[str, Any] = msgspec.to_builtins(self)
         return how
 
@@ -85,7 +84,7 @@ class Published(Generator, frozen=True, tag="published"):
     def vary(self, source: SchemaSource) -> list[Variant]:
         if not self.folder:
             raise UserError("no folder with published variants is named", hint="for example sgd/sgd_x")
-        return published(source, self.folder, variant_names(self.variants))
+        return load_published(source, self.folder, variant_names(self.variants))
 
     def how(self) -> dict[str, Any]:
         return {"from": self.folder}
@@ -104,7 +103,7 @@ class Compose(Generator, frozen=True, tag="compose"):
             raise UserError("nothing to compose variants from", hint="name a file of paraphrases")
         wordings = decode(sources.first(self.paraphrases), Paraphrases)
         with error_context(file=self.paraphrases):
-            return _composed(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
+            return _compose(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
 
 
 class Backtranslate(Generator, frozen=True, tag="backtranslate"):
@@ -120,7 +119,7 @@ class Backtranslate(Generator, frozen=True, tag="backtranslate"):
     def vary(self, source: SchemaSource) -> list[Variant]:
         engine = ThereAndBack([translator(name) for name in self.engines], self.count)
         with error_context(file=source.path):
-            return _composed(source, translated(source.schema, engine), len(engine.routes), self.stop)
+            return _compose(source, translate_schema(source.schema, engine), len(engine.routes), self.stop)
 
 
 class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
@@ -142,13 +141,13 @@ class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
         judge = {"nli": "embedded"}.get(self.keep_meaning or "", self.keep_meaning)
-        paraphrases, refused = paraphrased(
+        paraphrases, refused = paraphrase_schema(
             source.schema, models.lm(self.lm), nli=None if judge is None else models.nli(judge),
             count=count, temperature=self.temperature, seed=self.seed,
         )  # fmt: skip
         with error_context(file=source.path):
-            variants = _composed(source, paraphrases, count, self.stop, seed=self.seed)
-        return [msgspec.structs.replace(one, refused=dict(sorted(refused.items()))) for one in variants]
+            variants = _compose(source, paraphrases, count, self.stop, seed=self.seed)
+        return [msgspec.structs.replace(variant, refused=dict(sorted(refused.items()))) for variant in variants]
 
 
 class Corrupt(Generator, frozen=True, tag="corrupt"):
@@ -163,31 +162,31 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
-        wordings = corrupted(source.schema, count=count, seed=self.seed, rate=self.rate)
+        wordings = corrupt_schema(source.schema, count=count, seed=self.seed, rate=self.rate)
         with error_context(file=source.path):
-            return _composed(source, wordings, count, self.stop, seed=self.seed)
+            return _compose(source, wordings, count, self.stop, seed=self.seed)
 
 
 def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
-    """The variant of this name that words dialogues, a schema or tools as `schema` does.
+    """Makes the variant of this name, with the wording of `schema`, from dialogues, a schema or tools.
 
-    `schema` has the elements of the source's schema in the same places, under other names and descriptions.
+    `schema` has the elements of the source's schema in the same order, with other names and descriptions.
     """
     if source.kind == "tools":
         definitions = tools.ToolDefinitions(source.document, source.schema)
         files = {
-            "tools.json": encode_indented(definitions.written(schema)),
+            "tools.json": encode_indented(definitions.rewrite(schema)),
             NAMES: encode_indented(definitions.names(schema)),
         }
     else:
-        files = {sources.SCHEMA: encode_indented(worded(source.document, schema))}
+        files = {sources.SCHEMA: encode_indented(reword_document(source.document, schema))}
     return Variant(name, files, Renaming.between(source.schema, schema))
 
 
-def _composed(
+def _compose(
     source: SchemaSource, wordings: Paraphrases, count: int, stop: str, *, seed: int = 0, strict: bool = False
 ) -> list[Variant]:
-    """Variants v1 and so on."""
+    """Makes the variants v1, v2, …"""
     schemas = compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
     if source.kind == "tools":
         schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]

@@ -1,12 +1,12 @@
-"""How far one description is from another: Jaccard distance of their lemmas, stop words left out (SGD-X, §2.2).
+"""Distance of two descriptions: Jaccard distance of their lemmas without stop words (SGD-X, §2.2).
 
-The paper takes lemmas and stop words from spaCy. Here both are a short list of rules and words of our own, so that
-the order of variants depends on nothing that happens to be installed. A form that is reduced here need not be a word
-("making" and "make" both become "mak"): two words only have to meet in it.
+The paper uses lemmas and stop words of spaCy. Here both are short lists of rules and words, so that the order of
+variants does not depend on installed packages. A lemma need not be a word ("making" and "make" both become "mak"): it
+is only compared.
 
-The published variants are in the order that comes out if no more than determiners are left out (425 of 498 descriptions
-with their five paraphrases in this very order, 97% of all pairs); without all function words it is 153 of 498 and 86%.
-The list was chosen on these same descriptions, so the figure describes them and tests nothing.
+The published variants are in the order that results if only determiners are left out (425 of 498 descriptions with
+their five paraphrases in exactly this order, 97% of all pairs); without all function words it is 153 of 498 and 86%.
+The list was chosen on these descriptions, so the figures describe them and are not a test.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Set
 
 from troth.perturb import lexicon
 
-STOP_WORDS = {"published": "determiners", "paper": "function_words"}  # what is left out, by who left it out
+STOP_WORDS = {"published": "determiners", "paper": "function_words"}  # word list by the source of the choice
 
 WORD = re.compile(r"[^\W_]+")
 VOWEL = re.compile(r"[aeiouy]")
 
 
 def stop_words(whose: str) -> Set[str]:
-    """Words that are left out: "paper" for all function words, "published" for determiners alone."""
+    """The stop words: "paper" for all function words, "published" for determiners only."""
     return lexicon.word_set(STOP_WORDS[whose])
 
 

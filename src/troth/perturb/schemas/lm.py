@@ -1,9 +1,9 @@
 """Names and descriptions of a schema in other words, by a language model.
 
-The model continues a prompt with examples, one line at a time, drawn anew for each variant. What it writes is not
-believed: a description must keep numbers, negations, quoted values, names and a third of its length; a name must be one
-to five words. With an entailment model, old and new must entail each other. What is refused is counted under its
-reason, and an element without any other wording stays as it is.
+The model continues a prompt with examples, one line at a time, with a new draw for each variant. Its answers are
+checked: a description must keep numbers, negations, quoted values, names and a third of its length; a name must have
+one to five words. With an entailment model, old and new must entail each other. Refused answers are counted by reason,
+and an element without any other wording does not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from troth.perturb.schemas.variants import Paraphrases, texts, wordings
 from troth.perturb.users import guard
 from troth.text.identifiers import make_identifier
 
-TRIES = 3  # rounds for each variant that is asked for
+TRIES = 3  # rounds per variant
 MAX_TOKENS = 96
 LONGEST_NAME = 5  # words
 QUOTED = re.compile(r"`[^`]+`|'[^'\s][^']*'|\"[^\"]+\"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b")
@@ -55,7 +55,7 @@ In other words:"""
 
 
 class _Item(NamedTuple):
-    """A text to be reworded. A name has its element's description with it, which is part of the question."""
+    """A text to be reworded. A name has the description of its element, which is part of the prompt."""
 
     text: str
     is_name: bool
@@ -68,10 +68,10 @@ class _Item(NamedTuple):
         return NAME_PROMPT.format(text=f"{self.text} ({self.about})" if self.about else self.text)
 
 
-def paraphrased(
+def paraphrase_schema(
     schema: Schema, lm: Lm, *, nli: Nli | None = None, count: int, temperature: float = 0.8, seed: int = 0
 ) -> tuple[Paraphrases, Counter[str]]:
-    """Other wordings of every name and description, at most `count` of each, and how many were refused and why."""
+    """Other wordings of all names and descriptions, at most `count` of each, and the number of refusals by reason."""
     items = {path: item for service in schema.values() for path, item in _items(service).items()}
     accepted: dict[_Item, list[str]] = {item: [] for item in items.values() if item.text}
     refused: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def _items(service: Service) -> dict[tuple[str, str], _Item]:
 
 
 def _line(answer: str, item: _Item) -> str:
-    """The first line of an answer, without quotation marks around it and without the label that some models repeat."""
+    """The first line of an answer, without quotation marks and without the label that some models repeat."""
     line = (answer.strip().splitlines() or [""])[0].strip()
     line = re.sub(r"^(?:other name|in other words|name|description):\s*", "", line, flags=re.IGNORECASE)
     if item.is_name:
@@ -116,7 +116,7 @@ def _line(answer: str, item: _Item) -> str:
 
 
 def _judge(answers: dict[_Item, str], accepted: dict[_Item, list[str]], refused: Counter[str], nli: Nli | None) -> None:
-    """Adds the answers that may be kept to `accepted`, and the reasons of the others to `refused`."""
+    """Adds valid answers to `accepted`, and counts the reasons of the others in `refused`."""
     fit: list[tuple[_Item, str]] = []
     for item, answer in answers.items():
         reason = _name_refused(item, answer) if item.is_name else _description_refused(item.text, answer)
@@ -146,11 +146,11 @@ def _description_refused(old: str, new: str) -> str | None:
         return NAME_LOST
     if len(new.split()) < SHORTEST * len(old.split()):
         return SHORTER
-    return guard.changed(old, new)
+    return guard.find_change(old, new)
 
 
 def _sentence(item: _Item, text: str) -> str:
-    """What an entailment model is asked about: a name by itself is no sentence."""
+    """The sentence for the entailment model; a name alone is not a sentence."""
     return f"This is the {text.replace('_', ' ')}." if item.is_name else text
 
 

@@ -1,8 +1,7 @@
-"""Names that are mentioned in texts: titles and descriptions that follow when a function or an argument is renamed.
+"""Names in texts: updates titles and descriptions if a function or an argument is renamed.
 
-A name of several words (`start_date`, `bookFlight`) is replaced wherever it stands. A name that is a plain word or a
-number, such as `date` or `1`, is replaced only between quotation marks or backticks: elsewhere it is a word like any
-other.
+A name of several words (`start_date`, `bookFlight`) is replaced everywhere. A name that is a plain word or a number,
+such as `date` or `1`, is replaced only between quotation marks or backticks: elsewhere it is an ordinary word.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import msgspec
 from troth.core.records import Schema, Service
 from troth.text.identifiers import split_identifier
 
-Names = dict[str, str]  # old to new, without those that stay
+Names = dict[str, str]  # new names by old names, without unchanged ones
 TEXTS = ("title", "description")
 QUOTES = "`'\"‘’“”"
 
@@ -26,7 +25,7 @@ def functions(old: Schema, new: Schema) -> Names:
 
 
 def arguments(old: Service, new: Service) -> Names:
-    """Names of a function's arguments that change, nested ones with dots and alone; not alone if that is ambiguous."""
+    """Changed names of arguments, nested ones with dots and by their last part, unless that is ambiguous."""
     pairs = [(a.name, b.name) for a, b in zip(old.slots, new.slots, strict=True)]
     leaves: dict[str, set[str]] = {}
     for before, after in pairs:
@@ -35,26 +34,26 @@ def arguments(old: Service, new: Service) -> Names:
     return {before: after for before, after in (alone | dict(pairs)).items() if before != after}
 
 
-def followed(schema: Schema, variant: Schema) -> Schema:
-    """The variant with the names that its descriptions mention replaced by the new ones."""
+def rename_mentions(schema: Schema, variant: Schema) -> Schema:
+    """The variant with new names in its descriptions."""
     known = functions(schema, variant)
     services: Schema = {}
     for old, (key, new) in zip(schema.values(), variant.items(), strict=True):
         names = known | arguments(old, new)
         texts = {
-            "slots": tuple(_followed(slot, names) for slot in new.slots),
-            "intents": tuple(_followed(intent, names) for intent in new.intents),
+            "slots": tuple(_rename_element(slot, names) for slot in new.slots),
+            "intents": tuple(_rename_element(intent, names) for intent in new.intents),
         }
         services[key] = msgspec.structs.replace(new, **texts)
     return services
 
 
-def _followed(element: msgspec.Struct, names: Names) -> msgspec.Struct:
-    return msgspec.structs.replace(element, description=replaced(element.description, names))  # type: ignore[attr-defined]
+def _rename_element(element: msgspec.Struct, names: Names) -> msgspec.Struct:
+    return msgspec.structs.replace(element, description=replace_names(element.description, names))  # type: ignore[attr-defined]
 
 
-def replaced(text: str, names: Names) -> str:
-    """A text with the names that it mentions replaced, all at once."""
+def replace_names(text: str, names: Names) -> str:
+    """A text with all mentioned names replaced at once."""
     if not names or not text:
         return text
     longest_first = sorted(names, key=len, reverse=True)
@@ -64,18 +63,18 @@ def replaced(text: str, names: Names) -> str:
         name, (start, end) = match.group(), match.span()
         around = text[start - 1 : start] + text[end : end + 1]
         quoted = len(around) == 2 and all(mark in QUOTES for mark in around)
-        return names[name] if quoted or not _plain(name) else name
+        return names[name] if quoted or not _is_plain(name) else name
 
     return re.sub(pattern, new, text)
 
 
-def _plain(name: str) -> bool:
-    """Whether a name may as well be a word, a number or a mark of the text."""
+def _is_plain(name: str) -> bool:
+    """Whether a name could also be an ordinary word, a number or a mark."""
     return len(split_identifier(name)) < 2 and (name.isalnum() or not any(map(str.isalpha, name)))
 
 
-def retitled(title: str, old: str, new: str) -> str:
-    """A title for a new name, capitalised as the old title was; the same if the name stays."""
+def rename_title(title: str, old: str, new: str) -> str:
+    """A title for a new name, capitalised like the old title; unchanged if the name is."""
     if old == new:
         return title
     if title.startswith(old):  # "get_weatherArguments", as generators of schemas write

@@ -1,12 +1,12 @@
 """Dialogues under another schema: the same services with other names, as in SGD-X (Lee et al., 2022, §2).
 
-A variant of a schema has the same elements in the same places under other names, with other descriptions. `Renaming`
-says what each service, slot and intent is called then; `rewritten` brings a file of dialogues to the new names, as JSON
-that equals what the public generator of SGD-X writes, and `original` brings predictions made under a variant back. All
-names of a dictionary change at once, so that names that change places inside one service (a → b, b → a) do not collide.
+A variant of a schema has the same elements in the same order, with other names and descriptions. `Renaming` has the new
+name of each service, slot and intent; `rewritten` converts a file of dialogues to the new names, as JSON that equals
+the output of SGD-X's public generator, and `original` converts predictions under a variant back. All names of a
+dictionary change at once, so that exchanged names inside one service (a → b, b → a) do not collide.
 
-Two things look like slots and are not: INFORM_INTENT and OFFER_INTENT have "intent" in the slot's place and an intent's
-name for a value (while `intent` of Homes_2 is a slot like any other), and INFORM_COUNT has "count" there.
+Two things look like slots and are not: INFORM_INTENT and OFFER_INTENT have "intent" as slot and the name of an intent
+as value (but `intent` of Homes_2 is an ordinary slot), and INFORM_COUNT has "count" as slot.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, Se
 from troth.readers.decode import error_context
 
 INTENT_ACTS = frozenset({"INFORM_INTENT", "OFFER_INTENT"})
-INTENT, COUNT = "intent", "count"  # acts that have these in place of a slot
-ALIGN = "elements must stand in the same order in both schemas"
+INTENT, COUNT = "intent", "count"  # what some acts have instead of a slot
+ALIGN = "elements must be in the same order in both schemas"
 
 V = TypeVar("V")
 
 
 class ServiceNames(msgspec.Struct, frozen=True):
-    """One service under its new name, and its slots and intents, old name to new."""
+    """The new name of a service, and the new names of its slots and intents by old names."""
 
     service: str
     slots: dict[str, str]
@@ -39,26 +39,26 @@ class ServiceNames(msgspec.Struct, frozen=True):
         return self.slots.get(name, name)
 
     def intent(self, name: str) -> str:
-        return self.intents.get(name, name)  # "NONE" is no intent and stays
+        return self.intents.get(name, name)  # "NONE" is not an intent and does not change
 
-    def keys(self, values: Mapping[str, V]) -> dict[str, V]:
-        """A dictionary by slot under the new names. Two slots may not become one."""
+    def rename_keys(self, values: Mapping[str, V]) -> dict[str, V]:
+        """A dictionary by slot, with the new names. Two slots must not get the same name."""
         renamed = {self.slot(name): value for name, value in values.items()}
         if len(renamed) != len(values):
             both = next(name for name in values if name not in self.slots and name in self.slots.values())
-            what = f"slot '{both}' of {self.service} would be there twice"
+            what = f"duplicate slot '{both}' of {self.service}"
             raise UserError(what, hint="it is not in the schema: remove it")
         return renamed
 
-    def known_keys(self, values: Mapping[str, V]) -> dict[str, V]:
-        """As `keys`, of a prediction: where two slots become one, the one that is in the schema wins."""
+    def rename_predicted(self, values: Mapping[str, V]) -> dict[str, V]:
+        """Like `rename_keys`, for predictions: if two slots get the same name, the one in the schema wins."""
         renamed = {self.slot(name): value for name, value in values.items()}
         if len(renamed) != len(values):
             renamed.update((self.slots[name], value) for name, value in values.items() if name in self.slots)
         return renamed
 
     def act(self, act: str, slot: str) -> str:
-        """What an act has where others have a slot: also an intent, or a count."""
+        """The slot of an act; "intent" and "count" of some acts do not change."""
         pseudo = (slot == INTENT and act in INTENT_ACTS) or (slot == COUNT and act == "INFORM_COUNT")
         return slot if pseudo else self.slot(slot)
 
@@ -67,26 +67,26 @@ class ServiceNames(msgspec.Struct, frozen=True):
 
 
 class Renaming(msgspec.Struct, frozen=True):
-    """What every service of a schema is called, and its elements, in another schema."""
+    """The names of all services and their elements in another schema."""
 
     services: dict[str, ServiceNames]  # by the old name
 
     @classmethod
     def between(cls, old: Schema, new: Schema) -> Renaming:
-        """From two schemas whose elements stand in the same places."""
+        """The renaming between two schemas with the same elements in the same order."""
         if len(old) != len(new):
             raise UserError(f"the variant has {counted(len(new), 'service')}, the original {len(old)}", hint=ALIGN)
         return cls({a.name: _names(a, b) for a, b in zip(old.values(), new.values(), strict=True)})
 
     def back(self) -> Renaming:
-        """The way back: from the new names to the old."""
+        """The inverse renaming: from new names to old ones."""
 
-        def turned(names: Mapping[str, str]) -> dict[str, str]:
+        def invert(names: Mapping[str, str]) -> dict[str, str]:
             return {new: old for old, new in names.items()}
 
         return Renaming(
             {
-                names.service: ServiceNames(old, turned(names.slots), turned(names.intents))
+                names.service: ServiceNames(old, invert(names.slots), invert(names.intents))
                 for old, names in self.services.items()
             }
         )
@@ -100,8 +100,8 @@ class Renaming(msgspec.Struct, frozen=True):
 
 
 def _names(old: Service, new: Service) -> ServiceNames:
-    slots = _aligned("slot", (old.name, old.slots), (new.name, new.slots))
-    intents = _aligned("intent", (old.name, old.intents), (new.name, new.intents))
+    slots = _align("slot", (old.name, old.slots), (new.name, new.slots))
+    intents = _align("intent", (old.name, old.intents), (new.name, new.intents))
     for a, b in zip(old.slots, new.slots, strict=True):
         if (a.is_categorical, a.possible_values) != (b.is_categorical, b.possible_values):
             what = f"slot '{a.name}' of {old.name} and '{b.name}' of {new.name} do not have the same possible values"
@@ -116,8 +116,8 @@ def _names(old: Service, new: Service) -> ServiceNames:
 _Elements = tuple[str, Sequence[SlotSchema | Intent]]  # a service's name, and its slots or intents
 
 
-def _aligned(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
-    """Old names to new ones."""
+def _align(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
+    """New names by old names."""
     ours, theirs = ([item.name for item in items] for _, items in (old, new))
     if len(ours) != len(theirs):
         raise UserError(f"{new[0]} has {counted(len(theirs), kind)}, {old[0]} has {len(ours)}", hint=ALIGN)
@@ -129,7 +129,7 @@ def _aligned(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
 
 
 def elements(service: Service) -> list[SlotSchema | Intent]:
-    """What a service has under names of its own, in order."""
+    """The slots and intents of a service, in order."""
     return [*service.slots, *service.intents]
 
 
@@ -166,10 +166,10 @@ def _frame(frame: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
         changed["state"] = _state(frame["state"], names)
     if "service_call" in frame:
         call = frame["service_call"]
-        parameters = names.keys(call["parameters"])
+        parameters = names.rename_keys(call["parameters"])
         changed["service_call"] = {**call, "method": names.intent(call["method"]), "parameters": parameters}
     if "service_results" in frame:
-        changed["service_results"] = [names.keys(result) for result in frame["service_results"]]
+        changed["service_results"] = [names.rename_keys(result) for result in frame["service_results"]]
     return {**frame, **changed}
 
 
@@ -189,7 +189,7 @@ def _state(state: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
     if state.get("requested_slots") is not None:
         changed["requested_slots"] = [names.slot(slot) for slot in state["requested_slots"]]
     if "slot_values" in state:
-        changed["slot_values"] = names.keys(state["slot_values"])
+        changed["slot_values"] = names.rename_keys(state["slot_values"])
     return {**state, **changed}
 
 
@@ -197,22 +197,22 @@ def _state(state: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
 
 
 def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
-    """A dialogue (a prediction, say) made under a variant's names, back under the original ones.
+    """A dialogue under a variant's names, for example a prediction, converted back to the original names.
 
-    `renaming` is the one from original to variant. Names that the variant does not have stay as they are; `strangers`
+    `renaming` is the one from original to variant. Names that the variant does not have stay unchanged; `strangers`
     lists them.
     """
-    return renamed(dialogue, renaming.back())
+    return rename_dialogue(dialogue, renaming.back())
 
 
-def renamed(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
-    """Like `original`, in the renaming's own direction: for many dialogues, take `renaming.back()` once."""
+def rename_dialogue(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
+    """Like `original`, but in the direction of the renaming: for many dialogues, call `renaming.back()` once."""
     services = renaming.services
 
     def turn(old: Turn) -> Turn:
         if not any(frame.service in services for frame in old.frames):
             return old
-        frames = tuple(_renamed(f, services[f.service]) if f.service in services else f for f in old.frames)
+        frames = tuple(_rename_frame(f, services[f.service]) if f.service in services else f for f in old.frames)
         return msgspec.structs.replace(old, frames=frames)
 
     return msgspec.structs.replace(
@@ -223,7 +223,7 @@ def renamed(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
 
 
 def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
-    """Services, and slots and intents of states ("Hotels_11.city"), that a dialogue names and a schema lacks."""
+    """Services, and slots and intents of states ("Hotels_11.city"), that are in a dialogue, but not in a schema."""
     known = {service.name: {item.name for item in elements(service)} for service in schema}
     unknown: dict[str, None] = {}
     for frame in (frame for turn in dialogue.turns for frame in turn.frames):
@@ -237,8 +237,8 @@ def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
     return list(unknown)
 
 
-def _renamed(frame: Frame, names: ServiceNames) -> Frame:
-    """Only what is there is replaced: a reader may leave acts and calls out (`read_states`)."""
+def _rename_frame(frame: Frame, names: ServiceNames) -> Frame:
+    """Renames only fields that are present: a reader may leave out acts and calls (`read_states`)."""
     changed: dict[str, Any] = {"service": names.service}
     if frame.state is not None:
         intent, requested = frame.state.active_intent, frame.state.requested_slots
@@ -246,7 +246,7 @@ def _renamed(frame: Frame, names: ServiceNames) -> Frame:
             frame.state,
             active_intent=None if intent is None else names.intent(intent),
             requested_slots=None if requested is None else tuple(names.slot(slot) for slot in requested),
-            slot_values=names.known_keys(frame.state.slot_values),
+            slot_values=names.rename_predicted(frame.state.slot_values),
         )
     if frame.spans:
         changed["spans"] = tuple(msgspec.structs.replace(span, slot=names.slot(span.slot)) for span in frame.spans)
@@ -262,7 +262,7 @@ def _renamed(frame: Frame, names: ServiceNames) -> Frame:
         )
     if frame.service_call is not None:
         call = frame.service_call
-        changed["service_call"] = ServiceCall(names.intent(call.method), names.known_keys(call.parameters))
+        changed["service_call"] = ServiceCall(names.intent(call.method), names.rename_predicted(call.parameters))
     if frame.service_results is not None:
-        changed["service_results"] = tuple(names.known_keys(result) for result in frame.service_results)
+        changed["service_results"] = tuple(names.rename_predicted(result) for result in frame.service_results)
     return msgspec.structs.replace(frame, **changed)

@@ -22,7 +22,7 @@ from troth.core.progress import bar
 from troth.core.version import __version__
 from troth.engine import forks, parallel_map
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
-from troth.perturb.options import configured
+from troth.perturb.options import configure
 from troth.perturb.schemas.files import Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rewritten
@@ -107,12 +107,12 @@ def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
 def _generator(settings: VarySettings) -> Generator:
     if isinstance(settings.with_, Generator):
         return settings.with_
-    named = {settings.with_: {}} if isinstance(settings.with_, str) else settings.with_
-    if len(named) != 1 or "" in named:
+    options_by_name = {settings.with_: {}} if isinstance(settings.with_, str) else settings.with_
+    if len(options_by_name) != 1 or "" in options_by_name:
         raise UserError("variants come from one generator", hint="one of: " + ", ".join(GENERATORS))
-    ((name, options),) = named.items()
+    ((name, options),) = options_by_name.items()
     drawn = {"seed": settings.seed} if "seed" in GENERATORS.load(name).__struct_fields__ else {}
-    return configured(GENERATORS, name, {**drawn, **options})
+    return configure(GENERATORS, name, {**drawn, **options})
 
 
 def _variation(variant: Variant, source: str, how: dict[str, Any], counts: DialogueCounts) -> Variation:
@@ -148,15 +148,15 @@ def _work(
         dialogues: Any = decode(document, object)
         name = new_name(path, document)
         for folder, renaming in targets:
-            (folder / name).write_bytes(encode_indented(_rewritten(document, dialogues, renaming)))
-        listed = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
-        turns = [turn for dialogue in listed for turn in dialogue["turns"]]
+            (folder / name).write_bytes(encode_indented(_rewrite_document(document, dialogues, renaming)))
+        items = list(dialogues.values() if isinstance(dialogues, dict) else dialogues)
+        turns = [turn for dialogue in items for turn in dialogue["turns"]]
         frames = sum(len(turn.get("frames", ())) for turn in turns)
-        written.append((name, DialogueCounts(1, len(listed), len(turns), frames)))
+        written.append((name, DialogueCounts(1, len(items), len(turns), frames)))
     return written
 
 
-def _rewritten(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
+def _rewrite_document(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
         with error_context(file=document.name):
             return rewritten(dialogues, renaming)

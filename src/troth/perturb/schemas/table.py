@@ -8,7 +8,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Schema
 from troth.perturb.schemas.divergence import DivergenceTable, divergence
-from troth.perturb.schemas.files import candidates, load, matching
+from troth.perturb.schemas.files import candidates, find_matching, load
 from troth.readers.source import RIGHT_FILE
 
 
@@ -27,29 +27,29 @@ def stats(original: Path, *variants: Path, train: Path | None = None) -> Diverge
     splits = {Folder(file).parent.name: load(file).schema for file in candidates(path)}
     if not splits:
         raise UserError("no schema.json in this folder", file=path, hint=RIGHT_FILE)
-    named = [_named(path_of(variant)) for variant in variants]
-    for name, place in named:
-        if name == "original" or [other for other, _ in named].count(name) > 1:
-            raise UserError(f"two schemas would be called '{name}'", file=place, hint="name them: NAME=PATH")
+    variants_by_name = [_split_name(path_of(variant)) for variant in variants]
+    for name, variant_path in variants_by_name:
+        if name == "original" or [other for other, _ in variants_by_name].count(name) > 1:
+            raise UserError(f"two schemas would be called '{name}'", file=variant_path, hint="name them: NAME=PATH")
     whole: Schema = {}
-    theirs: dict[str, Schema] = {name: {} for name, _ in named}
+    theirs: dict[str, Schema] = {name: {} for name, _ in variants_by_name}
     for schema in splits.values():
         fresh = [number for number, service in enumerate(schema) if service not in whole]
         whole.update((name, service) for name, service in schema.items() if name not in whole)
-        for name, place in named:
-            services = list(load(matching(schema, candidates(place), place)).schema.values())
+        for name, variant_path in variants_by_name:
+            services = list(load(find_matching(schema, candidates(variant_path), variant_path)).schema.values())
             if len(services) != len(schema):
                 what = f"has {len(services)} services, the original {len(schema)}"
-                raise UserError(what, file=place, hint=RIGHT_FILE)
+                raise UserError(what, file=variant_path, hint=RIGHT_FILE)
             theirs[name].update((services[number].name, services[number]) for number in fresh)
     several = len(splits) > 1
     trained = load(path_of(train)).schema if train else splits.get("train") if several else None
     return divergence(whole, theirs, train=trained, tested=splits.get("test") if several else None)
 
 
-def _named(path: str) -> tuple[str, str]:
+def _split_name(path: str) -> tuple[str, str]:
     name, equals, rest = path.partition("=")
     if equals and name and "/" not in name and not Folder(path).exists():
         return name, rest
-    place = Folder(path)
-    return (place.parent.name or place.stem if place.is_file() else place.resolve().name), path
+    file = Folder(path)
+    return (file.parent.name or file.stem if file.is_file() else file.resolve().name), path

@@ -1,11 +1,11 @@
-"""An assistant's tools as a schema: function definitions in any layout that `readers.tools` knows, read and written.
+"""Tools of an assistant as a schema: reads and writes function definitions in any layout that `readers.tools` knows.
 
-Each function is a service with one intent, since arguments of one name need not mean the same in two functions.
-Arguments are slots (`schemas.arguments`). Enumerations and booleans are categorical. Tools that are no functions are
-passed through.
+Each function is a service with one intent, since arguments of the same name may mean different things in two functions.
+Arguments are slots (`schemas.arguments`). Enumerations and booleans are categorical. Tools that are not functions are
+kept.
 
-A variant is written into a copy of the definitions, so all that is not a name, a title or a description stays as it
-was, to the letter. Titles follow the names, and so do texts that mention the name of a function or of an argument.
+A variant is written into a copy of the definitions, in which only names, titles and descriptions change. Titles, and
+texts that mention the name of a function or an argument, get the new names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Schema, Service
 from troth.perturb.schemas import mentions
-from troth.perturb.schemas.arguments import ArgumentReader, ArgumentWriter, described
+from troth.perturb.schemas.arguments import ArgumentReader, ArgumentWriter, description_of
 from troth.perturb.schemas.calls import FunctionNames
 from troth.readers.tools import PARAMETERS, Definition, definitions, replace_at
 from troth.text.identifiers import make_unique
@@ -26,41 +26,41 @@ NO_FUNCTION = '{"type": "function", "function": {"name": …}}'
 
 
 class ToolDefinitions(msgspec.Struct, frozen=True):
-    """Definitions as they were given, and what they say as a schema."""
+    """Definitions as they were read, and their schema."""
 
     document: Any
     schema: Schema
 
-    def written(self, variant: Schema) -> Any:
-        """The definitions under a variant's names and descriptions; under the schema's own, just as they were given."""
+    def rewrite(self, variant: Schema) -> Any:
+        """The definitions with the names and descriptions of a variant; unchanged for the schema itself."""
         document = self.document
         functions = mentions.functions(self.schema, variant)
         services = zip(self.schema.values(), variant.values(), strict=True)
-        for one, (old, new) in zip(definitions(document), services, strict=True):
-            document = replace_at(document, one.path, _written(one, old, new, functions))
+        for definition, (old, new) in zip(definitions(document), services, strict=True):
+            document = replace_at(document, definition.path, _rewrite(definition, old, new, functions))
         return document
 
     def names(self, variant: Schema) -> dict[str, FunctionNames]:
-        """New names to old ones, by function: what a call made under a variant is brought back with."""
+        """Old names by new names, for each function, to convert calls under a variant back."""
         names = {}
         services = zip(self.schema.values(), variant.values(), strict=True)
-        for one, (old, new) in zip(definitions(self.document), services, strict=True):
+        for definition, (old, new) in zip(definitions(self.document), services, strict=True):
             arguments = {b.name: a.name for a, b in zip(old.slots, new.slots, strict=True)}
             renamed = {a: b for b, a in arguments.items()}
-            reader = _reader(one)
+            reader = _reader(definition)
             reader.service()
-            same = {renamed[place]: renamed.get(first, first) for place, first in reader.same.items()}
+            same = {renamed[path]: renamed.get(first, first) for path, first in reader.same.items()}
             names[new.intents[0].name] = FunctionNames(old.intents[0].name, arguments, same)
         return names
 
 
 def detect(document: Any) -> bool:
-    """Whether a JSON document is a list of tools, by what is in it."""
+    """Whether a JSON document is a list of tools, by its content."""
     if not isinstance(document, list | dict):
         return False
     try:
-        functions = [one.function for one in definitions(document)]
-    except UserError:  # tools with something wrong in them: `read` says what
+        functions = [definition.function for definition in definitions(document)]
+    except UserError:  # tools with an error, which `read` reports
         return True
     return any(key in function for function in functions for key in ("description", *(keys[0] for keys in PARAMETERS)))
 
@@ -70,8 +70,8 @@ def read(document: Any) -> ToolDefinitions:
     if not isinstance(document, list | dict):
         raise UserError("is neither a list nor an object", hint="a list of tools is expected")
     schema: Schema = {}
-    for one in definitions(document):
-        service = _reader(one).service()
+    for definition in definitions(document):
+        service = _reader(definition).service()
         if service.name in schema:
             raise UserError(f"function '{service.name}' is defined twice", hint="remove one")
         schema[service.name] = service
@@ -81,45 +81,45 @@ def read(document: Any) -> ToolDefinitions:
 
 
 def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
-    """A variant in which no two functions have one name, and mentions of names in descriptions follow the names.
+    """The variant with different names for all functions, and with new names in its descriptions.
 
-    Of two functions of one name, the later is numbered, or (`strict`) refused. Without `strict`, no function gets the
-    name that another one has in `schema`.
+    Of two functions with the same name, the later is numbered; with `strict`, it is an error. Without `strict`, no
+    function gets the name of another one in `schema`.
     """
     taken: set[str] = set()
     services: Schema = {}
     for old, (key, service) in zip(schema.values(), variant.items(), strict=True):
         intent = service.intents[0]
         if intent.name in taken and strict:
-            raise UserError(f"two functions would be called '{intent.name}'", hint="give other paraphrases")
+            raise UserError(f"two functions would be called '{intent.name}'", hint="use other paraphrases")
         name = make_unique(intent.name, taken if strict else taken | schema.keys() - {old.name})
         taken.add(name)
         services[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
-    return mentions.followed(schema, services)
+    return mentions.rename_mentions(schema, services)
 
 
-def _reader(one: Definition) -> ArgumentReader:
-    return ArgumentReader(one.function["name"], described(one.function), one.schema)
+def _reader(definition: Definition) -> ArgumentReader:
+    return ArgumentReader(definition.function["name"], description_of(definition.function), definition.schema)
 
 
-def _written(one: Definition, old: Service, new: Service, functions: mentions.Names) -> dict[str, Any]:
+def _rewrite(definition: Definition, old: Service, new: Service, functions: mentions.Names) -> dict[str, Any]:
     """A function with the new names put in."""
     # Nothing in the copy is shared: places are told apart by identity.
-    alone = one._replace(function=msgspec.json.decode(msgspec.json.encode(one.function)))
-    reader = _reader(alone)
+    copy = definition._replace(function=msgspec.json.decode(msgspec.json.encode(definition.function)))
+    reader = _reader(copy)
     reader.service()
     names = functions | mentions.arguments(old, new)
-    written = {**alone.function, "name": new.intents[0].name}
-    if "description" in written:
-        written["description"] = new.intents[0].description
-    for holder in (written, written.get("annotations")):  # MCP has titles in both places
+    function = {**copy.function, "name": new.intents[0].name}
+    if "description" in function:
+        function["description"] = new.intents[0].description
+    for holder in (function, function.get("annotations")):  # MCP has titles in both places
         if isinstance(holder, dict) and isinstance(holder.get("title"), str):
-            holder["title"] = mentions.retitled(holder["title"], old.intents[0].name, new.intents[0].name)
-    if one.parameters:
+            holder["title"] = mentions.rename_title(holder["title"], old.intents[0].name, new.intents[0].name)
+    if definition.parameters:
         slots = {a.name: b for a, b in zip(old.slots, new.slots, strict=True)}
-        schema = ArgumentWriter(reader, slots, names).renamed(reader.root)
+        schema = ArgumentWriter(reader, slots, names).rename(reader.root)
         title = reader.root.get("title")
         if isinstance(title, str) and title.startswith(old.name):  # "get_weatherArguments"
-            schema["title"] = mentions.retitled(title, old.name, new.intents[0].name)
-        written = replace_at(written, one.parameters, schema)
-    return written
+            schema["title"] = mentions.rename_title(title, old.name, new.intents[0].name)
+        function = replace_at(function, definition.parameters, schema)
+    return function

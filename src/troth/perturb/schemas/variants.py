@@ -1,10 +1,10 @@
-"""Variants of a schema: the same services in other words, ever farther from the original (SGD-X, §2.2 and §4.2).
+"""Variants of a schema: the same services in other words, sorted by distance (SGD-X, §2.2 and §4.2).
 
-Paraphrases of every name and description come from people (a file), from translation there and back, or from chance:
-words replaced and put in another order. `compose` orders an element's names by their Levenshtein distance from the
-original, its descriptions by Jaccard distance of lemmas, and takes the first of each for v1, the second for v2, …
-Slots that an intent requires, takes or returns follow their names; possible values stay. As in SGD-X, the variant's
-number is appended to a service's name: Banks_2 is Banks_21 in v1.
+Paraphrases of names and descriptions come from people (a file), from back-translation, or from random replacement and
+reordering of words. `compose` sorts the names of an element by Levenshtein distance from the original, its descriptions
+by Jaccard distance of lemmas, and uses the first of each for v1, the second for v2, … The slots of an intent are
+renamed with it; possible values do not change. As in SGD-X, the number of the variant is appended to the name of a
+service: Banks_2 is Banks_21 in v1.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from troth.perturb.schemas.renaming import elements
 from troth.perturb.translate import Translator
 from troth.text.identifiers import make_identifier, make_unique, split_identifier
 
-PUBLISHED = 5  # variants that SGD-X has
+PUBLISHED = 5  # number of variants in SGD-X
 
 
 class Wordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Other wordings of a slot or an intent. Without any, it stays as it is."""
+    """Other wordings of a slot or an intent. Without any, it does not change."""
 
     names: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
 
 
 class ServiceWordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Other wordings of a service and of what it has."""
+    """Other wordings of a service and its slots and intents."""
 
     descriptions: tuple[str, ...] = ()
     slots: dict[str, Wordings] = {}
@@ -47,7 +47,7 @@ Paraphrases = dict[str, ServiceWordings]  # by service
 
 
 class ThereAndBack:
-    """Paraphrases by translation: a wording by each translator, then by one after the other, until there are enough."""
+    """Back-translation: one wording per translator, then per sequence of translators, until there are enough."""
 
     def __init__(self, translators: Sequence[Translator], count: int | None = None) -> None:
         steps = [
@@ -58,11 +58,11 @@ class ThereAndBack:
         ]
         self.routes = steps[: count or len(translators)]
         if len(self.routes) < (count or 1):
-            hint = f"there are ways for {len(self.routes)}: name more engines"
-            raise UserError(f"too few ways there and back for {count} variants", hint=hint)
+            hint = f"{len(self.routes)} are possible: name more engines"
+            raise UserError(f"too few translation routes for {count} variants", hint=hint)
 
     def paraphrase(self, texts: Sequence[str]) -> list[list[str]]:
-        """Some other wordings of each text."""
+        """Other wordings of each text."""
         texts_by_route: dict[tuple[Translator, ...], list[str]] = {(): list(texts)}
         for route in self.routes:
             for end in range(1, len(route) + 1):
@@ -71,16 +71,16 @@ class ThereAndBack:
         return [list(wordings) for wordings in zip(*(texts_by_route[route] for route in self.routes), strict=True)]
 
 
-def translated(schema: Schema, engine: ThereAndBack) -> Paraphrases:
-    """Names (as words) and descriptions through an engine, all of a schema in one batch."""
+def translate_schema(schema: Schema, engine: ThereAndBack) -> Paraphrases:
+    """Back-translates names (as words) and descriptions, all texts of a schema in one batch."""
     every = [text for service in schema.values() for _, text in texts(service)]
     paraphrases = iter(engine.paraphrase([text for text in every if text]))
     said = iter([next(paraphrases) if text else [] for text in every])
     return {service.name: wordings(service, lambda *_: tuple(next(said))) for service in schema.values()}
 
 
-def corrupted(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
-    """Each word replaced with the chance `rate` by another of the schema, then neighbours swapped with that chance."""
+def corrupt_schema(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
+    """Replaces words by other words of the schema, and swaps neighbours, both with probability `rate`."""
     every = [item for service in schema.values() for item in elements(service)]
     names = sorted({word for item in every for word in split_identifier(item.name)})
     plain = [*(item.description for item in every), *(service.description for service in schema.values())]
@@ -103,7 +103,7 @@ def _corrupt(text: str, vocabulary: Sequence[str], rng: random.Random, rate: flo
 
 
 def texts(service: Service) -> Iterator[tuple[str, str]]:
-    """Every text of a service with its path (`slots/city/name`), in the order in which `wordings` asks for them."""
+    """Every text of a service with its path (`slots/city/name`), in the order in which `wordings` uses them."""
     yield "description", service.description
     for kind, items in (("slots", service.slots), ("intents", service.intents)):
         for item in items:
@@ -112,7 +112,7 @@ def texts(service: Service) -> Iterator[tuple[str, str]]:
 
 
 def wordings(service: Service, say: Callable[[Service, str, str], tuple[str, ...]]) -> ServiceWordings:
-    """Wordings of everything in a service; `say` gets the service, the element's path and its text."""
+    """Wordings of all texts of a service; `say` is called with the service, the path of the element and its text."""
     said = {path: say(service, path, text) for path, text in texts(service)}
 
     def element(path: str) -> Wordings:
@@ -134,9 +134,9 @@ def compose(
 ) -> list[Schema]:
     """The variants, the closest first.
 
-    `strict`: an element that has paraphrases has `count` different ones, of which `count` are drawn if there are more,
-    and no two names of a service are equal. Otherwise paraphrases are repeated and equal names numbered. `stop`: whose
-    stop words are left out of distances, "paper" or "published".
+    `strict`: an element with paraphrases must have at least `count` different ones, of which `count` are drawn, and
+    names of a service must differ. Otherwise paraphrases are repeated and equal names numbered. `stop`: the stop words
+    that are left out of distances, "paper" or "published".
     """
     _check(schema, paraphrases)
     variants: list[Schema] = [{} for _ in range(count)]
@@ -149,40 +149,40 @@ def compose(
 
 
 class _Order:
-    """The wordings of one service, each element's from the closest to the farthest."""
+    """The wordings of one service, sorted for each element from the closest to the farthest."""
 
     def __init__(
         self, service: Service, wordings: ServiceWordings, count: int, seed: int, strict: bool, stop: Set[str]
     ) -> None:
         self.service, self.count, self.seed, self.strict, self.stop = service, count, seed, strict, stop
-        self.description = self._described("description", service.description, wordings.descriptions)
-        self.slots = [self._element("slot", slot, wordings.slots) for slot in service.slots]
-        self.intents = [self._element("intent", intent, wordings.intents) for intent in service.intents]
+        self.description = self._order_descriptions("description", service.description, wordings.descriptions)
+        self.slots = [self._order_element("slot", slot, wordings.slots) for slot in service.slots]
+        self.intents = [self._order_element("intent", intent, wordings.intents) for intent in service.intents]
 
-    def _element(
+    def _order_element(
         self, kind: str, item: SlotSchema | Intent, every: Mapping[str, Wordings]
     ) -> tuple[list[str], list[str]]:
-        place, wordings = f"{kind} '{item.name}'", every.get(item.name, Wordings())
+        what, wordings = f"{kind} '{item.name}'", every.get(item.name, Wordings())
         styled = [make_identifier(name, item.name) for name in wordings.names]
-        names = self._chosen(f"{place}: names", [name for name in styled if name], item.name)
+        names = self._draw(f"{what}: names", [name for name in styled if name], item.name)
         names.sort(key=lambda name: Levenshtein.distance(item.name, name))
-        return names, self._described(f"{place}: descriptions", item.description, wordings.descriptions)
+        return names, self._order_descriptions(f"{what}: descriptions", item.description, wordings.descriptions)
 
-    def _described(self, place: str, original: str, texts: Sequence[str]) -> list[str]:
-        descriptions = self._chosen(place, [" ".join(text.split()) for text in texts if text.strip()], original)
+    def _order_descriptions(self, what: str, original: str, texts: Sequence[str]) -> list[str]:
+        descriptions = self._draw(what, [" ".join(text.split()) for text in texts if text.strip()], original)
         descriptions.sort(key=lambda text: jaccard(original, text, self.stop))
         return descriptions
 
-    def _chosen(self, place: str, wordings: Sequence[str], original: str) -> list[str]:
+    def _draw(self, what: str, wordings: Sequence[str], original: str) -> list[str]:
         if not wordings:
             return [original] * self.count
         if not self.strict:
             return [wordings[i % len(wordings)] for i in range(self.count)]
         distinct = list(dict.fromkeys(wordings))
         if len(distinct) < self.count:
-            what = f"{self.service.name}, {place}: {len(distinct)} different ones for {self.count} variants"
-            raise UserError(what, hint=f"give more, or make {len(distinct)} variants")
-        drawn = generator(self.seed, "compose", f"{self.service.name}/{place}").sample(range(len(distinct)), self.count)
+            error = f"{self.service.name}, {what}: {len(distinct)} different ones for {self.count} variants"
+            raise UserError(error, hint=f"add more, or make {len(distinct)} variants")
+        drawn = generator(self.seed, "compose", f"{self.service.name}/{what}").sample(range(len(distinct)), self.count)
         return [distinct[i] for i in sorted(drawn)]
 
     def variant(self, index: int) -> Service:
@@ -203,25 +203,25 @@ class _Order:
         )
 
     def _names(self, old: Sequence[str], new: Sequence[str], index: int) -> dict[str, str]:
-        """Old to new, no two alike; a slot inside another (`address.city`) goes where that one goes.
+        """New names by old names, all different; a slot inside another (`address.city`) moves with it.
 
-        Names that nobody has looked over (not `strict`) never become one that another slot has in the original.
+        If not `strict`, a new name is never the original name of another slot.
         """
         names: dict[str, str] = {}
         for before, after in zip(old, new, strict=True):
             parent = before.rpartition(".")[0]
-            siblings = [one for one in old if one != before and one.rpartition(".")[0] == parent]
-            name, *original = [_moved(one, names.get(parent)) for one in (after, *siblings)]
+            siblings = [other for other in old if other != before and other.rpartition(".")[0] == parent]
+            name, *original = [_move(other, names.get(parent)) for other in (after, *siblings)]
             if name in names.values() and self.strict:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
-                raise UserError(what, hint="give other paraphrases, or draw with another seed")
+                raise UserError(what, hint="use other paraphrases, or another seed")
             reserved = set() if self.strict else set(original)
             names[before] = make_unique(name, reserved | set(names.values()))
         return names
 
 
-def _moved(name: str, parent: str | None) -> str:
-    """The last part of a dotted name inside another parent; the name itself where there is none."""
+def _move(name: str, parent: str | None) -> str:
+    """The last part of a dotted name inside another parent; the name itself if there is no parent."""
     return name if parent is None else f"{parent}.{name.rpartition('.')[2]}"
 
 
@@ -235,7 +235,7 @@ def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
 
 
 def _check(schema: Schema, paraphrases: Paraphrases) -> None:
-    """Raises an error for paraphrases of something that the schema lacks: most likely a name is misspelt."""
+    """Raises an error for paraphrases of an element that is not in the schema: most likely a misspelt name."""
     for name, service in paraphrases.items():
         if name not in schema:
             raise UserError(f"paraphrases of '{name}', which is not a service of the schema", hint=near(name, schema))
@@ -246,18 +246,20 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
         ):
             unknown = next((element for element in paraphrased if element not in known), None)
             if unknown is not None:
-                raise UserError(f"paraphrases of '{unknown}', which is no {kind} of {name}", hint=near(unknown, known))
+                raise UserError(
+                    f"paraphrases of '{unknown}', which is not a {kind} of {name}", hint=near(unknown, known)
+                )
 
 
 FIELDS = frozenset({"name", "description", "required_slots", "optional_slots", "result_slots"})
 
 
-def worded(document: Sequence[Mapping[str, Any]], variant: Schema) -> list[dict[str, Any]]:
-    """A schema file as JSON under a variant's names and descriptions; whatever else it says is kept."""
-    return [_worded(raw, service) for raw, service in zip(document, variant.values(), strict=True)]
+def reword_document(document: Sequence[Mapping[str, Any]], variant: Schema) -> list[dict[str, Any]]:
+    """A schema file as JSON under a variant's names and descriptions; everything else is kept."""
+    return [_reword(raw, service) for raw, service in zip(document, variant.values(), strict=True)]
 
 
-def _worded(raw: Mapping[str, Any], service: Service) -> dict[str, Any]:
+def _reword(raw: Mapping[str, Any], service: Service) -> dict[str, Any]:
     copy = {**raw, "service_name": service.name}
     if "description" in raw:
         copy["description"] = service.description

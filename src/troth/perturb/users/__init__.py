@@ -4,9 +4,9 @@ A family is a frozen `Family` struct. Its fields are its options, its first docs
 
     perturb(dialogue, rng, inventory) -> Twin
 
-is pure: the same dialogue and generator give the same result, and the input stays as it is. Other packages add families
-through the entry point group `troth.perturbations`. The generator is derived from seed, family and dialogue id, so that
-neither the order of the dialogues nor the number of workers changes the result.
+is pure: the same dialogue and generator give the same result, and the input does not change. Other packages add
+families through the entry point group `troth.perturbations`. The generator is derived from seed, family and dialogue
+id, so that neither the order of the dialogues nor the number of workers changes the result.
 
     from troth.perturb.users import apply, inventory
 
@@ -27,7 +27,7 @@ from troth.core.randomness import generator
 from troth.core.records import Dialogue, Schema
 from troth.core.registry import Registry
 from troth.perturb.options import name_of
-from troth.perturb.users.values import ValueSet, annotated
+from troth.perturb.users.values import ValueSet, annotated_values
 
 FAMILIES: Registry[type[Family]] = Registry(
     "perturbation",
@@ -42,16 +42,16 @@ FAMILIES: Registry[type[Family]] = Registry(
 
 
 class Twin(msgspec.Struct, frozen=True):
-    """A perturbed dialogue, and what became of its turns."""
+    """A perturbed dialogue, and its changed and refused turns."""
 
     dialogue: Dialogue
     turns: tuple[int, ...]  # indices of the turns whose text changed
-    refused: dict[str, int] = {}  # reason to number of turns left as they were
-    figures: dict[str, float] = {}  # what a family counts besides, summed over dialogues
+    refused: dict[str, int] = {}  # number of unchanged turns by reason
+    figures: dict[str, float] = {}  # further counts of a family, summed over dialogues
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """What a family may need to know of the whole corpus; gathered once, the same in any order."""
+    """Facts about the whole corpus that a family may need; independent of the order of dialogues."""
 
     values: dict[str, tuple[str, ...]]  # "service.slot" to every value that occurs, sorted
     categorical: frozenset[str]  # "service.slot" of the slots with a closed list of values
@@ -69,27 +69,28 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def inventory(dialogues: Iterable[Dialogue], schema: Schema | None = None) -> Inventory:
     """The inventory of a corpus."""
-    held: set[ValueSet] = set()
+    value_sets: set[ValueSet] = set()
     known: set[str] = set()
     for dialogue in dialogues:
         known.update(" ".join([turn.text for turn in dialogue.turns]).lower().split())
-        held.update(*annotated(dialogue))
+        value_sets.update(*annotated_values(dialogue))
     known.update([word.strip(string.punctuation) for word in known])
     values: dict[str, set[str]] = {}
-    for service, (slot, alternatives) in held:
+    for service, (slot, alternatives) in value_sets:
         values.setdefault(f"{service}.{slot}", set()).update(alternatives)
     categorical = set()
     for defined in (schema or {}).values():
-        for listed in defined.slots:
-            if listed.is_categorical:
-                categorical.add(f"{defined.name}.{listed.name}")
-                values.setdefault(f"{defined.name}.{listed.name}", set()).update(listed.possible_values)
+        for definition in defined.slots:
+            if definition.is_categorical:
+                key = f"{defined.name}.{definition.name}"
+                categorical.add(key)
+                values.setdefault(key, set()).update(definition.possible_values)
     known.update(value.lower() for every in values.values() for value in every)
     return _inventory(values, categorical, known)
 
 
-def merged(parts: Iterable[Inventory]) -> Inventory:
-    """One inventory from those of parts of a corpus."""
+def merge_inventories(parts: Iterable[Inventory]) -> Inventory:
+    """Merges the inventories of parts of a corpus."""
     values: dict[str, set[str]] = {}
     categorical: set[str] = set()
     known: set[str] = set()

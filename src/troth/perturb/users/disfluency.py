@@ -1,9 +1,9 @@
 """Speech disfluencies in what the user says: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
 
-A repair says a wrong value of the same slot and takes it back: "to london no i meant cambridge". The right value stays
-as it was, so spans, acts and states hold; nothing is ever inserted into a value or a word. Where the rates come from is
-in docs/perturbations.md. LAUG (Liu et al. 2021), which made CheckDST's set, finds the places with a tagger trained on
-Switchboard and lower-cases everything; here places are drawn evenly and the text's own style is kept.
+A repair says a wrong value of the same slot and corrects it: "to london no i meant cambridge". The right value does not
+change, so spans, acts and states stay valid; nothing is inserted into a value or a word. The sources of the rates are
+in docs/perturbations.md. LAUG (Liu et al. 2021), which made CheckDST's set, finds the positions with a tagger trained
+on Switchboard and lower-cases everything; here positions are drawn evenly and the style of the text is kept.
 """
 
 from __future__ import annotations
@@ -22,9 +22,18 @@ from troth.core.records import Dialogue, Turn
 from troth.perturb import lexicon
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.values import NO_VALUE, Key, Shields, annotated, begins_sentence, lowered, places, shields
+from troth.perturb.users.values import (
+    NO_VALUE,
+    Key,
+    Shields,
+    annotated_values,
+    begins_sentence,
+    find_words,
+    shields,
+    to_lower,
+)
 
-TRIES = 12  # draws of a wrong value before the turn is left without a repair
+TRIES = 12  # draws of a wrong value before the turn gets no repair
 NO_ROOM = "no place outside of values"
 NO_OTHER = "no other value of the slot is known"
 
@@ -35,7 +44,7 @@ _TOKEN = re.compile(r"\S+")
 # Nobody pauses before these: punctuation, and what is written apart but said as one ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
-_Place = tuple[Key, int]  # a value's service and slot, and where it begins
+_Value = tuple[Key, int]  # service and slot of a value, and its start
 
 
 class Disfluency(Family, frozen=True):
@@ -71,13 +80,13 @@ class Disfluency(Family, frozen=True):
                 changed.append(index)
             elif reason is not None:
                 refused[reason] += 1
-            speaker.heard(turn)
+            speaker.remember(turn)
         after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if changed else dialogue
         return Twin(after, tuple(changed), dict(refused), speaker.figures)
 
 
 class _Speaker:
-    """Draws where disfluencies go. How many words come before the next one is one draw, not one per word."""
+    """Draws the positions of disfluencies: one draw per gap between them, not one per word."""
 
     def __init__(self, dialogue: Dialogue, rng: Random, inventory: Inventory, options: Disfluency) -> None:
         self.dialogue, self.rng, self.inventory = dialogue, rng, inventory
@@ -86,13 +95,13 @@ class _Speaker:
         self.rate = sum(rates)
         self.until = (rates[0], rates[0] + rates[1])
         self.fluency = math.log(1.0 - self.rate) if self.rate < 1 else -math.inf
-        self.gap = self._fluent()
+        self.gap = self._draw_gap()
         counted = ("words", "inserted", "fillers", "repetitions", "restarts", "repairs")
         self.figures: dict[str, float] = dict.fromkeys(counted, 0)
-        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, where only that tells what is new
+        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, if only it shows what is new
 
-    def _fluent(self) -> float:
-        """How many words stay as they are before the next disfluency; geometrically distributed."""
+    def _draw_gap(self) -> float:
+        """The number of words before the next disfluency; geometrically distributed."""
         if self.rate <= 0:
             return math.inf
         return 0 if self.rate >= 1 else int(math.log(1.0 - self.rng.random()) / self.fluency)
@@ -100,16 +109,16 @@ class _Speaker:
     @cached_property
     def values(self) -> set[str]:
         """All of the dialogue's values, in lower case."""
-        return annotated(self.dialogue).every()
+        return annotated_values(self.dialogue).every()
 
     def edits(self, turn: Turn) -> tuple[list[Edit], str | None]:
-        """What to insert into a turn, and, where something was drawn and nothing is inserted, why."""
+        """The insertions into a turn, and the reason if something was drawn and nothing is inserted."""
         count = len(turn.text.split())
         self.figures["words"] += count
         drawn: list[int] = []
         while self.gap < count:
             drawn.append(int(self.gap))
-            self.gap += 1 + self._fluent()
+            self.gap += 1 + self._draw_gap()
         self.gap -= count
         repairable = self._repairable(turn) if self.rng.random() < self.repairs else []
         if not drawn and not repairable:
@@ -121,14 +130,14 @@ class _Speaker:
         self.figures["inserted"] += len(" ".join(text.inserted.values()).split())
         return text.edits(), None if text.inserted else NO_OTHER if missing and not drawn else NO_ROOM
 
-    def heard(self, turn: Turn) -> None:
+    def remember(self, turn: Turn) -> None:
         for frame in turn.frames:
             if frame.spans is None and frame.state is not None:
                 for slot, values in frame.state.slot_values.items():
                     self.before[frame.service, slot] = values
 
     def _falter(self, text: _Text, at: int) -> None:
-        """One disfluency at a word; a repetition is of the nearest word that can be repeated."""
+        """Inserts one disfluency at a word; a repetition repeats the nearest word that allows it."""
         kind = self.rng.random() * self.rate
         if kind < self.until[0]:
             self.figures["fillers"] += self._filler(text, at)
@@ -149,7 +158,7 @@ class _Speaker:
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
 
     def _restart(self, text: _Text, at: int) -> bool:
-        """A restart: some words are broken off and repeated from the first; or a sentence is begun and dropped."""
+        """A restart: the last words are repeated, or a sentence is begun and dropped."""
         run = 0
         while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens(at - run)):
             run += 1
@@ -157,16 +166,16 @@ class _Speaker:
             back = 2 + int(self.rng.random() * (run - 1))
             again = self._pick(lexicon.word_list("again"))
             words = " ".join(text.lower_opening(i) for i in range(at - back, at))
-            said = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
-            return text.insert(text.places[at - 1][1], said)
+            insertion = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
+            return text.insert(text.places[at - 1][1], insertion)
         beginning = self._pick(lexicon.word_list("abandoned"))
         return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
 
     # -- repairs ---------------------------------------------------------------------------------------------------
 
-    def _repair(self, where: Sequence[_Place], text: _Text) -> bool:
-        """A wrong value before a right one."""
-        key, start = where[int(self.rng.random() * len(where))]
+    def _repair(self, candidates: Sequence[_Value], text: _Text) -> bool:
+        """Inserts a wrong value before a right one."""
+        key, start = candidates[int(self.rng.random() * len(candidates))]
         wrong = self._wrong(key)
         if wrong is None:
             return False
@@ -175,28 +184,33 @@ class _Speaker:
         self.figures["repairs"] += done
         return done
 
-    def _repairable(self, turn: Turn) -> list[_Place]:
-        """Values with their places: spans or, in corpora without any, new values of the state that stand there once."""
-        repairable: list[_Place] = []
-        text = lowered(turn.text)
+    def _repairable(self, turn: Turn) -> list[_Value]:
+        """Values with their positions: spans or, in corpora without any, new values of the state that occur once."""
+        repairable: list[_Value] = []
+        text = to_lower(turn.text)
         for frame in turn.frames:
             repairable += [((frame.service, span.slot), span.start) for span in frame.spans or ()]
             if frame.spans is None and frame.state is not None:
                 for slot, values in frame.state.slot_values.items():
                     if self.before.get((frame.service, slot)) == values:
                         continue
-                    stands = [place for value in values if _sayable(value) for place in places(text, lowered(value))]
-                    if len(stands) == 1:
-                        repairable.append(((frame.service, slot), stands[0][0]))
+                    positions = [
+                        position
+                        for value in values
+                        if _sayable(value)
+                        for position in find_words(text, to_lower(value))
+                    ]
+                    if len(positions) == 1:
+                        repairable.append(((frame.service, slot), positions[0][0]))
         return repairable
 
     def _wrong(self, key: Key) -> str | None:
-        """Another value of the slot, one that does not look like any value of this dialogue."""
+        """Another value of the slot that is not similar to any value of this dialogue."""
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
-        right = [lowered(value) for value in annotated(self.dialogue).of(key)]
+        right = [to_lower(value) for value in annotated_values(self.dialogue).values_of(key)]
         for _ in range(TRIES if others else 0):
             wrong = others[int(self.rng.random() * len(others))]
-            low = lowered(wrong)
+            low = to_lower(wrong)
             if _sayable(wrong) and low not in self.values and not any(low in value or value in low for value in right):
                 return wrong
         return None
@@ -207,7 +221,7 @@ def _sayable(value: str) -> bool:
 
 
 class _Text:
-    """A turn's text with what is to be inserted, one thing per place."""
+    """A turn's text and its insertions, at most one per position."""
 
     def __init__(self, text: str, shielded: Shields) -> None:
         self.text, self.shielded = text, shielded
@@ -217,7 +231,7 @@ class _Text:
         self.small = lexicon.word_set("small")
         self.capitals = text != text.lower()
         commas = text[-1] in ".?!" or self.capitals
-        # Tokenised MultiWOZ, where punctuation stands apart.
+        # Tokenised MultiWOZ has spaces before punctuation.
         self.comma = (" ," if " ." in text or " ?" in text or " ," in text else ",") if commas else ""
 
     def opens(self, at: int) -> bool:
@@ -225,7 +239,7 @@ class _Text:
         return at == 0 or self.words[at - 1][-1] in ".?!"
 
     def plain(self, at: int) -> bool:
-        """Whether a word is letters alone and no part of a value: what may be said twice."""
+        """Whether a word consists of letters and is not part of a value, so that it may be repeated."""
         return _LETTERS.fullmatch(self.words[at]) is not None and not self.shielded.touch(*self.places[at])
 
     def lower_opening(self, at: int) -> str:
@@ -233,19 +247,19 @@ class _Text:
         return word.lower() if self.opens(at) and word.lower() in self.small else word
 
     def repeat_near(self, at: int) -> bool:
-        """Says a word twice: the nearest small one, or the nearest of all where no small one can be repeated."""
+        """Repeats a word: the nearest small one, or the nearest of all if no small one can be repeated."""
         for words in self._repeatable:
             while words:
-                place = bisect_left(words, at)
-                near = min(words[max(0, place - 1) : place + 1], key=lambda index: (abs(index - at), index))
-                del words[place - (place == len(words) or words[place] != near)]  # tried once, whatever comes of it
-                if self.insert(self.places[near][0], f"{self.words[near]}{self.comma} "):
+                insertion = bisect_left(words, at)
+                nearest = min(words[max(0, insertion - 1) : insertion + 1], key=lambda index: (abs(index - at), index))
+                del words[insertion - (insertion == len(words) or words[insertion] != nearest)]  # tried only once
+                if self.insert(self.places[nearest][0], f"{self.words[nearest]}{self.comma} "):
                     return True
         return False
 
     @cached_property
     def _repeatable(self) -> tuple[list[int], list[int]]:
-        """Indices of the words that can be said twice: the small ones, and the others."""
+        """Indices of the words that can be repeated: the small ones, and the others."""
         plain = [index for index in range(len(self.words)) if self.plain(index)]
         small = self.small | _FIRST_PERSON
         return (
@@ -253,25 +267,25 @@ class _Text:
             [index for index in plain if self.words[index].lower() not in small],
         )
 
-    def insert(self, place: int, said: str) -> bool:
-        if place in self.inserted or _NO_WORD.match(self.text, place) or self.shielded.touch(place, place):
+    def insert(self, position: int, text: str) -> bool:
+        if position in self.inserted or _NO_WORD.match(self.text, position) or self.shielded.touch(position, position):
             return False
-        self.inserted[place] = said if self.capitals else said.lower()
+        self.inserted[position] = text if self.capitals else text.lower()
         return True
 
     def edits(self) -> list[Edit]:
-        """The insertions; where one opens a sentence, the capital moves to it from a word that does not need it."""
+        """The insertions. An insertion at the start of a sentence gets the capital of the word after it."""
         edits = []
         text = self.text
-        for place, said in self.inserted.items():
-            if not self.capitals or not begins_sentence(text, place) or text[place : place + 1].isspace():
-                edits.append(Edit(place, place, said))
+        for position, inserted in self.inserted.items():
+            if not self.capitals or not begins_sentence(text, position) or text[position : position + 1].isspace():
+                edits.append(Edit(position, position, inserted))
                 continue
-            opened = said[0].upper() + said[1:]
-            token = _TOKEN.match(text, place)
+            opened = inserted[0].upper() + inserted[1:]
+            token = _TOKEN.match(text, position)
             word = token[0].rstrip(",.!?;:").lower() if token else ""
-            if word in self.small and not self.shielded.touch(place, place + 1) and text[place].isupper():
-                edits.append(Edit(place, place + 1, opened + word[0]))
+            if word in self.small and not self.shielded.touch(position, position + 1) and text[position].isupper():
+                edits.append(Edit(position, position + 1, opened + word[0]))
             else:
-                edits.append(Edit(place, place, opened))
+                edits.append(Edit(position, position, opened))
         return edits

@@ -1,4 +1,4 @@
-"""Text edited with its annotation: spans move with the words that they stand for."""
+"""Edits texts with their annotation: spans move with their words."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import msgspec
 
 from troth.core.records import Dialogue, Frame, Span, Turn
-from troth.perturb.users.values import Place
+from troth.perturb.users.values import TextSpan
 
 
 class Edit(NamedTuple):
-    """Characters `start` to `end` of a text give way to `text`; start == end inserts."""
+    """Replaces characters `start` to `end` of a text by `text`; inserts if start == end."""
 
     start: int
     end: int
@@ -26,20 +26,20 @@ class Edit(NamedTuple):
 
 
 def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
-    """A turn with its text edited and its spans moved.
+    """A turn with edited text and moved spans.
 
-    Edits must not overlap each other. An edit that covers a span exactly gives the span the new text; an insertion at
-    a span's edge stays outside of it; an edit that cuts into a span otherwise is the caller's mistake.
+    Edits must not overlap. An edit that covers a span exactly gives the span the new text; an insertion at the edge of
+    a span stays outside of it; any other edit inside a span raises a ValueError.
     """
     ordered = sorted(edits)
     pieces: list[str] = []
-    at = 0
+    end = 0
     for edit in ordered:
-        if edit.start < at or edit.end > len(turn.text):
+        if edit.start < end or edit.end > len(turn.text):
             raise ValueError(f"edits overlap or leave the text: {edit}")
-        pieces += [turn.text[at : edit.start], edit.text]
-        at = edit.end
-    text = "".join([*pieces, turn.text[at:]])
+        pieces += [turn.text[end : edit.start], edit.text]
+        end = edit.end
+    text = "".join([*pieces, turn.text[end:]])
     if not any(edit.growth for edit in ordered):  # nothing moves
         return msgspec.structs.replace(turn, text=text)
     ends = [edit.end for edit in ordered]
@@ -47,7 +47,7 @@ def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
 
     def moved(span: Span) -> Span:
         start, end = span.start, span.exclusive_end
-        if start < 0:  # it does not stand in this text
+        if start < 0:  # it is not in this text
             return span
         before = bisect_right(ends, start)  # edits before it, and insertions at its very start
         growth = 0
@@ -65,30 +65,32 @@ def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
     return msgspec.structs.replace(turn, text=text, frames=tuple(map(frame, turn.frames)))
 
 
-def spans(turn: Turn) -> list[Place]:
-    """Where values stand in the text, by the spans of all frames."""
+def spans(turn: Turn) -> list[TextSpan]:
+    """The positions of values in the text, from the spans of all frames."""
     return sorted(
         (span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or () if span.start >= 0
     )
 
 
-def with_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
-    """Where turns carry all that was said before them (CheckDST's files), the new words stand there, too."""
+def update_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
+    """Updates the contexts of turns (all text before them, as in CheckDST's files) with the new texts."""
     if all(turn.context is None for turn in after.turns):
         return after
-    said: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     turns = []
     for old, new in zip(before.turns, after.turns, strict=True):
-        said.append((old.text, new.text))
-        turns.append(new if new.context is None else msgspec.structs.replace(new, context=_said(new.context, said)))
+        texts.append((old.text, new.text))
+        turns.append(
+            new if new.context is None else msgspec.structs.replace(new, context=_update_context(new.context, texts))
+        )
     return msgspec.structs.replace(after, turns=tuple(turns))
 
 
-def _said(context: str, said: Sequence[tuple[str, str]]) -> str:
+def _update_context(context: str, texts: Sequence[tuple[str, str]]) -> str:
     at = 0
-    for old, new in said:
-        place = context.find(old, at)
-        if place >= 0:
-            context = context[:place] + new + context[place + len(old) :]
-            at = place + len(new)
+    for old, new in texts:
+        index = context.find(old, at)
+        if index >= 0:
+            context = context[:index] + new + context[index + len(old) :]
+            at = index + len(new)
     return context

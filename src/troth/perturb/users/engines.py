@@ -1,4 +1,4 @@
-"""What a paraphrase engine is: texts in, other wordings out, nothing promised. The guard judges what comes back.
+"""The interface of paraphrase engines: texts in, other wordings out. The guard checks the results.
 
 An engine of the registry is a function that takes the options of the family (`Paraphrase`) and returns a `Paraphraser`.
 """
@@ -23,21 +23,21 @@ ENGINES: Registry[Callable[..., Paraphraser]] = Registry(
 
 
 class Rewrite(NamedTuple):
-    """A text to be said in other words."""
+    """A text to be paraphrased."""
 
     text: str
-    stretches: tuple[Stretch, ...]  # what must stand in the new text as it stood in the old
+    stretches: tuple[Stretch, ...]  # parts that must not change
     seed: int
 
 
 class Failed(NamedTuple):
-    """No new wording: counted under its reason."""
+    """No paraphrase; counted by reason."""
 
     reason: str
 
 
 class Paraphraser(Protocol):
-    varies: bool  # whether another seed gives another wording, so that a refused one is worth a second try
+    varies: bool  # whether another seed gives another wording, so that it makes sense to try again
 
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
         """One answer for each request, in order. The same batch gives the same answers."""

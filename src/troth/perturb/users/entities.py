@@ -22,10 +22,20 @@ from troth.core.records import Act, Dialogue, Frame, Span, Turn
 from troth.perturb import lexicon
 from troth.perturb.options import flag
 from troth.perturb.users import Family, Inventory, Twin
-from troth.perturb.users import values as found
 from troth.perturb.users.edit import Edit, edited, spans
 from troth.perturb.users.names import LETTERS, ListedNames, MixedNames, ScrambledNames
-from troth.perturb.users.values import NO_VALUE, Claims, Key, Shields, lowered, places
+from troth.perturb.users.values import (
+    NO_VALUE,
+    AnnotatedValues,
+    Claims,
+    Key,
+    Shields,
+    annotated_values,
+    begins_sentence,
+    find_words,
+    lost_values,
+    to_lower,
+)
 from troth.text.normalize import is_named_entity
 
 LOST = "a value could no longer be found in the text"
@@ -45,31 +55,33 @@ class Entities(Family, frozen=True):
     ] = "words"
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
-        """The dialogue with other names, or as it was if text and annotation would not fit any more."""
+        """The dialogue with other names, or unchanged if text and annotation would no longer fit."""
         named = _named(self.slots, inventory.categorical)
-        annotated = found.annotated(dialogue)
-        own: set[str] = set()
+        annotated = annotated_values(dialogue)
+        own_names: set[str] = set()
         others: set[str] = set()
-        for held in annotated:
-            for service, (slot, values) in held:
-                (own if named[service, slot] else others).update(values)
-        if not own:
+        for value_set in annotated:
+            for service, (slot, values) in value_set:
+                (own_names if named[service, slot] else others).update(values)
+        if not own_names:
             return Twin(dialogue, ())
-        # Sorted, since words are scrambled in the order of first use, and sets have another order in each process.
-        names = sorted(own - NO_VALUE)
-        kept = [low for other in others if (low := other.lower()) != low.upper() and low not in NO_VALUE]  # has letters
+        # Sorted: words are scrambled in the order of first use, and the order of a set differs between processes.
+        names = sorted(own_names - NO_VALUE)
+        fixed = [
+            low for other in others if (low := other.lower()) != low.upper() and low not in NO_VALUE
+        ]  # has letters
         if self.names:
-            rename: ScrambledNames = ListedNames(rng, inventory.known, kept, self.names)
+            rename: ScrambledNames = ListedNames(rng, inventory.known, fixed, self.names)
         else:
             scrambled = MixedNames if self.scramble == "name" else ScrambledNames
-            rename = scrambled(rng, inventory.known, kept)
+            rename = scrambled(rng, inventory.known, fixed)
         rename.assign(names)
         edits = _edits(dialogue, named, rename, names)
         if edits is None:
             return Twin(dialogue, (), refused={OVERLAP: len(dialogue.turns)})
         _assign_canonical(dialogue, named, rename)
         renamed = _Renamed(named, rename)
-        turns = [renamed.turn(turn, made) for turn, made in zip(dialogue.turns, edits, strict=True)]
+        turns = [renamed.turn(turn, turn_edits) for turn, turn_edits in zip(dialogue.turns, edits, strict=True)]
         after = replace(dialogue, turns=tuple(turns))
         changed = [i for i, (old, new) in enumerate(zip(dialogue.turns, turns, strict=True)) if old.text != new.text]
         reason = _inconsistent(dialogue, after, annotated, renamed)
@@ -80,7 +92,7 @@ class Entities(Family, frozen=True):
 
 
 class _Named(dict[Key, bool]):
-    """Whether a slot holds names; one with a closed list of values does not."""
+    """Whether a slot has names as values; a slot with a closed list of values does not."""
 
     def __init__(self, slots: tuple[str, ...], categorical: frozenset[str]) -> None:
         super().__init__()
@@ -95,15 +107,15 @@ _named = lru_cache(maxsize=4)(_Named)  # the same for all dialogues of a corpus
 
 
 def _assign_canonical(dialogue: Dialogue, named: _Named, rename: ScrambledNames) -> None:
-    """New names for canonical values, before any call or result is looked at: a result may come before its act."""
+    """Assigns new names to canonical values, before calls and results: a result may come before its act."""
     acts = [(frame.service, act) for turn in dialogue.turns for frame in turn.frames for act in frame.acts]
     canonical = [act.canonical_values for service, act in acts if act.values and named[service, act.slot]]
     for value in sorted(set[str]().union(*canonical) - NO_VALUE):
         rename[value]
 
 
-def _inconsistent(before: Dialogue, after: Dialogue, annotated: found.AnnotatedValues, renamed: _Renamed) -> str | None:
-    """Why text and states do not fit any more, if so."""
+def _inconsistent(before: Dialogue, after: Dialogue, annotated: AnnotatedValues, renamed: _Renamed) -> str | None:
+    """The reason why text and states no longer fit; None if they do."""
     was, now = ("\n".join([turn.text for turn in dialogue.turns]).lower() for dialogue in (before, after))
     doubt = False
     for service, (slot, values) in annotated.states:
@@ -115,17 +127,17 @@ def _inconsistent(before: Dialogue, after: Dialogue, annotated: found.AnnotatedV
                 said = True
                 doubt = doubt or not 0 <= now.find(other.lower()) <= at
         if not said and new != values:
-            return UNSAID  # not said as it is annotated: it would be new in the state and old in the text
-    return LOST if doubt and found.lost(before, after) else None
+            return UNSAID  # annotated differently than written: it would change in the state, but not in the text
+    return LOST if doubt and lost_values(before, after) else None
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
 def _edits(dialogue: Dialogue, named: _Named, rename: ScrambledNames, names: Sequence[str]) -> list[list[Edit]] | None:
-    """What to change in each turn's text; None where spans lie across each other, so that it cannot be done."""
+    """The edits of each turn's text; None if spans overlap, so that no edit is possible."""
     edits: list[list[Edit]] = []
-    rest: list[str] = []  # what no span of a name covers
+    rest: list[str] = []  # text outside of spans of names
     for turn in dialogue.turns:
         text, at = turn.text, 0
         marked = [s for f in turn.frames for s in f.spans or () if s.start >= 0 and named[f.service, s.slot]]
@@ -133,14 +145,14 @@ def _edits(dialogue: Dialogue, named: _Named, rename: ScrambledNames, names: Seq
             return None
         if marked and any(b[0] < a[1] and a != b for a, b in pairwise(spans(turn))):
             return None
-        made = {Edit(s.start, s.exclusive_end, rename[text[s.start : s.exclusive_end]]) for s in marked}
-        edits.append(sorted(made) if made else [])  # a set: two services may mark the same words
+        marked_edits = {Edit(s.start, s.exclusive_end, rename[text[s.start : s.exclusive_end]]) for s in marked}
+        edits.append(sorted(marked_edits))  # a set: two services may mark the same words
         for start, end, _ in edits[-1]:
             rest.append(text[at:start])
             at = end
         rest.append(text[at:])
-    said = lowered("\n".join(rest))
-    left = {low for name in names if (low := lowered(name)) in said and rename[name] != name}
+    said = to_lower("\n".join(rest))
+    left = {low for name in names if (low := to_lower(name)) in said and rename[name] != name}
     if left:
         _add_unmarked(dialogue, named, rename, sorted(left, key=lambda low: (-len(low), low)), edits)
     return edits
@@ -149,50 +161,50 @@ def _edits(dialogue: Dialogue, named: _Named, rename: ScrambledNames, names: Seq
 def _add_unmarked(
     dialogue: Dialogue, named: _Named, rename: ScrambledNames, names: Sequence[str], edits: Sequence[list[Edit]]
 ) -> None:
-    """Adds the names that no span marks; the longest come first."""
+    """Adds edits for names without a span, the longest first."""
     before: set[str] = set()
-    for turn, made in zip(dialogue.turns, edits, strict=True):
-        text = lowered(turn.text)
+    for turn, turn_edits in zip(dialogue.turns, edits, strict=True):
+        text = to_lower(turn.text)
         here = _named_here(turn, named, before)
         marked, claims = Shields(spans(turn)), Claims()
-        # Another value inside of the name stays readable there; one that reaches out of it must be left whole.
-        kept = Shields(place for value in rename.kept if value in text for place in places(text, value))
+        # Another value inside the name stays readable; a name that only overlaps another value is skipped.
+        fixed = Shields(span for value in rename.fixed if value in text for span in find_words(text, value))
         for low in names:
-            for start, end in places(text, low):
-                if marked.touch(start, end) or kept.touch(start, start) or kept.touch(end, end):
+            for start, end in find_words(text, low):
+                if marked.touch(start, end) or fixed.touch(start, start) or fixed.touch(end, end):
                     continue
                 if (low in here or _is_name(turn.text, start, low)) and claims.add(start, end):
-                    made.append(Edit(start, end, rename[turn.text[start:end]]))
+                    turn_edits.append(Edit(start, end, rename[turn.text[start:end]]))
 
 
 def _named_here(turn: Turn, named: _Named, before: set[str]) -> set[str]:
-    """Names of the turn's acts, or new in its state, that no span marks in it: an ordinary word may well mean them."""
+    """Names of the turn's acts, or new in its state, without a span: an ordinary word may refer to them."""
     names: set[str] = set()
     for frame in turn.frames:
         for act in frame.acts:
             if act.values and named[frame.service, act.slot]:
-                names.update(map(lowered, act.values))
-        if frame.state is not None and frame.spans is None:  # where there are spans, they are what is annotated
+                names.update(map(to_lower, act.values))
+        if frame.state is not None and frame.spans is None:  # if there are spans, they are the annotation
             for slot, values in frame.state.slot_values.items():
                 if named[frame.service, slot]:
-                    new = set(map(lowered, values)) - before
+                    new = set(map(to_lower, values)) - before
                     before |= new
                     names |= new
-    return names - {lowered(turn.text[start:end]) for start, end in spans(turn)}
+    return names - {to_lower(turn.text[start:end]) for start, end in spans(turn)}
 
 
 def _is_name(text: str, start: int, low: str) -> bool:
-    """Whether words that could be a name are one: unusual words, or ordinary ones with a capital in a sentence."""
+    """Whether words are a name: unusual words, or ordinary ones with a capital inside a sentence."""
     if not lexicon.word_set("common").issuperset(LETTERS.findall(low)):
         return True
-    return text[start].isupper() and not found.begins_sentence(text, start, "\"'(")
+    return text[start].isupper() and not begins_sentence(text, start, "\"'(")
 
 
 # -- annotation --------------------------------------------------------------------------------------------------------
 
 
 class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
-    """A value's alternatives under their new names; and frames, with all that hold such values."""
+    """New names of values by their alternatives; it also renames frames with such values."""
 
     def __init__(self, named: _Named, rename: ScrambledNames) -> None:
         super().__init__()
@@ -231,7 +243,7 @@ class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
         return replace(act, values=self[act.values], canonical_values=self[act.canonical_values])
 
     def _fields(self, fields: dict[str, Any], service: str) -> dict[str, Any]:
-        """A call's or a result's fields; what nobody mentions in the dialogue keeps its name."""
+        """The fields of a call or a result; names that the dialogue does not mention stay unchanged."""
         rename, named = self.rename, self.named
         return {
             slot: rename[value] if isinstance(value, str) and value in rename and named[service, slot] else value

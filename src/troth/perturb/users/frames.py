@@ -1,4 +1,4 @@
-"""Clauses read as frames (wanting, requesting, asking, confirming, thanking) and said again in other frames."""
+"""Parses clauses as frames (wanting, requesting, asking, confirming, thanking) and rephrases them in other frames."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from troth.perturb.users.phrases import Clause, Phrasing, compiled, frames, group
-from troth.perturb.users.questions import asked, content
+from troth.perturb.users.phrases import Clause, Phrasing, compile_pattern, frames, group
+from troth.perturb.users.questions import ask, content
 
 _POLITE = re.compile(
     r"^please,? |,? please$|(?<=you) please(?= )|(?<=me) please(?= )|(?<=I) please(?= )", re.IGNORECASE
@@ -25,13 +25,13 @@ _WE = {"s": "we", "am": "are", "was": "were", "me": "us"}
 _I = {"s": "I", "am": "am", "was": "was", "me": "me"}
 
 
-def said(clause: str) -> list[Clause]:
-    """Every other way to say a clause whose contractions are open; [] where no frame fits."""
+def rephrase(clause: str) -> list[Clause]:
+    """All other ways to say a clause without contractions; [] if no frame matches."""
     polite = _POLITE.sub("", clause)
     plain = _IF_POSSIBLE.sub("", polite)
     lone = _ALSO.sub(r"\1 ", plain)
     tail = (" as well" if lone != plain else "") + (", if possible" if plain != polite else "")
-    readings = [_same(lone), *(_asking(lone) if frame.asks else _framed(frame, lone) for frame in frames())]
+    readings = [_same(lone), *(_asking(lone) if frame.asks else _apply_frame(frame, lone) for frame in frames())]
     for reading in readings:
         wordings = [out for out in reading if _fold(out.text) != _fold(clause)]
         if wordings:
@@ -40,7 +40,7 @@ def said(clause: str) -> list[Clause]:
 
 
 def mood(clause: str, end: str) -> str:
-    """The mood of a clause as it stands, with the mark that ends it."""
+    """The mood of a clause with its final mark."""
     if re.match(r"(?:please )?(?:can|could|would|will) you\b", clause, re.IGNORECASE):
         return "q"
     if re.match(
@@ -49,13 +49,13 @@ def mood(clause: str, end: str) -> str:
         re.IGNORECASE,
     ):
         return "w"
-    if compiled(r"(?:please )?(?:{VERBS})\b", re.IGNORECASE).match(clause):
+    if compile_pattern(r"(?:please )?(?:{VERBS})\b", re.IGNORECASE).match(clause):
         return "i"
     return "q" if end.startswith("?") else "s"
 
 
 def tidy(text: str) -> str:
-    """Spaces single, "a" or "an" by the word that follows where that word is one of ours."""
+    """The text with single spaces, and with the right article before words of the templates."""
     text = re.sub(r" +", " ", text).strip()
     text = re.sub(r"\ba (?=(?:alternative|excellent|awesome)\b)", "an ", text)
     return re.sub(r"\ban (?=(?:film|booking|telephone|great|wonderful|fantastic)\b)", "a ", text)
@@ -80,7 +80,7 @@ def _groups() -> dict[str, list[list[str]]]:
     return groups
 
 
-def _framed(frame: Phrasing, clause: str) -> Iterator[Clause]:
+def _apply_frame(frame: Phrasing, clause: str) -> Iterator[Clause]:
     match = next((match for pattern in frame.match if (match := pattern.fullmatch(clause))), None)
     if match is None:
         return
@@ -100,8 +100,8 @@ def _asking(clause: str) -> Iterator[Clause]:
     about = match["c"] if match else content(clause)
     if about is None or re.match(r"(?:about|more|of|a|some|any|how to)\b", about):
         return
-    direct = content(about) if match else None  # "can you tell me what is the address": common, and mended on the way
-    yield from asked(direct or about)
+    direct = content(about) if match else None  # "can you tell me what is the address": common, and corrected here
+    yield from ask(direct or about)
 
 
 def _fold(text: str) -> str:

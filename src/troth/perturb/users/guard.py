@@ -1,4 +1,4 @@
-"""What a paraphrase must not change: values, numbers, names, times, yes and no. One that does is refused.
+"""Checks paraphrases: values, numbers, names, times, yes and no must not change; otherwise it is refused.
 
 Whatever wrote the paraphrase is not trusted. `protected` finds the parts of a turn that carry its annotation.
 `accepted` looks for each of them in the new text, restores its exact letters, moves the spans there, and gives the
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from troth.core.records import Span, Turn
 from troth.perturb.lexicon import word_set
-from troth.perturb.users.values import Claims, opening
+from troth.perturb.users.values import Claims, skip_back
 
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]  # service to the slots' values before the turn
 
@@ -43,8 +43,8 @@ class Stretch(NamedTuple):
     reason: str
 
 
-NEAR = 100  # characters before a place in which the word before it is looked for
-_RANK = (VALUE, NUMBER, TIME, NAME)  # where stretches overlap, the first of these is the reason
+NEAR = 100  # characters in which the word before a position is searched
+_RANK = (VALUE, NUMBER, TIME, NAME)  # if stretches overlap, the first of these is the reason
 
 # "one" counts as a number except where it stands for a noun: "that one", "another one".
 _ONE = re.compile(r"(?<![\w-])one(?![\w-])", re.IGNORECASE)
@@ -57,8 +57,8 @@ _DIGITS = re.compile(r"[$£€]?\d+(?:[.:,/-]\d+)*(?:st|nd|rd|th)?(?:\s?(?:[ap]\
 _WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
 _LAST = re.compile(r"([a-z]+)(?: (?:the|about|around))? *$", re.IGNORECASE)
 
-_MARKS = "*#@[]{}<>\ufffd"  # what translators and models leave behind
-_ORDER = frozenset(["before", "after", "until", "till", "earlier", "later"])  # counted, but not held letter by letter
+_MARKS = "*#@[]{}<>\ufffd"  # leftovers of translators and models
+_ORDER = frozenset(["before", "after", "until", "till", "earlier", "later"])  # counted, but may change their form
 _POINTING = frozenset((
     "he", "she", "they", "it", "him", "her", "them", "his", "hers", "their", "theirs", "its", "that", "this", "there",
     "one", "ones", "those", "these",
@@ -70,22 +70,22 @@ _POINTS = re.compile(
     rf"{_BEGIN}(?:{'|'.join(sorted(_POINTING))}|sounds|works|looks|all|everything|you|i like)\b", re.IGNORECASE
 )
 _THIRD = re.compile(rf"{_BEGIN}(it|he|she|they)\b", re.IGNORECASE)
-_EMPTY = re.compile(r"it (?:would be great|would be|is possible|helps)\b", re.IGNORECASE)  # an "it" that is nobody
+_EMPTY = re.compile(r"it (?:would be great|would be|is possible|helps)\b", re.IGNORECASE)  # "it" without a referent
 
 
 def tokens(text: str) -> list[str]:
-    """The text's words, folded: what "the same but for case and punctuation" compares."""
+    """The words of a text in lower case, for comparisons that ignore case and punctuation."""
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
 
 
-def protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
-    """Stretches of the text that no engine may touch, in order: spans, values, numbers, names, words of time."""
+def find_protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
+    """Stretches of the text that must not change, in order: spans, values, numbers, names, words of time."""
     text = turn.text
     numbers, times = word_set("numbers"), word_set("times")
-    stretches = [Stretch(*_whole(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
+    stretches = [Stretch(*_extend_to_words(text, span.start, span.exclusive_end), VALUE) for span in spans(turn)]
     for value in _values(turn, before or {}):
         if any(c.isalnum() for c in value):
-            stretches += [Stretch(*match.span(), VALUE) for match in _as_word(value).finditer(text)]
+            stretches += [Stretch(*match.span(), VALUE) for match in _word_pattern(value).finditer(text)]
     stretches += [Stretch(*match.span(), NUMBER) for match in (*_DIGITS.finditer(text), *_ones(text))]
     for match in _WORD.finditer(text):
         word = match.group().lower()
@@ -93,39 +93,39 @@ def protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
             stretches.append(Stretch(*match.span(), NUMBER if word in numbers else TIME))
         elif _is_name(text, match):
             stretches.append(Stretch(*match.span(), NAME))
-    return _merged(stretches)
+    return _merge(stretches)
 
 
-def accepted(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn | str:
-    """The turn with its new text and its spans moved there, or the reason why not."""
+def check_paraphrase(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn | str:
+    """The turn with its new text and moved spans, or the reason why the text is refused."""
     old = turn.text
-    places = _located(old, stretches, new)
-    if isinstance(places, str):
-        return places
-    moves = list(zip(stretches, places, strict=True))
-    for part, at in moves:  # in the original's own letters; no length changes
-        new = new[:at] + old[part.start : part.end] + new[at + part.end - part.start :]
+    positions = _locate(old, stretches, new)
+    if isinstance(positions, str):
+        return positions
+    moves = list(zip(stretches, positions, strict=True))
+    for part, position in moves:  # with the letters of the original; no length changes
+        new = new[:position] + old[part.start : part.end] + new[position + part.end - part.start :]
     if tokens(new) == tokens(old):
         return UNCHANGED
-    if any(_role_changed(_before(old, part.start), _before(new, at)) for part, at in moves):
+    if any(_changes_role(_text_before(old, part.start), _text_before(new, position)) for part, position in moves):
         return ROLE
-    reason = changed(old, new)
+    reason = find_change(old, new)
     if reason is not None:
         return reason
 
-    def moved(span: Span) -> Span:
-        for part, at in moves:
+    def move(span: Span) -> Span:
+        for part, position in moves:
             if part.start <= span.start and span.exclusive_end <= part.end:
-                shift = at - part.start
+                shift = position - part.start
                 return replace(span, start=span.start + shift, exclusive_end=span.exclusive_end + shift)
-        raise ValueError(f"the span of {span.slot} lies in no protected stretch")
+        raise ValueError(f"the span of {span.slot} is not in a protected stretch")
 
-    frames = [replace(f, spans=tuple(map(moved, f.spans))) if f.spans else f for f in turn.frames]
+    frames = [replace(f, spans=tuple(map(move, f.spans))) if f.spans else f for f in turn.frames]
     return replace(turn, text=new, frames=tuple(frames))
 
 
-def changed(old: str, new: str) -> str | None:
-    """What a reader would take differently, as far as counting words can tell; None where nothing is found."""
+def find_change(old: str, new: str) -> str | None:
+    """The change of meaning that counting words can detect; None if there is none."""
     before, after = tokens(old), tokens(new)
     yes, agreement = word_set("yes"), word_set("yes") | word_set("agreement")
     if _numbers(old) != _numbers(new):
@@ -139,14 +139,18 @@ def changed(old: str, new: str) -> str | None:
         agreement.isdisjoint(before) and not yes.isdisjoint(after)
     ):
         return ANSWER
-    if _persons(old, new):
+    if _changes_person(old, new):
         return PERSON
     left_over = Counter(c for c in new if c in _MARKS) - Counter(c for c in old if c in _MARKS)
     too_long = len(after) > 3 * len(before) + 12
-    return GARBLED if left_over or too_long or doubled(new) - doubled(old) or _quotes(new) != _quotes(old) else None
+    return (
+        GARBLED
+        if left_over or too_long or repeated_words(new) - repeated_words(old) or _quotes(new) != _quotes(old)
+        else None
+    )
 
 
-# -- what stands where -------------------------------------------------------------------------------------------------
+# -- protected stretches -----------------------------------------------------------------------------------------------
 
 
 def spans(turn: Turn) -> Iterator[Span]:
@@ -154,7 +158,7 @@ def spans(turn: Turn) -> Iterator[Span]:
 
 
 def _values(turn: Turn, before: Values) -> Iterator[str]:
-    """The values of the turn's acts and of what its state adds."""
+    """The values of the turn's acts and new values of its state."""
     for frame in turn.frames:
         for act in frame.acts:
             if act.slot != "intent":
@@ -167,14 +171,14 @@ def _values(turn: Turn, before: Values) -> Iterator[str]:
                     yield from values
 
 
-def _as_word(value: str) -> re.Pattern[str]:
+def _word_pattern(value: str) -> re.Pattern[str]:
     left = r"(?<!\w)" if value[0].isalnum() else ""
     right = r"(?!\w)" if value[-1].isalnum() else ""
     return re.compile(left + re.escape(value) + right, re.IGNORECASE)
 
 
-def _whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """A span that ends inside a word keeps the whole word: "8" of "8th"."""
+def _extend_to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Extends a span that ends inside a word to the whole word: "8" of "8th"."""
     while start > 0 and text[start].isalnum() and text[start - 1].isalnum():
         start -= 1
     while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
@@ -183,21 +187,21 @@ def _whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _ones(text: str) -> Iterator[re.Match[str]]:
-    return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(_before(text, match.start())))
+    return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(_text_before(text, match.start())))
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
-    """Whether a word with a capital does not owe it to the beginning of a sentence."""
+    """Whether a capitalised word is not at the beginning of a sentence."""
     word = match.group()
     if not word[0].isupper() or word.lower().replace("’", "'") in word_set("no_names"):
         return False
     start = match.start()
-    before = opening(text, start, "\"'“‘(*")
+    before = skip_back(text, start, "\"'“‘(*")
     begins = before == 0 or text[before - 1] in ".!?…:;" or text[max(0, before - 2) : before] == "--"
     return not begins and "\n" not in text[before:start]
 
 
-def _merged(stretches: Iterable[Stretch]) -> list[Stretch]:
+def _merge(stretches: Iterable[Stretch]) -> list[Stretch]:
     merged: list[Stretch] = []
     for part in sorted(stretches):
         if merged and part.start < merged[-1].end:
@@ -211,23 +215,23 @@ def _merged(stretches: Iterable[Stretch]) -> list[Stretch]:
 # -- finding it again --------------------------------------------------------------------------------------------------
 
 
-def _located(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | str:
-    """Where each stretch begins in the new text; the same stretch several times is taken in order."""
+def _locate(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | str:
+    """The start of each stretch in the new text; equal stretches are matched in order. Or the reason of a lost one."""
     begins: dict[int, int] = {}
     taken = Claims()
     by_text: dict[str, list[int]] = {}
     for index, part in enumerate(stretches):
         by_text.setdefault(old[part.start : part.end].lower(), []).append(index)
     for text in sorted(by_text, key=lambda text: (-len(text), text)):  # the longest first: "York" is not in "New York"
-        pattern = _as_word(text)
+        pattern = _word_pattern(text)
         free = [match.start() for match in pattern.finditer(new) if not taken.touch(*match.span())]
-        said = [match.start() for match in pattern.finditer(old)]
-        if len(said) == len(free):  # "the first one … one seat": the second here is the second there
+        originals = [match.start() for match in pattern.finditer(old)]
+        if len(originals) == len(free):  # "the first one … one seat": the second here is the second there
             starts = {stretches[index].start for index in by_text[text]}
-            free = [at for at, start in zip(free, said, strict=True) if start in starts]
-        for index, at in zip(by_text[text], free, strict=False):
-            begins[index] = at
-            taken.add(at, at + len(text))
+            free = [position for position, start in zip(free, originals, strict=True) if start in starts]
+        for index, position in zip(by_text[text], free, strict=False):
+            begins[index] = position
+            taken.add(position, position + len(text))
         lost = [index for index in by_text[text] if index not in begins]
         if lost:
             return stretches[lost[0]].reason
@@ -244,26 +248,26 @@ def _numbers(text: str) -> Counter[str]:
     return +numbers
 
 
-def _negations(listed: Sequence[str]) -> int:
-    """How many, not which: "nothing else" and "not anything else" are one each."""
-    parts = [part for word in listed for part in word.split("-")]  # "step-free" is not "not-free"
+def _negations(words: Sequence[str]) -> int:
+    """The number of negations: "nothing else" and "not anything else" have one each."""
+    parts = [part for word in words for part in word.split("-")]  # "step-free" is not "not-free"
     return sum(part in word_set("negations") or part.endswith("n't") for part in parts)
 
 
-def _before(text: str, at: int) -> str:
+def _text_before(text: str, at: int) -> str:
     return text[max(0, at - NEAR) : at]
 
 
-def _role_changed(old: str, new: str) -> bool:
-    """Whether another preposition leads up to a value than did before. None at all is no change: "visit Paris"."""
+def _changes_role(old: str, new: str) -> bool:
+    """Whether the preposition before a value changes. A missing one is not a change: "visit Paris"."""
     before, after = (match[1].lower() if (match := _LAST.search(text)) else "" for text in (old, new))
     roles = word_set("roles")
     other = after != before and (after in roles or after in word_set("prepositions"))
     return before in roles and other and {before, after} != {"till", "until"}
 
 
-def _persons(old: str, new: str) -> bool:
-    """A third person comes in from nowhere to speak or act ("it would like" for "I would like"), or "they" are lost."""
+def _changes_person(old: str, new: str) -> bool:
+    """Whether a third person is added ("it would like" for "I would like"), or "they" are lost."""
     before, after = ({word.split("'")[0] for word in tokens(text)} for text in (old, new))
     if after & _GENDERED - before or (before & _THEY and not after & (_THEY | _POINTING)):
         return True
@@ -276,10 +280,10 @@ def _persons(old: str, new: str) -> bool:
     )
 
 
-def doubled(text: str) -> Counter[str]:
-    """Words that stand twice in a row."""
+def repeated_words(text: str) -> Counter[str]:
+    """Words that occur twice in a row."""
     parts = [tokens(part) for part in re.split(r"[.!?,;:]", text)]
-    return Counter(a for listed in parts for a, b in pairwise(listed) if a == b)
+    return Counter(a for words in parts for a, b in pairwise(words) if a == b)
 
 
 def _quotes(text: str) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """The engine `llm`: paraphrases from any OpenAI-compatible endpoint.
 
-A request that fails is tried again where that may help (see `troth.models.client`) and counted as a refusal where it
-does not. Answers go to a JSON Lines file by the hash of their request, so a killed run goes on and the same run costs
-nothing twice.
+A failed request is repeated if that may help (see `troth.models.client`), and else counted as a refusal. Answers are
+stored in a JSON Lines file by the hash of their request, so that a killed run can be resumed and no request is paid
+twice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROMPT = (
 
 
 def engine(options: Paraphrase) -> LlmParaphraser:
-    """The engine `llm`; url and model say where to ask."""
+    """The engine `llm`, with the url and the model of the options."""
     if not options.url or not options.model:
         raise UserError("the engine 'llm' needs an endpoint", hint="set url and model")
     return LlmParaphraser(options.url, options)
@@ -51,33 +51,33 @@ class LlmParaphraser:
 
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
         with ThreadPoolExecutor(min(self.options.parallel, max(1, len(requests)))) as pool:
-            return list(pool.map(self._one, requests))
+            return list(pool.map(self._rewrite_one, requests))
 
-    def _one(self, request: Rewrite) -> str | Failed:
+    def _rewrite_one(self, request: Rewrite) -> str | Failed:
         body = self._body(request)
         key = hashlib.sha256(f"{self.url}\n".encode() + body).hexdigest()
         answer: str | Failed | None = self.answers.known.get(key)
         if answer is None:
-            answer = self._asked(body)
+            answer = self._ask(body)
             if isinstance(answer, str):
                 self.answers.add(key, answer)
         return answer
 
     def _body(self, request: Rewrite) -> bytes:
         keep = list(dict.fromkeys(request.text[part.start : part.end] for part in request.stretches))
-        listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in keep) or "(none)"
-        asked = {
+        strings = ", ".join(json.dumps(text, ensure_ascii=False) for text in keep) or "(none)"
+        body = {
             "model": self.options.model,
             "messages": [
-                {"role": "system", "content": PROMPT.format(keep=listed)},
+                {"role": "system", "content": PROMPT.format(keep=strings)},
                 {"role": "user", "content": request.text},
             ],
             "temperature": self.options.temperature,
-            "seed": request.seed % 2**31,  # what servers take for an integer
+            "seed": request.seed % 2**31,  # within the range of integers that servers accept
         }
-        return json.dumps(asked, ensure_ascii=False, sort_keys=True).encode()
+        return json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
 
-    def _asked(self, body: bytes) -> str | Failed:
+    def _ask(self, body: bytes) -> str | Failed:
         try:
             answer = self.client.chat(body, parse=parse_completion, max_bytes=MAX_BYTES)
         except MalformedAnswerError:
@@ -92,7 +92,7 @@ class LlmParaphraser:
 
 
 class _Answers:
-    """Answers by request. Lines are appended whole; one torn by a kill is passed over."""
+    """Answers by request. Lines are appended one by one; an incomplete line of a killed run is ignored."""
 
     def __init__(self, path: str | None) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -113,7 +113,7 @@ class _Answers:
             if self._path is None:
                 return
             try:
-                with open(self._path, "ab") as file:  # a line break first: the line before may be torn
+                with open(self._path, "ab") as file:  # a line break first: the line before may be incomplete
                     file.write(b"\n" + line if file.tell() else line)
             except OSError as error:
                 raise UserError(f"cannot be written: {error.strerror}", file=self._path) from error

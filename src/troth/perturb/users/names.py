@@ -1,4 +1,4 @@
-"""New names for old ones: scrambled letters, or names out of a list; one new name for each old one, in any casing."""
+"""New names for old ones: scrambled letters, or names from a list; one new name per old one, in any casing."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from random import Random
 
-from troth.perturb.users.values import NO_VALUE, lowered, places
+from troth.perturb.users.values import NO_VALUE, find_words, to_lower
 
-TRIES = 20  # shuffles of a word before other letters are taken, and draws from a list before it counts as used up
+TRIES = 20  # shuffles of a word before other letters are used, and draws from a list before it counts as used up
 LETTERS = re.compile(r"[^\W\d_]+")
-# For each length, by what strides one comes by all letters of a word of that length.
+# For each length of a word, the strides that visit all letters.
 _STRIDES = [tuple(n for n in range(1, max(size, 2)) if gcd(n, size) == 1) for size in range(32)]
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 
 
 class ScrambledNames(dict[str, str]):
-    """Name to scrambled name, made on first use.
+    """Scrambled names by name, made on first use.
 
-    Words are scrambled one by one and a word always in the same way, so that "Andes Cafe" still stands in "Andes Cafe
-    San Mateo". Values in `kept` (of other slots, in lower-case) stay readable where they are part of a name. No new
-    word is `known`.
+    Words are scrambled one by one and a word always in the same way, so that "Andes Cafe" is still in "Andes Cafe
+    San Mateo". Values in `fixed` (of other slots, in lower case) are not changed inside a name. No new word is `known`.
     """
 
-    def __init__(self, rng: Random, known: frozenset[str], kept: Sequence[str]) -> None:
+    def __init__(self, rng: Random, known: frozenset[str], fixed: Sequence[str]) -> None:
         super().__init__()
-        self.rng, self.known, self.kept = rng, known, kept
+        self.rng, self.known, self.fixed = rng, known, fixed
         self.words = _Words(rng, known)
 
     def assign(self, names: Iterable[str]) -> None:
-        """Gives all of them new names, in this order: words are drawn as they come."""
+        """Assigns new names to all names, in this order, which determines the draws."""
         for name in names:
             self[name]
 
@@ -40,7 +39,7 @@ class ScrambledNames(dict[str, str]):
             words = self.words
             new = " ".join([words[word] for word in name.split(" ")])
             low = name.lower()
-            stay = [place for value in self.kept if value in low for place in places(low, value)]
+            stay = [span for value in self.fixed if value in low for span in find_words(low, value)]
             if len(low) == len(name):
                 for start, end in stay:
                     new = new[:start] + name[start:end] + new[end:]
@@ -49,7 +48,7 @@ class ScrambledNames(dict[str, str]):
 
 
 class _Words(dict[str, str]):
-    """Word to scrambled word, in its own casing."""
+    """Scrambled words by word, in the same casing."""
 
     def __init__(self, rng: Random, known: frozenset[str]) -> None:
         super().__init__()
@@ -61,7 +60,7 @@ class _Words(dict[str, str]):
         if not word.isalpha():
             new = LETTERS.sub(self._part, word)
         elif word == low:
-            new = self._scrambled(word)
+            new = self._scramble(word)
         elif len(low) != len(word):
             new = word
         else:
@@ -76,15 +75,15 @@ class _Words(dict[str, str]):
     def _part(self, match: re.Match[str]) -> str:
         return self[match[0]]
 
-    def _scrambled(self, word: str) -> str:
-        """Its own letters in another order if that makes something new, else others in their place."""
+    def _scramble(self, word: str) -> str:
+        """The letters of a word in another order if that gives a new word, else other letters."""
         size = len(word)
         if size < 2:
             return word
         random, strides = self.rng.random, _STRIDES[size] if size < len(_STRIDES) else (1,)
         mixed = word[::2] + word[1::2]
         for attempt in range(2 * TRIES):
-            if attempt < TRIES:  # every so-manieth letter, round and round: each comes once, as no factor is shared
+            if attempt < TRIES:  # every n-th letter, cyclically: each once, since stride and size share no factor
                 stride = strides[int(random() * len(strides))]
                 new = (mixed * (stride + 1))[int(random() * size) :: stride][:size]
             else:
@@ -101,43 +100,43 @@ def _upper(letter: str) -> str:
 
 
 class ListedNames(ScrambledNames):
-    """Name to a name out of a list; scrambled where the list is used up, or the name holds a value to be kept."""
+    """Names from a list by name; scrambled if the list is used up, or the name contains a fixed value."""
 
-    def __init__(self, rng: Random, known: frozenset[str], kept: Sequence[str], names: Sequence[str]) -> None:
-        super().__init__(rng, known, kept)
+    def __init__(self, rng: Random, known: frozenset[str], fixed: Sequence[str], names: Sequence[str]) -> None:
+        super().__init__(rng, known, fixed)
         self.names = names
-        self.given: dict[str, str] = {}
+        self.assigned: dict[str, str] = {}
         self.taken: set[str] = set()
 
     def assign(self, names: Iterable[str]) -> None:
-        """Short names first: "Andes Cafe" is to be told again in "Andes Cafe San Mateo" under its new name."""
+        """Short names first, so that the new name of "Andes Cafe" is used in "Andes Cafe San Mateo"."""
         super().assign(sorted(names, key=lambda name: (len(name), name)))
 
     def __missing__(self, name: str) -> str:
-        low = lowered(name)
-        if name in NO_VALUE or any(value in low for value in self.kept):
+        low = to_lower(name)
+        if name in NO_VALUE or any(value in low for value in self.fixed):
             return super().__missing__(name)
-        new = self.given.get(low)
+        new = self.assigned.get(low)
         if new is None:
-            new = self._within(name, low) or self._drawn(low)
+            new = self._replace_part(name, low) or self._draw(low)
             if new is None:
                 return super().__missing__(name)
-            self.given[low] = new
+            self.assigned[low] = new
         self[name] = new.lower() if name == low else new.upper() if name.isupper() and len(name) > 3 else new
         return self[name]
 
-    def _within(self, name: str, low: str) -> str | None:
-        inside = [(other, place) for other in self.given for place in places(low, other)]
+    def _replace_part(self, name: str, low: str) -> str | None:
+        inside = [(other, span) for other in self.assigned for span in find_words(low, other)]
         if not inside:
             return None
-        other, (start, end) = max(inside, key=lambda found: (len(found[0]), found[0]))
-        return self._beside(name[:start]) + self.given[other] + self._beside(name[end:])
+        other, (start, end) = max(inside, key=lambda item: (len(item[0]), item[0]))
+        return self._rename_rest(name[:start]) + self.assigned[other] + self._rename_rest(name[end:])
 
-    def _beside(self, rest: str) -> str:
-        """What becomes of the words around a name that has its new name already: nothing."""
+    def _rename_rest(self, rest: str) -> str:
+        """The words around a name that is already renamed, unchanged."""
         return rest
 
-    def _drawn(self, low: str) -> str | None:
+    def _draw(self, low: str) -> str | None:
         for _ in range(TRIES):
             new = self.names[int(self.rng.random() * len(self.names))]
             folded = new.lower()
@@ -148,26 +147,26 @@ class ListedNames(ScrambledNames):
 
 
 class MixedNames(ListedNames):
-    """Name to its letters in another order, across its words: "ask restaurant" to "asraktustr aen", as CheckDST has it.
+    """Names with their letters in another order, across words: "asraktustr aen" for "ask restaurant", as in CheckDST.
 
-    Spaces move with the letters; all else stays in its place. A name inside a longer one has the same new name there,
-    and the words around it are scrambled one by one. So is a name that holds a value to be kept, and one whose letters
-    give nothing new. Every word of a name in mixed casing begins with a capital.
+    Spaces move with the letters; other characters stay. A name inside a longer one has the same new name there, and the
+    words around it are scrambled one by one. So is a name with a fixed value, and one whose letters give nothing new.
+    Every word of a name in mixed casing begins with a capital.
     """
 
-    def __init__(self, rng: Random, known: frozenset[str], kept: Sequence[str]) -> None:
-        super().__init__(rng, known, kept, ())
+    def __init__(self, rng: Random, known: frozenset[str], fixed: Sequence[str]) -> None:
+        super().__init__(rng, known, fixed, ())
 
-    def _beside(self, rest: str) -> str:
+    def _rename_rest(self, rest: str) -> str:
         return " ".join([self.words[word] for word in rest.split(" ")])
 
-    def _drawn(self, low: str) -> str | None:
-        moving = [place for place, character in enumerate(low) if character.isalpha() or character == " "]
-        letters = [low[place] for place in moving]
+    def _draw(self, low: str) -> str | None:
+        moving = [index for index, character in enumerate(low) if character.isalpha() or character == " "]
+        letters = [low[index] for index in moving]
         for _ in range(TRIES):
             mixed = list(low)
-            for place, letter in zip(moving, self.rng.sample(letters, len(letters)), strict=True):
-                mixed[place] = letter
+            for index, letter in zip(moving, self.rng.sample(letters, len(letters)), strict=True):
+                mixed[index] = letter
             new = "".join(mixed)
             words = new.split(" ")
             unheard = [new, *(word for word in words if len(word) > 1 and LETTERS.search(word))]

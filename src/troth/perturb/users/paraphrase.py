@@ -1,11 +1,11 @@
 """The same turn in other words, its values word for word (CheckDST's PI).
 
 Engines: `rules` (built in), `translate` (there and back by apertium or by Marian models), `llm` (an OpenAI-compatible
-endpoint). Whatever an engine writes goes through the guard (guard.py); a turn that fails stays as it was and is counted
-under the reason. CheckDST's set was made by LAUG's paraphraser, a model trained on MultiWOZ; these know no corpus.
+endpoint). The guard (guard.py) checks each paraphrase; if it is refused, the turn does not change and is counted by
+reason. CheckDST's set was made by LAUG's paraphraser, a model trained on MultiWOZ; these engines know no corpus.
 
-Figures, summed over the turns changed: `words` of the originals, `words replaced` (those that do not come back in the
-paraphrase, as a bag: order does not count), `word edits` (Levenshtein distance in words). Shares are these by `words`.
+Figures, summed over changed turns: `words` of the originals, `words replaced` (words of the original that are not in
+the paraphrase, ignoring order), `word edits` (Levenshtein distance in words). Shares are divided by `words`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from troth.perturb.users.engines import ENGINES, Failed, Paraphraser, Rewrite
 
 IN_CONTEXT = "the text stands in the turn's context, too"
 BAD_SPAN = "span outside the text"
-LONGEST = 1_000  # characters of a turn: the time that the rules take grows with its square
+LONGEST = 1_000  # characters of a turn: the time of the rules grows with its square
 TOO_LONG = f"longer than {LONGEST:,} characters"
 
-Entails = Callable[[Sequence[tuple[str, str]]], Sequence[bool]]  # of each pair: does the first entail the second?
+Entails = Callable[[Sequence[tuple[str, str]]], Sequence[bool]]  # for each pair: does the first entail the second?
 
 
 class Paraphrase(Family, frozen=True):
@@ -65,8 +65,8 @@ class Paraphrase(Family, frozen=True):
             raise ValueError("'timeout' must be more than 0")
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory, *, entails: Entails | None = None) -> Twin:
-        """The dialogue with its turns in other words. With `entails`, old and new must follow from each other."""
-        del inventory  # part of the contract; what must stay is in the turn itself
+        """The dialogue with its turns in other words. With `entails`, old and new must entail each other."""
+        del inventory  # not needed: what must not change is in the turn itself
         turns = list(dialogue.turns)
         refused: Counter[str] = Counter()
         drafts: dict[int, _Draft] = {}
@@ -75,13 +75,13 @@ class Paraphrase(Family, frozen=True):
             if turn.speaker in self.speakers and turn.text.strip():
                 seeds = [rng.getrandbits(48) for _ in range(self.tries)]
                 if rng.random() < self.share:
-                    reason = _unfit(turn)
+                    reason = _refusal_reason(turn)
                     if reason is not None:
                         refused[reason] += 1
                     else:
-                        drafts[index] = _Draft(turn, tuple(guard.protected(turn, before)), seeds)
+                        drafts[index] = _Draft(turn, tuple(guard.find_protected(turn, before)), seeds)
             before.update((f.service, f.state.slot_values) for f in turn.frames if f.state is not None)
-        done = self._rewritten(drafts, entails)
+        done = self._rewrite(drafts, entails)
         refused.update(draft.reason for index, draft in drafts.items() if index not in done)
         for index, turn in done.items():
             turns[index] = turn
@@ -89,8 +89,8 @@ class Paraphrase(Family, frozen=True):
         after = msgspec.structs.replace(dialogue, turns=tuple(turns)) if done else dialogue
         return Twin(after, tuple(sorted(done)), dict(sorted(refused.items())), figures)
 
-    def _rewritten(self, drafts: Mapping[int, _Draft], entails: Entails | None) -> dict[int, Turn]:
-        """New turns by index. Drafts that have none keep the reason of their last try."""
+    def _rewrite(self, drafts: Mapping[int, _Draft], entails: Entails | None) -> dict[int, Turn]:
+        """New turns by index. Drafts without one keep the reason of their last try."""
         engine = _engine(self)
         done: dict[int, Turn] = {}
         for attempt in range(self.tries if engine.varies else 1):
@@ -100,33 +100,37 @@ class Paraphrase(Family, frozen=True):
             requests = [Rewrite(draft.turn.text, draft.stretches, draft.seeds[attempt]) for draft in open_.values()]
             fit: dict[int, Turn] = {}
             for (index, draft), answer in zip(open_.items(), engine.rewrite(requests), strict=True):
-                new = answer if isinstance(answer, Failed) else guard.accepted(draft.turn, draft.stretches, answer)
+                new = (
+                    answer
+                    if isinstance(answer, Failed)
+                    else guard.check_paraphrase(draft.turn, draft.stretches, answer)
+                )
                 if isinstance(new, Turn):
                     fit[index], draft.reason = new, guard.ENTAILED  # unless it is entailed
                 else:
                     draft.reason = new.reason if isinstance(new, Failed) else new
-            done.update(_entailed(drafts, fit, entails))
+            done.update(_keep_entailed(drafts, fit, entails))
         return done
 
 
 class _Draft:
-    """A turn to be said in other words, and why that has failed so far."""
+    """A turn to be paraphrased, and the reason of the last refusal."""
 
     def __init__(self, turn: Turn, stretches: tuple[guard.Stretch, ...], seeds: Sequence[int]) -> None:
         self.turn, self.stretches, self.seeds = turn, stretches, seeds
         self.reason = guard.UNCHANGED
 
 
-def _unfit(turn: Turn) -> str | None:
+def _refusal_reason(turn: Turn) -> str | None:
     if turn.context is not None:
-        return IN_CONTEXT  # one text in two places: changing one alone would tear them apart
+        return IN_CONTEXT  # the text is also in the context, where it would not change
     if len(turn.text) > LONGEST:
         return TOO_LONG
     inside = all(0 <= span.start < span.exclusive_end <= len(turn.text) for span in guard.spans(turn))
     return None if inside else BAD_SPAN
 
 
-def _entailed(drafts: Mapping[int, _Draft], fit: dict[int, Turn], entails: Entails | None) -> dict[int, Turn]:
+def _keep_entailed(drafts: Mapping[int, _Draft], fit: dict[int, Turn], entails: Entails | None) -> dict[int, Turn]:
     if entails is None or not fit:
         return fit
     there = [(drafts[index].turn.text, new.text) for index, new in fit.items()]
@@ -146,5 +150,5 @@ def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
 
 @lru_cache(maxsize=8)
 def _engine(options: Paraphrase) -> Paraphraser:
-    """An engine may hold a model or a cache: made once for the same options."""
+    """The engine for these options; cached, since it may have a model or a cache."""
     return ENGINES.load(options.engine)(options)

@@ -1,4 +1,4 @@
-"""The phrases and frames of the rules, as `phrases.toml` has them, with their patterns compiled."""
+"""The phrases and frames of the rules, from `phrases.toml`, with compiled patterns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from troth.perturb import lexicon
 
-MASK = "[\ue000-\uf8ff]"  # one character for each value that may not be touched
+MASK = "[\ue000-\uf8ff]"  # one character per value that must not change
 
 
 class Clause(NamedTuple):
@@ -36,13 +36,13 @@ class Phrasing(NamedTuple):
 
 
 def group(name: str) -> Any:
-    """An entry of `phrases.toml` as it is."""
+    """An entry of `phrases.toml`."""
     return lexicon.load_table("phrases")[name]
 
 
 @cache
-def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern with its pieces put in; line breaks in it do not count."""
+def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Compiles a pattern after replacing its `{PIECES}`; line breaks in it are ignored."""
     while (piece := re.search(r"\{([A-Z_]+)\}", pattern)) is not None:
         content = MASK if piece[1] == "MASK" else group("pieces")[piece[1]]
         pattern = pattern.replace(piece[0], content)
@@ -60,8 +60,8 @@ def frames() -> tuple[Phrasing, ...]:
     """All frames, in the order in which they are tried."""
     return tuple(
         Phrasing(
-            tuple(compiled(pattern, re.IGNORECASE) for pattern in row.get("match", ())),
-            compiled(row["unless"]) if "unless" in row else None,
+            tuple(compile_pattern(pattern, re.IGNORECASE) for pattern in row.get("match", ())),
+            compile_pattern(row["unless"]) if "unless" in row else None,
             tuple(_ways(row)),
             row.get("asks", False),
         )
@@ -71,16 +71,16 @@ def frames() -> tuple[Phrasing, ...]:
 
 def _ways(row: dict[str, Any]) -> Iterator[Way]:
     for way in ({"when": "", **row}, *row.get("more", ())):
-        yield Way(compiled(way["when"]), clauses(*way.get("say", ())))
+        yield Way(compile_pattern(way["when"]), clauses(*way.get("say", ())))
 
 
 @cache
-def exchanged(name: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    """Patterns and what may stand for them: `opened`, `closed` or `inline`."""
+def substitutions(name: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    """Patterns and their replacements: `opened`, `closed` or `inline`."""
     before, after, flags = {
         "opened": ("", "", re.IGNORECASE),
         # No contraction before a pause or at the end ("yes, it is"), nor before a masked value alone.
         "closed": ("", r"(?=\s+[^\W\d_])", re.IGNORECASE),
         "inline": (r"\b(?:", r")(?!\w)", 0),
     }[name]
-    return tuple((compiled(f"{before}{pattern}{after}", flags), tuple(out)) for pattern, *out in group(name))
+    return tuple((compile_pattern(f"{before}{pattern}{after}", flags), tuple(out)) for pattern, *out in group(name))

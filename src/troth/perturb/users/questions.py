@@ -1,14 +1,14 @@
-"""Questions asked the long way round: "where is it" becomes "could you tell me where it is"."""
+"""Indirect questions: "where is it" becomes "could you tell me where it is"."""
 
 from __future__ import annotations
 
 import re
 
-from troth.perturb.users.phrases import Clause, clauses, compiled, group
+from troth.perturb.users.phrases import Clause, clauses, compile_pattern, group
 
 
-def asked(what: str) -> list[Clause]:
-    """A question put the long way round; `what` is a noun ("the address") or a clause ("where it is")."""
+def ask(what: str) -> list[Clause]:
+    """Ways to ask indirectly; `what` is a noun ("the address") or a clause ("where it is")."""
     is_clause = re.match(r"(?:what|where|how|when|who|which|if|whether)\b", what)
     lines = [*group("ask"), *group("wonder")] if is_clause else group("ask")[:-1]
     return [
@@ -19,9 +19,9 @@ def asked(what: str) -> list[Clause]:
 
 
 def content(clause: str) -> str | None:
-    """What a direct question asks for, as an indirect one: "where is it" → "where it is"; None where not sure."""
+    """The content of a direct question as an indirect one: "where is it" → "where it is"; None if unsure."""
     for pattern, out in group("questions"):
-        match = compiled(pattern, re.IGNORECASE).fullmatch(clause)
+        match = compile_pattern(pattern, re.IGNORECASE).fullmatch(clause)
         if match:
             parts = match.groupdict()
             parts |= {"q": (parts.get("q") or "").lower(), "whole": clause}

@@ -26,9 +26,9 @@ from troth.core.records import Dialogue, Pair
 from troth.core.version import __version__
 from troth.engine import forks, parallel_map
 from troth.perturb.corpus import RECORD, check_unique, new_name, shares
-from troth.perturb.options import chosen
-from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merged
-from troth.perturb.users.edit import with_contexts
+from troth.perturb.options import parse_members
+from troth.perturb.users import FAMILIES, Family, Inventory, Twin, inventory, merge_inventories
+from troth.perturb.users.edit import update_contexts
 from troth.readers import sgd_views, source
 from troth.readers.decode import error_context
 from troth.readers.format import Format
@@ -105,7 +105,7 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     (22, 22)
     """
     settings = resolve(PerturbSettings, options)
-    families = chosen(FAMILIES, Family, settings.with_)
+    families = parse_members(FAMILIES, Family, settings.with_)
     if not families:
         raise UserError("no perturbation is named", hint="known: " + ", ".join(sorted(FAMILIES)))
     if settings.nli is not None and not any(family.takes_nli for family in families.values()):
@@ -121,13 +121,15 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
         alone = model is not None or (forks() and source.is_parquet(path))
         workers = 1 if alone else settings.workers
-        known = merged((*parallel_map(partial(_inventory, path, format), files, workers), inventory((), services)))
+        known = merge_inventories(
+            (*parallel_map(partial(_inventory, path, format), files, workers), inventory((), services))
+        )
         files_out = part if format == target.name == "sgd" else None
         task = _Task(path, format, settings.seed, families, known, files_out, model)
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
-            for number, share in enumerate(parallel_map(task.perturbed, files, workers), 1):
+            for number, share in enumerate(parallel_map(task.perturb_files, files, workers), 1):
                 total.add(share)
                 step(number, len(files))
                 yield from share.unwritten
@@ -148,10 +150,10 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
 
 def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
     """The first pass: what some files have."""
-    return inventory(_words(path, only) if format == "sgd" else _dialogues(path, format, only))
+    return inventory(_read_texts(path, only) if format == "sgd" else _dialogues(path, format, only))
 
 
-def _words(path: str, only: list[str] | None) -> Iterator[Dialogue]:
+def _read_texts(path: str, only: list[str] | None) -> Iterator[Dialogue]:
     for document in source.documents(path, only):
         with error_context(file=document.name, hint=readers.LAYOUT):
             yield from sgd_views.read_texts(document)
@@ -174,7 +176,7 @@ class _Task:
     out: Folder | None  # where files go that keep their layout; None: dialogues are handed back
     model: models.Nli | None
 
-    def perturbed(self, only: list[str] | None) -> _Share:
+    def perturb_files(self, only: list[str] | None) -> _Share:
         """Some files: read, perturbed and, where they keep their layout, written."""
         share = _Share(list(self.families))
         if self.out is None:
@@ -202,7 +204,7 @@ class _Task:
             share.refused[name].update(twin.refused)
             share.figures[name].update(twin.figures)
         share.counts.update(dialogues=1, turns=len(dialogue.turns))
-        return after if after is dialogue else with_contexts(dialogue, after)
+        return after if after is dialogue else update_contexts(dialogue, after)
 
     def _entails(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
         return [] if self.model is None else [verdict.entailed for verdict in self.model.probabilities(pairs)]

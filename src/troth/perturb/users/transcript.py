@@ -1,8 +1,7 @@
 """What speech recognisers and keyboards do to the user's text: case, punctuation and digits lost, keys slipped.
 
-Values are not to be lost: their characters stay, but for capitals. A value in lower case is followed in the annotation:
-the act has it as it is now written, and the state has it beside the other ways to write it, so that spans still cut out
-what is annotated.
+Values keep their characters, except capitals. A value in lower case is updated in the annotation: the act has the new
+form, and the state has it beside the other forms, so that spans still match the annotation.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import msgspec
 from troth.core.records import Act, Dialogue, Frame, Turn
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.values import Claims, Key, Shields, annotated, lowered, shields
+from troth.perturb.users.values import Claims, Key, Shields, annotated_values, shields, to_lower
 
 EMPTY = "nothing would be left of it"
 
@@ -30,7 +29,7 @@ _UNITS = (
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 )  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-# "one" is left alone: it mostly stands for a thing ("that one"), not for a number.
+# Without "one": it mostly refers to a thing ("that one") and is not a number.
 _AS_DIGITS = {word: str(number) for number, word in enumerate(_UNITS) if word != "one"} | {
     word: str(10 * number) for number, word in enumerate(_TENS, 2)
 }
@@ -56,9 +55,9 @@ class Transcript(Family, frozen=True):
             raise ValueError("'slips' must be between 0 and 1")
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
-        """The dialogue as if its user's turns had gone through a recogniser or a keyboard."""
-        values = annotated(dialogue).every()
-        low: dict[Key, set[str]] = {}  # what the user has said of each slot in lower case
+        """The dialogue with user turns as from a speech recogniser or a keyboard."""
+        values = annotated_values(dialogue).every()
+        low: dict[Key, set[str]] = {}  # values of each slot that the user said in lower case
         turns = []
         changed = []
         refused: Counter[str] = Counter()
@@ -83,10 +82,10 @@ class Transcript(Family, frozen=True):
     def _edits(
         self, text: str, free: _Free, rng: Random, known: frozenset[str], figures: dict[str, float]
     ) -> list[Edit]:
-        """Everything but case; values are left out."""
+        """All edits except case, outside of values."""
         if self.digits == "words":
             for match in _NUMBER.finditer(text):
-                figures["numbers"] += free.edit(match, spelled(int(match[0])))
+                figures["numbers"] += free.edit(match, spell_out(int(match[0])))
         elif self.digits == "digits":
             for match in _SPELLED.finditer(text):
                 figures["numbers"] += free.edit(match, _AS_DIGITS[match[0].lower()])
@@ -97,14 +96,14 @@ class Transcript(Family, frozen=True):
         if self.slips:
             for match in _LETTERS.finditer(text):
                 if rng.random() < self.slips:
-                    new = _slipped(match[0], rng)
+                    new = _slip(match[0], rng)
                     if new.lower() not in known:  # "there" must not become "three"
                         figures["slips"] += free.edit(match, new)
         return free.edits
 
 
 class _Free:
-    """Edits that keep clear of values and of each other."""
+    """Edits that overlap neither values nor each other."""
 
     def __init__(self, shielded: Shields) -> None:
         self.shielded, self.claims = shielded, Claims()
@@ -117,19 +116,19 @@ class _Free:
         return free
 
 
-def spelled(number: int) -> str:
+def spell_out(number: int) -> str:
     """0 to 9999 in words."""
     if number < 20:
         return _UNITS[number]
     for size, name in ((1000, "thousand"), (100, "hundred")):
         if number >= size:
-            rest = f" {spelled(number % size)}" if number % size else ""
-            return f"{spelled(number // size)} {name}{rest}"
+            rest = f" {spell_out(number % size)}" if number % size else ""
+            return f"{spell_out(number // size)} {name}{rest}"
     return _TENS[number // 10 - 2] + (f" {_UNITS[number % 10]}" if number % 10 else "")
 
 
-def _slipped(word: str, rng: Random) -> str:
-    """Two keys in the wrong order, one left out, one twice, or the key beside it; the first letter is hit."""
+def _slip(word: str, rng: Random) -> str:
+    """Two keys exchanged, one missing, one doubled, or a neighbouring key; the first letter does not change."""
     at = 1 + int(rng.random() * (len(word) - 2))
     kind = int(rng.random() * 4)
     if kind == 0:
@@ -146,12 +145,12 @@ def _slipped(word: str, rng: Random) -> str:
 
 
 def _lower(turn: Turn, low: dict[Key, set[str]]) -> Turn:
-    """The turn in lower case; what its spans cut out is in acts and states in that form, then and later."""
-    frames = tuple(_followed(turn.text, frame, low) for frame in turn.frames)
-    return msgspec.structs.replace(turn, text=lowered(turn.text), frames=frames)
+    """The turn in lower case; acts and states, also of later turns, get the lower-case form of its spans."""
+    frames = tuple(_follow(turn.text, frame, low) for frame in turn.frames)
+    return msgspec.structs.replace(turn, text=to_lower(turn.text), frames=frames)
 
 
-def _followed(text: str, frame: Frame, low: dict[Key, set[str]]) -> Frame:
+def _follow(text: str, frame: Frame, low: dict[Key, set[str]]) -> Frame:
     here: dict[str, set[str]] = {}
     for span in frame.spans or ():
         here.setdefault(span.slot, set()).add(text[span.start : span.exclusive_end])
@@ -161,7 +160,7 @@ def _followed(text: str, frame: Frame, low: dict[Key, set[str]]) -> Frame:
     state = frame.state
     if state is not None:
         values = {
-            slot: _with_lower(alternatives, low.get((frame.service, slot), set()))
+            slot: _add_lower(alternatives, low.get((frame.service, slot), set()))
             for slot, alternatives in state.slot_values.items()
         }
         state = msgspec.structs.replace(state, slot_values=values)
@@ -169,10 +168,10 @@ def _followed(text: str, frame: Frame, low: dict[Key, set[str]]) -> Frame:
 
 
 def _act(act: Act, said: set[str]) -> Act:
-    values = tuple(lowered(value) if value in said else value for value in act.values)
+    values = tuple(to_lower(value) if value in said else value for value in act.values)
     return act if values == act.values else msgspec.structs.replace(act, values=values)
 
 
-def _with_lower(alternatives: tuple[str, ...], said: set[str]) -> tuple[str, ...]:
-    more = [lowered(value) for value in alternatives if value in said]
+def _add_lower(alternatives: tuple[str, ...], said: set[str]) -> tuple[str, ...]:
+    more = [to_lower(value) for value in alternatives if value in said]
     return tuple(dict.fromkeys((*alternatives, *more))) if more else alternatives

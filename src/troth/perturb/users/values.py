@@ -1,4 +1,4 @@
-"""A dialogue's values: which are annotated, where they stand in its text, and whether they can still be found there."""
+"""Values of a dialogue: annotations, positions in the text, and values that were lost by a change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from troth.core.records import Dialogue, Turn
 
 Key = tuple[str, str]  # service and slot
 ValueSet = tuple[str, tuple[str, tuple[str, ...]]]  # service, and slot with the alternatives of its value
-Place = tuple[int, int]  # where something begins and ends in a text
+TextSpan = tuple[int, int]  # start and end in a text
 
-NO_VALUE = frozenset(("", "none", "not mentioned", "dontcare"))  # words for "nothing" and "anything"; said as no name
+NO_VALUE = frozenset(("", "none", "not mentioned", "dontcare"))  # "nothing" and "anything", which are not names
 
 
 class AnnotatedValues(NamedTuple):
@@ -28,16 +28,16 @@ class AnnotatedValues(NamedTuple):
         for held in self:
             for _, (_, values) in held:
                 every.update(values)
-        return {lowered(value) for value in every - NO_VALUE}
+        return {to_lower(value) for value in every - NO_VALUE}
 
-    def of(self, key: Key) -> set[str]:
+    def values_of(self, key: Key) -> set[str]:
         """The values of one slot."""
         return {
             value for held in self for service, (slot, values) in held if (service, slot) == key for value in values
         }
 
 
-def annotated(dialogue: Dialogue) -> AnnotatedValues:
+def annotated_values(dialogue: Dialogue) -> AnnotatedValues:
     """Every value in the dialogue's states and acts."""
     states: set[ValueSet] = set()
     acts: set[ValueSet] = set()
@@ -51,17 +51,17 @@ def annotated(dialogue: Dialogue) -> AnnotatedValues:
     return AnnotatedValues(states, acts)
 
 
-def occurrences(text: str, value: str) -> Iterator[Place]:
-    """Every place of a value in a text, inside of words as well; they may overlap."""
+def find_all(text: str, value: str) -> Iterator[TextSpan]:
+    """All occurrences of a value in a text, also inside words; they may overlap."""
     at = text.find(value)
     while at >= 0:
         yield at, at + len(value)
         at = text.find(value, at + 1)
 
 
-def places(text: str, value: str) -> Iterator[Place]:
-    """Where a value stands in a text in whole words; both in lower case. "Leeds" does so in "Leeds's"."""
-    for start, end in occurrences(text, value):
+def find_words(text: str, value: str) -> Iterator[TextSpan]:
+    """Occurrences of a value in whole words; text and value in lower case. "Leeds" occurs in "Leeds's"."""
+    for start, end in find_all(text, value):
         if not (_inside(text, start) or _inside(text, end)):
             yield start, end
 
@@ -70,35 +70,35 @@ def _inside(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
-def lowered(text: str) -> str:
-    """Lower case with the same number of characters, so that places found in it are places in the text."""
+def to_lower(text: str) -> str:
+    """Lower case with the same number of characters, so that positions in it are positions in the text."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def begins_sentence(text: str, at: int, skipped: str = "") -> bool:
-    """Whether a place begins a sentence; spaces and `skipped` characters before it do not count."""
-    before = opening(text, at, skipped)
+    """Whether a position is the start of a sentence, ignoring spaces and `skipped` characters before it."""
+    before = skip_back(text, at, skipped)
     return before == 0 or text[before - 1] in ".!?"
 
 
-def opening(text: str, at: int, skipped: str = "") -> int:
-    """Where the spaces and `skipped` characters right before a place begin."""
+def skip_back(text: str, at: int, skipped: str = "") -> int:
+    """The start of the spaces and `skipped` characters directly before a position."""
     while at and (text[at - 1].isspace() or text[at - 1] in skipped):
         at -= 1
     return at
 
 
 class Shields:
-    """Stretches of a text that edits must leave whole, to be asked in logarithmic time."""
+    """Stretches of a text that edits must not change; queries take logarithmic time."""
 
-    def __init__(self, stretches: Iterable[Place]) -> None:
+    def __init__(self, stretches: Iterable[TextSpan]) -> None:
         ordered = sorted(stretches)
         self.starts = [start for start, _ in ordered]
-        self.reach = list(accumulate((end for _, end in ordered), max))  # how far those up to here reach
+        self.reach = list(accumulate((end for _, end in ordered), max))  # largest end so far
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether a stretch overlaps these characters; with start == end, whether one lies around that place."""
+        """Whether a stretch overlaps these characters; with start == end, whether one surrounds that position."""
         before = bisect_left(self.starts, end)
         return before > 0 and self.reach[before - 1] > start
 
@@ -107,35 +107,35 @@ class Claims:
     """Stretches of a text that do not overlap, claimed one after the other."""
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
+        self.spans: list[TextSpan] = []
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether some of these characters are claimed."""
-        at = bisect_left(self.places, end, key=lambda place: place[0])
-        return at > 0 and self.places[at - 1][1] > start
+        """Whether any of these characters is claimed."""
+        at = bisect_left(self.spans, end, key=lambda span: span[0])
+        return at > 0 and self.spans[at - 1][1] > start
 
     def add(self, start: int, end: int) -> bool:
-        """Claims these characters, unless some of them are claimed already."""
+        """Claims these characters, unless any of them is already claimed."""
         free = not self.touch(start, end)
         if free:
-            insort(self.places, (start, end))
+            insort(self.spans, (start, end))
         return free
 
 
 def shields(turn: Turn, values: set[str]) -> Shields:
-    """What edits of a turn's text must leave whole: its spans, and wherever a value (in lower case) stands.
+    """The stretches of a turn's text that edits must not change: its spans, and all occurrences of values (lower case).
 
-    A value counts inside of words, too: whoever looks for it by plain search must find it as before.
+    A value also counts inside words, so that a plain text search finds it as before.
     """
     stretches = {(span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or ()}
-    text = lowered(turn.text)
+    text = to_lower(turn.text)
     for value in values:
-        stretches.update(occurrences(text, value))
+        stretches.update(find_all(text, value))
     return Shields(stretches)
 
 
-def lost(before: Dialogue, after: Dialogue) -> list[str]:
-    """State values that the text so far held before, ignoring case, and does not hold any more."""
+def lost_values(before: Dialogue, after: Dialogue) -> list[str]:
+    """State values that were in the text so far before a change, ignoring case, and no longer are."""
     first: dict[tuple[str, str], int] = {}
     seen: set[tuple[str, ...]] = set()
     for index, (old, new) in enumerate(zip(before.turns, after.turns, strict=True)):
@@ -159,6 +159,6 @@ def lost(before: Dialogue, after: Dialogue) -> list[str]:
 
 
 def _first(texts: Sequence[str], value: str) -> int | None:
-    """The first text that a value stands in."""
+    """The index of the first text with a value."""
     low = value.lower()
     return next((index for index, text in enumerate(texts) if low in text), None)

@@ -29,11 +29,11 @@ def build(sources: Sequence[Source]) -> Page:
         tasks = ", ".join(sorted({source.result.task for source in sources}))
         raise UserError(f"nothing to show in runs of: {tasks}", file=sources[0].path, hint="give runs of troth dst")
     entries = [entry.system for card in cards for entry in card.entries]
-    names = list(dict.fromkeys([*entries, *(one.name for part in parts for one in part.systems)]))
-    title = words.listed(names)
+    names = list(dict.fromkeys([*entries, *(system.name for part in parts for system in part.systems)]))
+    title = words.join_words(names)
     return Page(
         title if len(title) <= LONGEST_TITLE else f"{len(names)} systems",
-        [_scope(sources), *_story(parts)], names, cards, sections, [_facts(source) for source in sources],
+        [_scope(sources), *_summary_lines(parts)], names, cards, sections, [_facts(source) for source in sources],
         __version__, _why_no_explorer(sources), list(PALETTE),
     )  # fmt: skip
 
@@ -47,7 +47,7 @@ def _why_no_explorer(sources: Sequence[Source]) -> str:
     return declared or NO_DIALOGUES
 
 
-def _story(parts: Sequence[Contribution]) -> list[str]:
+def _summary_lines(parts: Sequence[Contribution]) -> list[str]:
     """What each section has to say for the summary; with several, under its title."""
     told = [(part.section.title, part.story) for part in parts if part.story and part.section is not None]
     if len(told) == 1:
@@ -70,7 +70,7 @@ def _scope(sources: Sequence[Source]) -> str:
         least, most = min(numbers, default=0), max(numbers, default=0)
         size = words.count(most, counted.removesuffix("s"))
         topics.setdefault(size if least == most else f"{least:,} to {size}", []).append(topic)
-    text = words.listed([f"{words.listed(names)} on {size}" for size, names in topics.items()]) + "."
+    text = words.join_words([f"{words.join_words(names)} on {size}" for size, names in topics.items()]) + "."
     return text[0].upper() + text[1:]
 
 

@@ -18,12 +18,12 @@ from troth.report.page.cards import (
     Line,
     card,
     contribution,
+    examples_per_system,
     grid,
     metrics_grid,
-    share_of,
     systems_of,
 )
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.report.trials import EXTRA, MISSING, WRONG, TrialFacts
@@ -47,18 +47,18 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     given, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
     if not given and not live:
         return Contribution()
-    main = next((name for name in MAIN if any(one.known(name) for one in given)), "")
+    main = next((name for name in MAIN if any(system.known(name) for system in given)), "")
     scored, worded = Contest.of(given, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
-    marked = tested(scored, worded)
+    marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if given else []
     if live:
         blocks += [*([Heading("Under other words")] if given else []), *rewording.blocks(worded, 1)]
     cards = [
         card(_question(main), scored, lambda _: main, _sentence, _facts),
         card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
-        rewording.answer(worded),
+        rewording.make_card(worded),
     ]
-    lines = story(scored, marked[0].marks, scored.headline) + rewording.found(worded)
+    lines = summary_lines(scored, marked[0].marks, scored.headline) + rewording.summary_lines(worded)
     section = Section("agents", "Assistants", LEAD, blocks, marked)
     return contribution([*scored.systems, *worded.systems], cards, section, lines)
 
@@ -70,28 +70,28 @@ def _question(main: str) -> CardQuestion:
 # -- cards -------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
+def _sentence(system: ScoredSystem, score: Score) -> str:
     share = f"{words.percent(score.value, 0)}%"
     if score.metric != MAIN[0]:
         return f"The calls of {share} of its trials are those that gold expects."
-    hats = _hats(one)
+    hats = _hats(system)
     most, last = max(hats), hats[max(hats)]
     text = f"A single trial solves a task with a chance of {share}"
     return text + (f"; all of {most} trials do with {words.percent(last.value, 0)}%." if most > 1 else ".")
 
 
-def _hats(one: ScoredSystem) -> dict[int, Score]:
+def _hats(system: ScoredSystem) -> dict[int, Score]:
     """pass^k by k."""
-    found = {int(m.variant): one.known(m.name) for m in one.derived("pass^k") if m.variant.isdecimal()}
+    found = {int(m.variant): system.known(m.name) for m in system.derived("pass^k") if m.variant.isdecimal()}
     return {k: score for k, score in sorted(found.items()) if score is not None}
 
 
-def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    tasks = _by_task(one)
+def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    tasks = _by_task(system)
     wavering = sum(0 < sum(solved) < len(solved) for solved in tasks.values())
     if wavering:
         yield f"{wavering} of {words.count(len(tasks), 'task')} waver: some trials solve them, others do not."
-    trials = _trials(one)
+    trials = _trials(system)
     turns = [trial.wrong_turn for trial in trials if trial.wrong_turn is not None]
     if turns:
         yield f"The first mistake is made in user turn {median(turns):.0f} (median, from 0)."
@@ -100,53 +100,57 @@ def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
         tool = max(faults, key=lambda name: (faults[name].total(), name))
         how = max(faults[tool], key=lambda kind: faults[tool][kind])
         yield f"Most wrong calls: {tool}, mostly {how}."
-    missing = one.counts.get("missing_tasks", 0)
+    missing = system.counts.get("missing_tasks", 0)
     if missing:
         verbs = "has no trial and counts" if missing == 1 else "have no trial and count"
         yield f"{words.count(missing, 'task')} of gold {verbs} as failed."
-    yield from (f"{s.value:,.0f} {words.inline(_metric(one, s).title)}." for s in _costs(one)[:1] if s.value)
+    yield from (
+        f"{s.value:,.0f} {words.title_in_sentence(_metric(system, s).title)}." for s in _costs(system)[:1] if s.value
+    )
 
 
-def _claims_sentence(one: ScoredSystem, score: Score) -> str:
-    wrong = sum(found.kind == "claim" for found in _findings(one))
+def _claims_sentence(system: ScoredSystem, score: Score) -> str:
+    wrong = sum(found.kind == "claim" for found in _findings(system))
     if not wrong:
         return "A call stands behind every claim of a done action that was found."
     share = words.percent(score.value, 0)
     return f"No call stands behind {share}% of its claims of done actions ({wrong} of them)."
 
 
-def _claims_facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    value = one.value(PROVENANCE)
+def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    value = system.value(PROVENANCE)
     if value is not None and value < 1:
         yield f"{words.percent(1 - value)}% of the values that it writes nobody said and no result held."
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
-        share = one.value(name)
+        share = system.value(name)
         if share:
-            what = words.inline(one.metric(name).title).split()[-1]
+            what = words.title_in_sentence(system.metric(name).title).split()[-1]
             yield f"{words.percent(share)}% of the {what} in its answers rest on nothing that it had seen."
 
 
-def _metric(one: ScoredSystem, score: Score) -> Metric:
-    return one.metric(score.metric)
+def _metric(system: ScoredSystem, score: Score) -> Metric:
+    return system.metric(score.metric)
 
 
-def _costs(one: ScoredSystem) -> list[Score]:
+def _costs(system: ScoredSystem) -> list[Score]:
     """What a solved trial costs; tokens, seconds and money first."""
-    found = [s for s in (one.known(m.name) for m in one.source.result.metrics if "usage" in m.needs) if s is not None]
+    found = [
+        s for s in (system.known(m.name) for m in system.source.result.metrics if "usage" in m.needs) if s is not None
+    ]
     return sorted(found, key=lambda score: score.metric in ("calls_per_solved", "turns_per_solved"))
 
 
 # -- what trajectories and findings say --------------------------------------------------------------------------------
 
 
-def _trials(one: ScoredSystem) -> list[TrialFacts]:
-    return one.once("trials", lambda: [trial for trial in one.source.trials if trial.system == one.system])
+def _trials(system: ScoredSystem) -> list[TrialFacts]:
+    return system.once("trials", lambda: [trial for trial in system.source.trials if trial.system == system.system])
 
 
-def _by_task(one: ScoredSystem) -> dict[str, list[float]]:
+def _by_task(system: ScoredSystem) -> dict[str, list[float]]:
     """What each trial of each task came to, of tasks with several."""
     tasks: dict[str, list[float]] = {}
-    for trial in _trials(one):
+    for trial in _trials(system):
         if trial.solved is not None:
             tasks.setdefault(trial.task, []).append(trial.solved)
     return {task: solved for task, solved in tasks.items() if len(solved) > 1}
@@ -160,37 +164,39 @@ def _faults(trials: Sequence[TrialFacts]) -> dict[str, Counter[str]]:
     return faults
 
 
-def _findings(one: ScoredSystem) -> list[AgentFinding]:
-    every = one.once("findings", lambda: one.source.findings(AgentFinding))
-    return [found for found in every if found.system == one.system]
+def _findings(system: ScoredSystem) -> list[AgentFinding]:
+    every = system.once("findings", lambda: system.source.findings(AgentFinding))
+    return [found for found in every if found.system == system.system]
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _blocks(one: Contest) -> list[Block]:
-    found = one.systems
-    lacking = [system.name for system in found if not system.source.trials]
+def _blocks(contest: Contest) -> list[Block]:
+    systems = contest.systems
+    lacking = [system.name for system in systems if not system.source.trials]
     return [
-        Heading("Solved, and solved again"), _hats_chart(found), _solved_chart(found),
-        *_examples(found, "wavers", "Tasks that waver", "A click shows two trials side by side, from where they part."),
+        Heading("Solved, and solved again"), _hats_chart(systems), _solved_chart(systems),
+        *_examples(systems, "wavers", "Tasks that waver", "A click shows two trials side by side, from where they part."),
         Heading("Calls against gold"),
-        _shares("calls", "Calls and arguments that are right", found, _is_right),
-        _shares("amiss", "Calls that should not have been made", found, _is_amiss),
-        _tools_chart(found), _turns_chart(found), _by_tool(found),
+        _shares("calls", "Calls and arguments that are right", systems, _is_right),
+        _shares("amiss", "Calls that should not have been made", systems, _is_amiss),
+        _tools_chart(systems), _turns_chart(systems), _by_tool(systems),
         Heading("What it says, and where values come from"),
-        _shares("support", "Said without support", found, _is_said),
-        *_examples(found, "claim", "Claims that no call stands behind", "A click shows the message."),
-        *_examples(found, "value", "Values in calls that nobody said", "A click shows the call."),
-        *_cost(one),
-        Heading("Everything"), metrics_grid("agents", one, GROUPS, NOTE),
-        *([Text(f"{words.listed(lacking)}: the run holds no trajectories. Make it again.")] if lacking else []),
+        _shares("support", "Said without support", systems, _is_said),
+        *_examples(systems, "claim", "Claims that no call stands behind", "A click shows the message."),
+        *_examples(systems, "value", "Values in calls that nobody said", "A click shows the call."),
+        *_cost(contest),
+        Heading("Everything"), metrics_grid("agents", contest, GROUPS, NOTE),
+        *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Make it again.")] if lacking else []),
     ]  # fmt: skip
 
 
-def _hats_chart(found: Sequence[ScoredSystem]) -> Chart:
+def _hats_chart(systems: Sequence[ScoredSystem]) -> Chart:
     rows: list[list[Cell]] = [
-        [one.name, k, score.value, score.low, score.high, score.n] for one in found for k, score in _hats(one).items()
+        [system.name, k, score.value, score.low, score.high, score.n]
+        for system in systems
+        for k, score in _hats(system).items()
     ]
     if len({row[1] for row in rows}) < 2:
         rows = []
@@ -202,20 +208,20 @@ def _hats_chart(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def _solved_chart(found: Sequence[ScoredSystem]) -> Chart:
+def _solved_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """How many tasks are solved in none, in some and in all of their trials."""
     rows: list[list[Cell]] = []
-    for one in found:
-        tasks = _by_task(one)
+    for system in systems:
+        tasks = _by_task(system)
         most = max(map(len, tasks.values()), default=0)
         counts = Counter(round(sum(solved)) for solved in tasks.values() if len(solved) == most)
         whole = sum(counts.values())
-        rows += ([one.name, f"{k} of {most}", counts[k] / whole, counts[k]] for k in range(most + 1) if whole)
-    several = len(found) > 1
+        rows += ([system.name, f"{k} of {most}", counts[k] / whole, counts[k]] for k in range(most + 1) if whole)
+    several = len(systems) > 1
     return Chart(
         "solved", "columns", "Trials solved, by task", ["system", "solved", "share", "tasks"], rows, "solved", "share",
         "system", x_title="trials of the task that are solved", y_title="share of tasks", percent=True, zero=True,
-        note="Tasks between the ends waver.", panel="system" if several else "", wide=len(found) > 2,
+        note="Tasks between the ends waver.", panel="system" if several else "", wide=len(systems) > 2,
     )  # fmt: skip
 
 
@@ -231,16 +237,18 @@ def _is_said(metric: Metric) -> bool:
     return metric.unit == "trial" and metric.better == "lower"
 
 
-def _shares(id: str, title: str, found: Sequence[ScoredSystem], wanted: Callable[[Metric], bool]) -> Chart:
+def _shares(id: str, title: str, systems: Sequence[ScoredSystem], wanted: Callable[[Metric], bool]) -> Chart:
     """Shares of the metrics that are wanted, a row each; of many systems, a small chart each."""
-    metrics = {m.name: m for one in found for m in one.source.result.metrics if m.scale in PERCENT and wanted(m)}
+    metrics = {
+        m.name: m for system in systems for m in system.source.result.metrics if m.scale in PERCENT and wanted(m)
+    }
     rows: list[list[Cell]] = [
-        [one.name, metric.title, score.value, score.low, score.high, score.n]
+        [system.name, metric.title, score.value, score.low, score.high, score.n]
         for metric in metrics.values()
-        for one in found
-        if (score := one.known(metric.name))
+        for system in systems
+        if (score := system.known(metric.name))
     ]
-    many = len(found) > MANY
+    many = len(systems) > MANY
     return Chart(
         id, "dots", title, ["system", "metric", "value", "low", "high", "n"], rows, "value",
         "system" if many else "metric", "system", "low", "high", x_title="share", percent=True,
@@ -248,9 +256,9 @@ def _shares(id: str, title: str, found: Sequence[ScoredSystem], wanted: Callable
     )  # fmt: skip
 
 
-def _tools_chart(found: Sequence[ScoredSystem]) -> Chart:
+def _tools_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """Calls that gold has otherwise, by tool and kind: a small chart for each of several systems."""
-    faults = {one.name: _faults(_trials(one)) for one in found}
+    faults = {system.name: _faults(_trials(system)) for system in systems}
     totals: Counter[str] = Counter()
     for mine in faults.values():
         totals.update({tool: kinds.total() for tool, kinds in mine.items()})
@@ -263,7 +271,7 @@ def _tools_chart(found: Sequence[ScoredSystem]) -> Chart:
         for kind in FAULTS
         if mine[tool][kind]
     ]
-    several = len(found) > 1
+    several = len(systems) > 1
     return Chart(
         "tools", "bars", "Which calls go wrong", ["system", "tool", "kind", "calls"], rows, "calls", "tool", "kind",
         x_title="calls", note="Over all trials, as the matching rule counts calls.", colours=FAULTS,
@@ -271,30 +279,32 @@ def _tools_chart(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def _turns_chart(found: Sequence[ScoredSystem]) -> Chart:
+def _turns_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """The user turn in which trials first go wrong."""
     rows: list[list[Cell]] = []
-    turns = {one.name: Counter(t.wrong_turn for t in _trials(one) if t.wrong_turn is not None) for one in found}
+    turns = {
+        system.name: Counter(t.wrong_turn for t in _trials(system) if t.wrong_turn is not None) for system in systems
+    }
     last = max((turn for counts in turns.values() for turn in counts), default=-1)
     for name, counts in turns.items():
         rows += ([name, str(turn), counts[turn]] for turn in range(last + 1) if counts)
-    several = len(found) > 1
+    several = len(systems) > 1
     return Chart(
         "first-mistakes", "columns", "When it first goes wrong", ["system", "turn", "trials"], rows, "turn", "trials",
         "system", x_title="user turn, from 0", y_title="trials", zero=True,
         note="The first user turn after which the calls are not gold's. A call that is missing counts at the end.",
-        panel="system" if several else "", wide=len(found) > 2,
+        panel="system" if several else "", wide=len(systems) > 2,
     )  # fmt: skip
 
 
-def _by_tool(found: Sequence[ScoredSystem]) -> Chart:
+def _by_tool(systems: Sequence[ScoredSystem]) -> Chart:
     """F1 of calls by tool, where the run has groups by tool."""
     rows: list[list[Cell]] = [
-        [one.name, tool, n.value, n.low, n.high, n.n]
-        for one in found
-        for tool, n in one.groups("call_f1", "tool").items()
+        [system.name, tool, n.value, n.low, n.high, n.n]
+        for system in systems
+        for tool, n in system.groups("call_f1", "tool").items()
     ]
-    many = len(found) > MANY
+    many = len(systems) > MANY
     return Chart(
         "by-tool", "dots", "Call F1 by tool", ["system", "tool", "value", "low", "high", "n"],
         sorted(rows, key=lambda row: (float(row[2] or 0.0), str(row[1]))), "value", "system" if many else "tool",
@@ -302,59 +312,59 @@ def _by_tool(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def _cost(one: Contest) -> list[Block]:
-    names = dict.fromkeys(score.metric for system in one.systems for score in _costs(system))
+def _cost(contest: Contest) -> list[Block]:
+    names = dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))
     if not names:
         return []
     lines = [
-        Line([m.title], [(system, name, "all") for system in one.systems], m.about)
+        Line([m.title], [(system, name, "all") for system in contest.systems], m.about)
         for name in names
-        if (m := one.systems[0].metric(name))
+        if (m := contest.systems[0].metric(name))
     ]
     head = GridHead(
-        "cost", "Cost of a solved trial", ["metric", *(s.name for s in one.systems)],
+        "cost", "Cost of a solved trial", ["metric", *(s.name for s in contest.systems)],
         "What all trials together cost, over how many of them are solved: failures are paid for, too.",
     )  # fmt: skip
-    return [Heading("What it costs"), grid(head, lines, one)]
+    return [Heading("What it costs"), grid(head, lines, contest)]
 
 
 # -- findings one by one -----------------------------------------------------------------------------------------------
 
 
-def _examples(found: Sequence[ScoredSystem], kind: str, title: str, note: str) -> list[Block]:
+def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str) -> list[Block]:
     items: list[Example] = []
     total = 0
-    for one in found:
-        mine = [finding for finding in _findings(one) if finding.kind == kind]
+    for system in systems:
+        mine = [finding for finding in _findings(system) if finding.kind == kind]
         total += len(mine)
-        group = one.name if len(found) > 1 else ""
-        items += (EXAMPLES[kind](one, finding, group) for finding in mine[: share_of(SHOWN, found)])
+        group = system.name if len(systems) > 1 else ""
+        items += (EXAMPLES[kind](system, finding, group) for finding in mine[: examples_per_system(SHOWN, systems)])
     return [Examples(title, items, note, total)] if items else []
 
 
-def _claim(one: ScoredSystem, found: AgentFinding, group: str) -> Example:
+def _claim(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or "claim", _place(found), [Piece(found.text)], [], found.task, f"m{found.message}", system=one.name,
-        group=group, trial=str(found.trial),
+        group or "claim", _place(finding), [Piece(finding.text)], [], finding.task, f"m{finding.message}", system=system.name,
+        group=group, trial=str(finding.trial),
     )  # fmt: skip
 
 
-def _value(one: ScoredSystem, found: AgentFinding, group: str) -> Example:
-    pieces = [Piece(f"{found.tool}: {found.argument} = "), Piece(found.value, "!")]
+def _value(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+    pieces = [Piece(f"{finding.tool}: {finding.argument} = "), Piece(finding.value, "!")]
     return Example(
-        group or found.tool, _place(found), pieces, [], found.task, f"m{found.message}", system=one.name,
-        group=group or found.tool, trial=str(found.trial),
+        group or finding.tool, _place(finding), pieces, [], finding.task, f"m{finding.message}", system=system.name,
+        group=group or finding.tool, trial=str(finding.trial),
     )  # fmt: skip
 
 
-def _wavers(one: ScoredSystem, found: AgentFinding, group: str) -> Example:
-    whole = len(found.solved) + len(found.failed)
-    sides = [f"trials {_numbers(found.solved)} solved", f"{_numbers(found.failed)} failed"]
-    part = "they change the same things" if found.parts_at is None else f"they part at user turn {found.parts_at}"
+def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+    whole = len(finding.solved) + len(finding.failed)
+    sides = [f"trials {_numbers(finding.solved)} solved", f"{_numbers(finding.failed)} failed"]
+    part = "they change the same things" if finding.parts_at is None else f"they part at user turn {finding.parts_at}"
     return Example(
-        group or f"{len(found.solved)} of {whole} solved", f"task {found.task}", [Piece(", ".join(sides))],
-        [*([f"{len(found.solved)} of {whole} solved"] if group else []), part], found.task, "parting", system=one.name,
-        group=group, trial=str(found.failed[0]) if found.failed else "", beside=str(found.solved[0]),
+        group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(", ".join(sides))],
+        [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting", system=system.name,
+        group=group, trial=str(finding.failed[0]) if finding.failed else "", beside=str(finding.solved[0]),
     )  # fmt: skip
 
 
@@ -365,9 +375,9 @@ EXAMPLES: dict[str, Callable[[ScoredSystem, AgentFinding, str], Example]] = {
 }
 
 
-def _place(found: AgentFinding) -> str:
-    return f"task {found.task}, trial {found.trial}, turn {found.turn}"
+def _place(finding: AgentFinding) -> str:
+    return f"task {finding.task}, trial {finding.trial}, turn {finding.turn}"
 
 
 def _numbers(trials: Sequence[int]) -> str:
-    return words.listed([str(trial) for trial in trials])
+    return words.join_words([str(trial) for trial in trials])

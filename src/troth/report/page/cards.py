@@ -12,7 +12,7 @@ from troth.core.groups import WHOLE
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.contests import Contest, apart
+from troth.report.page.contests import Contest, uncompared_notes
 from troth.report.page.model import Block, Card, Chart, Entry, Grid, Heading, Section
 from troth.report.sources import ScoredSystem, Source
 from troth.stats.contests import Marked
@@ -39,11 +39,11 @@ def contribution(
 ) -> Contribution:
     """The same without cards that are empty, charts that have no rows, and headings that nothing follows."""
     if section is not None:
-        section = msgspec.structs.replace(section, blocks=_filled(section.blocks))
+        section = msgspec.structs.replace(section, blocks=_drop_empty(section.blocks))
     return Contribution(systems, [card for card in cards if card is not None], section, list(dict.fromkeys(story)))
 
 
-def _filled(blocks: Sequence[Block]) -> list[Block]:
+def _drop_empty(blocks: Sequence[Block]) -> list[Block]:
     shown = [block for block in blocks if not (isinstance(block, Chart) and not block.rows)]
     return [
         block
@@ -54,12 +54,12 @@ def _filled(blocks: Sequence[Block]) -> list[Block]:
 
 def systems_of(sources: Sequence[Source], task: str) -> list[ScoredSystem]:
     """The systems of all runs of one task."""
-    return [one for source in sources if source.result.task == task for one in source.systems]
+    return [system for source in sources if source.result.task == task for system in source.systems]
 
 
-def share_of(shown: int, found: Sequence[ScoredSystem]) -> int:
+def examples_per_system(shown: int, systems: Sequence[ScoredSystem]) -> int:
     """How many examples each of several systems may show."""
-    return max(LEAST_SHOWN, shown // max(1, len(found)))
+    return max(LEAST_SHOWN, shown // max(1, len(systems)))
 
 
 class CardQuestion(NamedTuple):
@@ -73,13 +73,13 @@ class CardQuestion(NamedTuple):
 
 def card(
     question: CardQuestion,
-    one: Contest,
+    contest: Contest,
     metric: Callable[[ScoredSystem], str],
     sentence: Callable[[ScoredSystem, Score], str],
     facts: Callable[[ScoredSystem, Score], Iterable[str]],
 ) -> Card | None:
     """A card with an entry for each system that has a value: the figure, a sentence and a few facts."""
-    known = [(system, score) for system in one.systems if (score := system.known(metric(system)))]
+    known = [(system, score) for system in contest.systems if (score := system.known(metric(system)))]
     if not known:
         return None
     entries = [
@@ -114,11 +114,11 @@ class GridHead(NamedTuple):
     note: str
 
 
-def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -> Grid:
+def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, place: int = 0) -> Grid:
     """A table of scores of the section's contest at a place; what is best is in bold."""
     labels = len(lines[0].labels) if lines else 1
-    systems = {system.name: code for code, system in enumerate(one.systems)}
-    metrics = {metric: code for code, metric in enumerate(one.metrics)}
+    systems = {system.name: code for code, system in enumerate(contest.systems)}
+    metrics = {metric: code for code, metric in enumerate(contest.metrics)}
     rows: list[list[str]] = []
     figures: list[list[float | None]] = []
     places: list[list[tuple[int, int] | None]] = []
@@ -127,7 +127,7 @@ def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -
     for line in lines:
         scores = [system.score(metric, group) for system, metric, group in line.cells]
         keys = [Marked(system.name, metric, group) for system, metric, group in line.cells]
-        best += [(len(rows), column) for column, key in enumerate(keys, labels) if key in one.best]
+        best += [(len(rows), column) for column, key in enumerate(keys, labels) if key in contest.best]
         places.append(
             [
                 (systems[key.system], metrics[key.metric]) if key.group == "all" and key.metric in metrics else None
@@ -138,33 +138,37 @@ def grid(frame: GridHead, lines: Sequence[Line], one: Contest, place: int = 0) -
         figures.append([n for s in scores for n in ((s.value, s.low, s.high) if s else (None, None, None))])
         few += [(len(rows) - 1, c, s.interval_note) for c, s in enumerate(scores, labels) if s and s.interval_note]
     resting = [f"{rows[row][0]}, {frame.columns[column]}: {why}" for row, column, why in few]
-    notes = [f"{FEW} {'; '.join(words.some(resting, NOTED))}."] if resting else []
-    note = " ".join([frame.note, *apart(one), *notes])
-    marked = place if len(one.systems) > 1 else -1
+    notes = [f"{FEW} {'; '.join(words.truncate(resting, NOTED))}."] if resting else []
+    note = " ".join([frame.note, *uncompared_notes(contest), *notes])
+    marked = place if len(contest.systems) > 1 else -1
     return Grid(
         frame.id, frame.title, list(frame.columns), rows, labels, [line.note for line in lines], note, figures, best,
         marked, places if marked >= 0 else [], few,
     )  # fmt: skip
 
 
-def metrics_grid(id: str, one: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, place: int = 0) -> Grid:
+def metrics_grid(
+    id: str, contest: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, place: int = 0
+) -> Grid:
     """A row per metric and a column per group of a single system; of several, a row per metric and group.
 
     Groups other than `all` are shown for the metrics that are tested, and are not tested themselves.
     """
-    found = one.systems
-    single = len(found) == 1
-    present = {group for system in found for _, group in system.scores}
+    systems = contest.systems
+    single = len(systems) == 1
+    present = {group for system in systems for _, group in system.scores}
     shown = [group for group in groups if group in present]
-    owners = {metric: system for system in reversed(found) for metric, _ in system.scores}
+    owners = {metric: system for system in reversed(systems) for metric, _ in system.scores}
     lines = []
-    for metric in dict.fromkeys(metric for system in found for metric, _ in system.scores):
+    for metric in dict.fromkeys(metric for system in systems for metric, _ in system.scores):
         declared = owners[metric].metric(metric)
-        for across in [shown] if single else [[group] for group in shown if group == "all" or metric in one.metrics]:
-            cells = [(system, metric, group) for system in found for group in across]
+        for across in (
+            [shown] if single else [[group] for group in shown if group == "all" or metric in contest.metrics]
+        ):
+            cells = [(system, metric, group) for system in systems for group in across]
             if any(system.known(metric, group) for system, _, group in cells):
                 part = "" if "all" in across else f", {groups[across[0]]}"
                 lines.append(Line([declared.title + part], cells, declared.about))
-    columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in found]
+    columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]
     note += " Only all units are tested, not groups of them." if not single and len(shown) > 1 else ""
-    return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, one, place)
+    return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, contest, place)

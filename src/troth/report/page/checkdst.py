@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, grid, share_of
+from troth.report.page.cards import NOTE, CardQuestion, GridHead, Line, card, examples_per_system, grid
 from troth.report.page.contests import Contest
 from troth.report.page.model import MANY, Block, Card, Cell, Chart, Example, Examples, Grid, Piece
 from troth.report.sources import SHOWN, ScoredSystem
@@ -25,71 +25,71 @@ COLUMNS = ("jga", "cjga", "cjga_all", "nohf")  # of the table
 TRAINING = ("jga", "coref_jga", "nohf")  # drawn over checkpoints, as in the paper's table 2, with cJGA and `nohf:NED`
 
 
-def headline(found: Sequence[ScoredSystem]) -> list[str]:
+def headline(systems: Sequence[ScoredSystem]) -> list[str]:
     """The metrics that the summary speaks of: JGA, and cJGA under what is worst for the first system."""
-    for one in found:
-        known = {metric.name: score.value for metric in one.derived("cjga") if (score := one.known(metric.name))}
+    for system in systems:
+        known = {metric.name: score.value for metric in system.derived("cjga") if (score := system.known(metric.name))}
         if known:
             return ["jga", min(known, key=lambda name: known[name] or 0.0)]
     return []
 
 
-def answer(one: Contest) -> Card | None:
+def make_card(contest: Contest) -> Card | None:
     """The main metric of the contest is cJGA."""
-    return card(QUESTION, one, lambda _: one.headline[0], _sentence, _facts) if one.headline else None
+    return card(QUESTION, contest, lambda _: contest.headline[0], _sentence, _facts) if contest.headline else None
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    label = one.metric(score.metric).variant
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    label = system.metric(score.metric).variant
     what = f" ({PERTURBATIONS[label]})" if label in PERTURBATIONS else ""
     text = f"Of what it gets right with or without {label}{what}, {words.percent(score.value, 0)}% is right both ways."
-    before, after = one.value("jga"), one.value(f"jga:{label}")
+    before, after = system.value("jga"), system.value(f"jga:{label}")
     if before is not None and after is not None:
         text += f" JGA goes from {words.percent(before)} to {words.percent(after)}."
     return text
 
 
-def _facts(one: ScoredSystem, shown: Score) -> Iterator[str]:
-    for metric in one.derived("cjga"):
-        value = one.value(metric.name)
+def _facts(system: ScoredSystem, shown: Score) -> Iterator[str]:
+    for metric in system.derived("cjga"):
+        value = system.value(metric.name)
         if metric.name != shown.metric and value is not None:
             yield f"Under {metric.variant}, {words.percent(value, 0)}% is right both ways."
-    flips = _flips(one)
+    flips = _count_flips(system)
     if flips:
         before, after = words.count(flips["before"], "unit"), f"{flips['after']:,}"
         yield f"{before} right only before, {after} right only after a change."
-    names = ["nohf", *(metric.name for metric in one.derived("nohf"))]
-    least = min((value for name in names if (value := one.value(name)) is not None), default=1.0)
+    names = ["nohf", *(metric.name for metric in system.derived("nohf"))]
+    least = min((value for name in names if (value := system.value(name)) is not None), default=1.0)
     if least < 1.0:
         yield f"At worst {words.percent(1 - least)}% of the names it predicts were never said."
 
 
-def _flips(one: ScoredSystem, label: str | None = None) -> Counter[str]:
+def _count_flips(system: ScoredSystem, label: str | None = None) -> Counter[str]:
     """How many units are right only "before" and only "after" a change."""
-    return Counter(flip.right for flip in one.source.findings(Flip) if label in (None, flip.perturbation))
+    return Counter(flip.right for flip in system.source.findings(Flip) if label in (None, flip.perturbation))
 
 
 def blocks(contest: Contest, place: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it. Of several systems, a small chart per perturbation."""
-    found = contest.systems
-    by = ("perturbation", "") if len(found) == 1 else ("system", "perturbation")  # rows, and small charts
+    systems = contest.systems
+    by = ("perturbation", "") if len(systems) == 1 else ("system", "perturbation")  # rows, and small charts
     moved: list[list[Cell]] = []
     steady: list[list[Cell]] = []
     flips: list[list[Cell]] = []
-    for one in found:
-        for metric in one.derived("cjga"):
+    for system in systems:
+        for metric in system.derived("cjga"):
             label = metric.variant
             moved += (
-                [one.name, label, when, score.value, score.low, score.high, score.n]
+                [system.name, label, when, score.value, score.low, score.high, score.n]
                 for when, name in (("before", "jga"), ("after", f"jga:{label}"))
-                if (score := one.score(name))
+                if (score := system.score(name))
             )
-            score = one.scores[metric.name, "all"]
-            steady.append([one.name, label, score.value, score.low, score.high, score.n])
-            counts = _flips(one, label)
-            flips += ([one.name, label, f"right only {when}", counts[when]] for when in ("before", "after"))
+            score = system.scores[metric.name, "all"]
+            steady.append([system.name, label, score.value, score.low, score.high, score.n])
+            counts = _count_flips(system, label)
+            flips += ([system.name, label, f"right only {when}", counts[when]] for when in ("before", "after"))
     return [
-        *_over_training(found),
+        *_over_training(systems),
         Chart(
             "before-after", "dots", "JGA before and after",
             ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", by[0], "set",
@@ -109,20 +109,20 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             colours={"right only before": 1, "right only after": 2}, left="right only before", wide=bool(by[1]),
         ),
         _table(contest, place),
-        *_flip_examples(found),
+        *_flip_examples(systems),
     ]  # fmt: skip
 
 
-def _over_training(found: Sequence[ScoredSystem]) -> list[Block]:
+def _over_training(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Curves over checkpoints, where several runs of one system have names that end in different numbers."""
-    numbers = [re.findall(r"\d+", one.source.name.rpartition("/")[2])[-1:] for one in found]
-    steps = [int(number) for one in numbers for number in one]
-    if len(found) < 2 or len({one.system for one in found}) > 1 or len(set(steps)) != len(found):
+    numbers = [re.findall(r"\d+", system.source.name.rpartition("/")[2])[-1:] for system in systems]
+    steps = [int(number) for system in numbers for number in system]
+    if len(systems) < 2 or len({system.system for system in systems}) > 1 or len(set(steps)) != len(systems):
         return []
     rows: list[list[Cell]] = []
-    for step, one in sorted(zip(steps, found, strict=True), key=lambda pair: pair[0]):
-        names = [*TRAINING, "nohf:NED", *(metric.name for metric in one.derived("cjga"))]
-        rows += ([one.metric(s.metric).title, step, s.value, s.low, s.high] for s in map(one.known, names) if s)
+    for step, system in sorted(zip(steps, systems, strict=True), key=lambda pair: pair[0]):
+        names = [*TRAINING, "nohf:NED", *(metric.name for metric in system.derived("cjga"))]
+        rows += ([system.metric(s.metric).title, step, s.value, s.low, s.high] for s in map(system.known, names) if s)
     return [
         Chart(
             "checkpoints", "lines", "Over training", ["metric", "checkpoint", "value", "low", "high"], rows,
@@ -135,67 +135,67 @@ def _over_training(found: Sequence[ScoredSystem]) -> list[Block]:
 def _table(contest: Contest, place: int) -> Grid:
     """A row per set, as the paper's tables have it; with several systems, a row per set and system; with many, a row
     per system."""
-    found = contest.systems
-    single = len(found) == 1
-    sets = dict.fromkeys(["", *(metric.variant for one in found for metric in one.derived("cjga"))])
-    if len(found) > MANY:
+    systems = contest.systems
+    single = len(systems) == 1
+    sets = dict.fromkeys(["", *(metric.variant for system in systems for metric in system.derived("cjga"))])
+    if len(systems) > MANY:
         return _wide_table(contest, place, [f"{name}:{label}" for label in sets if label for name in COLUMNS])
     lines = [
         Line(
-            [label or "original", *([] if single else [one.name])],
-            [(one, f"{name}:{label}" if label else name, "all") for name in COLUMNS],
+            [label or "original", *([] if single else [system.name])],
+            [(system, f"{name}:{label}" if label else name, "all") for name in COLUMNS],
         )
         for label in sets
-        for one in found
+        for system in systems
     ]
-    titles = [_title(found[0], name) for name in COLUMNS]
-    coref = {one.name: words.figure(score) for one in found if (score := one.known("coref_jga"))}
+    titles = [_title(systems[0], name) for name in COLUMNS]
+    coref = {system.name: words.figure(score) for system in systems if (score := system.known("coref_jga"))}
     figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
-    note = NOTE + (f" Coreference JGA: {words.listed(figures)}." if figures else "")
+    note = NOTE + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
     return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, place)
 
 
 def _wide_table(contest: Contest, place: int, perturbed: Sequence[str]) -> Grid:
     """A row per system, with a column for each metric of the original set and of the perturbed ones."""
-    found = contest.systems
-    owners = {name: one for one in reversed(found) for name in one.overall}
+    systems = contest.systems
+    owners = {name: system for system in reversed(systems) for name in system.overall}
     shown = [name for name in (*COLUMNS, "coref_jga", *perturbed) if name in owners]
-    lines = [Line([one.name], [(one, name, "all") for name in shown]) for one in found]
+    lines = [Line([system.name], [(system, name, "all") for name in shown]) for system in systems]
     columns = ["system", *(owners[name].metric(name).title for name in shown)]
     return grid(GridHead("checkdst", "Every set", columns, NOTE), lines, contest, place)
 
 
-def _title(one: ScoredSystem, name: str) -> str:
+def _title(system: ScoredSystem, name: str) -> str:
     """A metric's title without the set: a run has `cjga:NED`, and no `cjga`."""
-    for metric in () if one.score(name) else one.derived(name):
-        return words.family(metric.title, metric.variant)
-    return one.metric(name).title
+    for metric in () if system.score(name) else system.derived(name):
+        return words.base_title(metric.title, metric.variant)
+    return system.metric(name).title
 
 
-def _flip_examples(found: Sequence[ScoredSystem]) -> list[Block]:
+def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
-    for one in found:
-        flips = causes_first(one.source.findings(Flip))
-        for flip, inherited in flips[: share_of(SHOWN, found)]:
+    for system in systems:
+        flips = sort_causes_first(system.source.findings(Flip))
+        for flip, inherited in flips[: examples_per_system(SHOWN, systems)]:
             facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
             facts += ["as in the turn before"] if inherited else []
             facts += ["said as before: its state rests on an earlier turn"] if flip.text == flip.twin else []
             items.append(
                 Example(
-                    flip.perturbation if len(found) == 1 else f"{one.name}: {flip.perturbation}",
-                    f"{flip.dialogue}, turn {flip.turn}", changed(flip.text, flip.twin), facts, flip.dialogue,
-                    str(flip.turn), flip.perturbation, one.name, flip.perturbation if len(found) == 1 else one.name,
+                    flip.perturbation if len(systems) == 1 else f"{system.name}: {flip.perturbation}",
+                    f"{flip.dialogue}, turn {flip.turn}", mark_changes(flip.text, flip.twin), facts, flip.dialogue,
+                    str(flip.turn), flip.perturbation, system.name, flip.perturbation if len(systems) == 1 else system.name,
                 )
             )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
     note += " Flips that only carry on that of the turn before come last."
-    total = sum(len(one.source.findings(Flip)) for one in found)
+    total = sum(len(system.source.findings(Flip)) for system in systems)
     return [Examples("Flipped units", items, note, total)] if items else []
 
 
-def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
+def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
     told = [
@@ -205,10 +205,10 @@ def causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     return sorted(told, key=lambda pair: pair[1])
 
 
-def changed(text: str, twin: str) -> list[Piece]:
+def mark_changes(text: str, twin: str) -> list[Piece]:
     """Two texts as one, with the words that differ marked. Space before a full stop is no difference."""
     ours, theirs = (re.findall(r"\w+|[^\w\s]", side) for side in (text, twin))
-    whole = (_spaced(ours, text), _spaced(theirs, twin))
+    whole = (_split_with_spaces(ours, text), _split_with_spaces(theirs, twin))
     pieces = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -219,7 +219,7 @@ def changed(text: str, twin: str) -> list[Piece]:
     return pieces
 
 
-def _spaced(tokens: Sequence[str], text: str) -> list[str]:
+def _split_with_spaces(tokens: Sequence[str], text: str) -> list[str]:
     """Each word with the space that follows it in the text."""
     made, at = [], 0
     for token in tokens:

@@ -38,11 +38,11 @@ class Contest:
     headline: Sequence[str]  # the metrics that the summary speaks of, the main one first
 
     @classmethod
-    def of(cls, found: Sequence[ScoredSystem], headline: Sequence[str]) -> Contest:
+    def of(cls, systems: Sequence[ScoredSystem], headline: Sequence[str]) -> Contest:
         """Systems in the order given; the main metric is the first of `headline` that any has."""
-        shown = [metric for metric in headline if any(one.known(metric) for one in found)]
-        ranked = sorted(found, key=lambda one: _rank(one.known(shown[0]))) if shown else found
-        return cls(ranked, found[0].name if found else "", shown)
+        shown = [metric for metric in headline if any(system.known(metric) for system in systems)]
+        ranked = sorted(systems, key=lambda system: _rank(system.known(shown[0]))) if shown else systems
+        return cls(ranked, systems[0].name if systems else "", shown)
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -50,17 +50,19 @@ class Contest:
 
         Twenty metrics that say much the same, tested together, would leave none of them a chance to be told.
         """
-        every = dict.fromkeys(metric for one in self.systems for metric in one.overall)
-        declared = {metric.name: metric for one in self.systems for metric in one.source.result.metrics}
+        every = dict.fromkeys(metric for system in self.systems for metric in system.overall)
+        declared = {metric.name: metric for system in self.systems for metric in system.source.result.metrics}
         own = [name for name in every if name not in declared or declared[name].of not in every]
         main = [name for name in own if name in declared and declared[name].headline] or own
-        shared = [metric for metric in every if sum(one.known(metric) is not None for one in self.systems) > 1]
+        shared = [metric for metric in every if sum(system.known(metric) is not None for system in self.systems) > 1]
         return [metric for metric in shared if metric in main or metric in self.headline]
 
     @cached_property
     def scores(self) -> list[Score]:
         """All scores, under the names that the systems have on the page."""
-        return [msgspec.structs.replace(s, system=one.name) for one in self.systems for s in one.scores.values()]
+        return [
+            msgspec.structs.replace(s, system=system.name) for system in self.systems for s in system.scores.values()
+        ]
 
     @cached_property
     def test(self) -> PairTest:
@@ -89,7 +91,7 @@ class Contest:
         return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
     def system(self, name: str) -> ScoredSystem:
-        return next(one for one in self.systems if one.name == name)
+        return next(system for system in self.systems if system.name == name)
 
     def difference(self, base: str, other: str, metric: str) -> float:
         ours, theirs = (self.system(name).value(metric) for name in (base, other))
@@ -113,7 +115,7 @@ def _rank(score: Score | None) -> float:
 # -- what the page's script marks --------------------------------------------------------------------------------------
 
 
-def tested(*contests: Contest) -> list[model.ContestMarks]:
+def mark_contests(*contests: Contest) -> list[model.ContestMarks]:
     """The contests of one section with their marks from every base; a section's tests are one family."""
     marks: list[dict[str, list[str]]] = [{} for _ in contests]
     tests: dict[str, int] = {}
@@ -139,7 +141,7 @@ def tested(*contests: Contest) -> list[model.ContestMarks]:
         model.ContestMarks(
             [s.name for s in one.systems],
             one.metrics,
-            [_inline(one, metric) for metric in one.metrics],
+            [_title_in_sentence(one, metric) for metric in one.metrics],
             one.base,
             tests,
             mine,
@@ -149,106 +151,112 @@ def tested(*contests: Contest) -> list[model.ContestMarks]:
     ]
 
 
-def _letter(one: Contest, base: str, name: str, metric: str, p: float | None) -> str:
+def _letter(contest: Contest, base: str, name: str, metric: str, p: float | None) -> str:
     if p is None or math.isnan(p):
         return APART
     if p >= LEVEL:
         return LEVEL_WITH
-    rises = one.difference(base, name, metric) > 0
-    return BETTER if rises == (one.system(name).metric(metric).better == "higher") else WORSE
+    rises = contest.difference(base, name, metric) > 0
+    return BETTER if rises == (contest.system(name).metric(metric).better == "higher") else WORSE
 
 
-def _ranges(one: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
+def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
     """For the main metrics, the interval of each pair's difference: second system minus first."""
-    names = [system.name for system in one.systems]
+    names = [system.name for system in contest.systems]
     pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-    return {metric: [one.range(a, b, metric) for a, b in pairs] for metric in one.headline}
+    return {metric: [contest.range(a, b, metric) for a, b in pairs] for metric in contest.headline}
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def story(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
+def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
     """What the summary says of several systems. `marks`: those of the page (`tested`)."""
-    spoken = [metric for metric in metrics if metric in one.metrics]
-    if len(one.systems) < 2:
+    spoken = [metric for metric in metrics if metric in contest.metrics]
+    if len(contest.systems) < 2:
         return []
-    lines = [_pair(one, marks, spoken)] if len(one.systems) == 2 else [_leader(one, metric) for metric in spoken]
-    return [line for line in lines if line] + apart(one, metrics)
+    lines = (
+        [_pair(contest, marks, spoken)]
+        if len(contest.systems) == 2
+        else [_leader(contest, metric) for metric in spoken]
+    )
+    return [line for line in lines if line] + uncompared_notes(contest, metrics)
 
 
-def _pair(one: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
-    place, other = next((i, s.name) for i, s in enumerate(one.systems) if s.name != one.base)
-    letters = {metric: marks[one.base][one.metrics.index(metric)][place] for metric in metrics}
+def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
+    place, other = next((i, s.name) for i, s in enumerate(contest.systems) if s.name != contest.base)
+    letters = {metric: marks[contest.base][contest.metrics.index(metric)][place] for metric in metrics}
     beyond = [
-        f"{_size(one, other, metric)} {'above' if one.difference(one.base, other, metric) > 0 else 'below'} "
-        f"{one.base} in {_inline(one, metric)}"
+        f"{_size(contest, other, metric)} {'above' if contest.difference(contest.base, other, metric) > 0 else 'below'} "
+        f"{contest.base} in {_title_in_sentence(contest, metric)}"
         for metric, letter in letters.items()
         if letter in (BETTER, WORSE)
     ]
     level = [
-        f"{_inline(one, metric)} ({_range(one, one.base, other, metric)})"
+        f"{_title_in_sentence(contest, metric)} ({_range(contest, contest.base, other, metric)})"
         for metric, letter in letters.items()
         if letter == LEVEL_WITH
     ]
-    parts = [f"{other} is {words.listed(beyond)}, beyond noise"] if beyond else []
+    parts = [f"{other} is {words.join_words(beyond)}, beyond noise"] if beyond else []
     if level:
-        shown = f"no difference shown in {words.listed(level)}"
-        parts.append(shown if beyond else f"{other} and {one.base}: {shown}")
+        shown = f"no difference shown in {words.join_words(level)}"
+        parts.append(shown if beyond else f"{other} and {contest.base}: {shown}")
     return "; ".join(parts) + "." if parts else ""
 
 
-def _leader(one: Contest, metric: str) -> str:
+def _leader(contest: Contest, metric: str) -> str:
     """The best of three systems or more, and those that no difference from it is shown for."""
-    known = [s for s in one.systems if s.known(metric)]
+    known = [s for s in contest.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
-    near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in one.best]
-    start = f"Best in {_inline(one, metric)}: {best.name} ({_value(best, metric)})"
-    if Marked(best.name, metric, ALL) not in one.best:
+    near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in contest.best]
+    start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({_value(best, metric)})"
+    if Marked(best.name, metric, ALL) not in contest.best:
         return f"{start}, by recipes that differ."
     if not near:
         return f"{start}, ahead of all others beyond noise."
-    shown = words.some([f"{name} ({_range(one, best.name, name, metric)})" for name in near], NAMED)
-    return f"{start}; no difference from it shown for {words.listed(shown)}."
+    shown = words.truncate([f"{name} ({_range(contest, best.name, name, metric)})" for name in near], NAMED)
+    return f"{start}; no difference from it shown for {words.join_words(shown)}."
 
 
-def _value(one: ScoredSystem, metric: str) -> str:
-    scale = one.metric(metric).scale
-    return words.number(one.value(metric), scale) + ("%" if scale in PERCENT else "")
+def _value(system: ScoredSystem, metric: str) -> str:
+    scale = system.metric(metric).scale
+    return words.number(system.value(metric), scale) + ("%" if scale in PERCENT else "")
 
 
-def _size(one: Contest, other: str, metric: str) -> str:
+def _size(contest: Contest, other: str, metric: str) -> str:
     """Points of a share; any other number as tables have it."""
-    scale = one.systems[0].metric(metric).scale
-    return words.number(abs(one.difference(one.base, other, metric)), scale) + (" points" if scale in PERCENT else "")
+    scale = contest.systems[0].metric(metric).scale
+    return words.number(abs(contest.difference(contest.base, other, metric)), scale) + (
+        " points" if scale in PERCENT else ""
+    )
 
 
-def _range(one: Contest, base: str, other: str, metric: str) -> str:
-    low, high = one.range(base, other, metric)
+def _range(contest: Contest, base: str, other: str, metric: str) -> str:
+    low, high = contest.range(base, other, metric)
     clear = low is not None and high is not None and not low <= 0 <= high
-    text = words.bounds(low, high, one.systems[0].metric(metric).scale)
+    text = words.bounds(low, high, contest.systems[0].metric(metric).scale)
     return f"{text} before the correction for many tests" if clear else text
 
 
-def _inline(one: Contest, metric: str) -> str:
-    return words.inline(one.systems[0].metric(metric).title)
+def _title_in_sentence(contest: Contest, metric: str) -> str:
+    return words.title_in_sentence(contest.systems[0].metric(metric).title)
 
 
 # -- what cannot be compared -------------------------------------------------------------------------------------------
 
 
-def apart(one: Contest, metrics: Sequence[str] = ()) -> list[str]:
+def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]:
     """Why systems are not compared with the base: a line for each reason. `metrics`: only these are spoken of."""
-    if len(one.systems) < 2:
+    if len(contest.systems) < 2:
         return []
-    base = one.system(one.base)
+    base = contest.system(contest.base)
     reasons: dict[str, list[str]] = {}
-    for other in one.systems:
+    for other in contest.systems:
         reason = _why_apart(base, other, metrics) if other is not base else ""
         if reason:
             reasons.setdefault(reason, []).append(other.name)
     return [
-        f"{words.listed(words.some(names, NAMED))} {'is' if len(names) == 1 else 'are'}"
+        f"{words.join_words(words.truncate(names, NAMED))} {'is' if len(names) == 1 else 'are'}"
         f" not compared with {base.name}{reason}"
         for reason, names in reasons.items()
     ]
@@ -267,8 +275,8 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
     if not shared:
         return ": no metric in common."
     if unlike:
-        titles = [words.inline(base.metric(metric).title) for metric in unlike]
-        some = words.listed(titles) if len(unlike) <= 3 else "some metrics"
+        titles = [words.title_in_sentence(base.metric(metric).title) for metric in unlike]
+        some = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
         where = "" if len(unlike) == len(spoken) else f" in {some}"
         return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""

@@ -94,19 +94,19 @@ class Pack:
             one = self._place(view, source.name)
             for track in view.tracks:
                 packed = self._track(track, one.golds)
-                name = _called(names, track.system)
+                name = _display_name(names, track.system)
                 base, _, wording = track.system.rpartition(":")
                 if wording == ORIGINAL and base in names:
                     original.setdefault(track.system, []).append((one, name, packed))
                     known = one.tracks.get(names[base])
                     changed.update([track.system] if known is None or known.turns != packed.turns else [])
                 else:
-                    _put(one, name, packed, source.name)
+                    _add_track(one, name, packed, source.name)
 
         source.read(view)
         for system in changed:
             for place in original[system]:
-                _put(*place, source.name)
+                _add_track(*place, source.name)
 
     def _place(self, view: DialogueView, run: str) -> _Dialogue:
         """The dialogue that a view is of, with what the view adds to it."""
@@ -173,20 +173,20 @@ class Pack:
         found = [answer.index, answer.text, [self._act(act) for act in answer.acts]]
         return [*found, [self._candidate(one) for one in answer.candidates]] if answer.candidates else found
 
-    def _candidate(self, one: CandidateView) -> list[Any]:
+    def _candidate(self, candidate: CandidateView) -> list[Any]:
         points = [
             [self._text(act.act), self._text(act.slot), [self._text(value) for value in act.values], act.faithful,
-             self._text(act.reference), _rounded((act.entailment, act.neutral, act.contradiction)), act.context,
+             self._text(act.reference), _round_values((act.entailment, act.neutral, act.contradiction)), act.context,
              act.present]
-            for act in one.acts
+            for act in candidate.acts
         ]  # fmt: skip
-        return [self._text(one.text), one.score, one.fidelity, self._text(one.system), points]
+        return [self._text(candidate.text), candidate.score, candidate.fidelity, self._text(candidate.system), points]
 
     def _act(self, act: ActView) -> list[Any]:
         return [
             self._text(act.service), self._text(act.act), self._text(act.slot), [self._text(v) for v in act.values],
             [self._text(v) for v in act.missed], act.entailed, act.reference,
-            _rounded(act.plain), _rounded(act.augmented), act.excluded,
+            _round_values(act.plain), _round_values(act.augmented), act.excluded,
         ]  # fmt: skip
 
     def block(self, order: Sequence[str] = ()) -> str:
@@ -222,17 +222,17 @@ def pack(sources: Sequence[Source]) -> Pack:
     return packed
 
 
-def _put(one: _Dialogue, name: str, track: _Track, run: str) -> None:
-    known = one.tracks.get(name)
+def _add_track(dialogue: _Dialogue, name: str, track: _Track, run: str) -> None:
+    known = dialogue.tracks.get(name)
     if known is None:
-        one.tracks[name] = track
+        dialogue.tracks[name] = track
     elif known.differs(track):
-        one.tracks[f"{name} ({run})"] = track
+        dialogue.tracks[f"{name} ({run})"] = track
     else:
-        one.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
+        dialogue.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
 
 
-def _called(names: Mapping[str, str], system: str) -> str:
+def _display_name(names: Mapping[str, str], system: str) -> str:
     """`system:v1` is a system of the run under one wording."""
     base, _, wording = system.rpartition(":")
     return names.get(system) or (f"{names[base]} {wording}" if base in names else system)
@@ -242,5 +242,5 @@ def _speaker(speaker: str) -> int:
     return int(speaker != "USER")
 
 
-def _rounded(values: Sequence[float] | None) -> list[float] | None:
+def _round_values(values: Sequence[float] | None) -> list[float] | None:
     return None if values is None else [round(value, 3) for value in values]

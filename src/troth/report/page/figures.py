@@ -16,7 +16,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 DASHES = ([1, 0], [7, 3], [2, 3], [9, 3, 2, 3])
 
 
-def of_page(page: Page) -> Iterator[tuple[str, Chart]]:
+def page_charts(page: Page) -> Iterator[tuple[str, Chart]]:
     """Every chart under a file's name of its own, numbered from the second of a name on."""
     used: set[str] = set()
     for section in page.sections:
@@ -32,7 +32,7 @@ def of_page(page: Page) -> Iterator[tuple[str, Chart]]:
 
 def write(page: Page, folder: Path) -> int:
     """Draws all charts of a page into a folder; returns how many there are."""
-    drawn = {name: draw(chart) for name, chart in of_page(page)}
+    drawn = {name: draw(chart) for name, chart in page_charts(page)}
     for name, chart in drawn.items():
         for ending in (".svg", ".png"):
             charts.write(chart, str(folder / f"{name}{ending}"))

@@ -8,11 +8,19 @@ from collections.abc import Iterator, Sequence
 
 from troth import stats
 from troth.core.score import Score
-from troth.grounding.claims import SUPPORTED, claim_line
+from troth.grounding.claims import SUPPORTED, format_claim
 from troth.grounding.score import TASK
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.cards import (
+    CardQuestion,
+    Contribution,
+    card,
+    contribution,
+    examples_per_system,
+    metrics_grid,
+    systems_of,
+)
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.storage.explorer import ResponseView
@@ -50,81 +58,81 @@ def contribute(sources: Sequence[Source]) -> Contribution:
         return Contribution()
     names = headline(given[0])
     one = Contest.of(given, names)
-    marked = tested(one)
+    marked = mark_contests(one)
     answer = None
     if names:
         judged = given[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
         answer = card(CardQuestion(QUESTION, "grounding", about), one, lambda _: names[0], _sentence, _facts)
     section = Section("grounding", "Grounding", LEAD, _blocks(one, names), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, names))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, names))
 
 
-def headline(one: ScoredSystem) -> list[str]:
+def headline(system: ScoredSystem) -> list[str]:
     """The figure that the summary speaks of: the share of faithful responses, or the first metric's mean."""
-    judged = [metric for metric in one.overall if one.metric(metric).of == "faithful"]
-    return (judged or one.overall)[:1]
+    judged = [metric for metric in system.overall if system.metric(metric).of == "faithful"]
+    return (judged or system.overall)[:1]
 
 
-def scored_by(one: ScoredSystem, metric: str) -> str:
+def base_metric(system: ScoredSystem, metric: str) -> str:
     """The metric behind a figure: `nli` for `faithful:nli`, which is the share that passes a threshold on it."""
-    declared = one.metric(metric)
+    declared = system.metric(metric)
     return declared.variant if declared.of == "faithful" else metric
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    title = one.metric(scored_by(one, score.metric)).title
-    if scored_by(one, score.metric) != score.metric:
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    title = system.metric(base_metric(system, score.metric)).title
+    if base_metric(system, score.metric) != score.metric:
         share = words.percent(score.value, 0)
-        return f"{share}% of responses are faithful to their document, by {words.inline(title)}."
+        return f"{share}% of responses are faithful to their document, by {words.title_in_sentence(title)}."
     return f"{title} is {score.value:.2f} on average over {words.count(score.n, 'response')}; higher is truer."
 
 
-def _facts(one: ScoredSystem, score: Score) -> Iterator[str]:
-    metric = scored_by(one, score.metric)
-    labelled = [(view.values[metric], view.label) for view in responses(one, metric) if view.label is not None]
+def _facts(system: ScoredSystem, score: Score) -> Iterator[str]:
+    metric = base_metric(system, score.metric)
+    labelled = [(view.values[metric], view.label) for view in responses(system, metric) if view.label is not None]
     if labelled:
         values, labels = zip(*labelled, strict=True)
         yield f"People found {words.percent(sum(labels) / len(labels), 0)}% of them supported."
         area = stats.auroc(values, labels)
         if area is not None:
-            yield f"{one.metric(metric).title} tells those apart with AUROC {area:.2f}; 0.5 would be chance."
-    lost = sum(count for name, count in one.counts.items() if name.partition(": ")[0] == metric)
+            yield f"{system.metric(metric).title} tells those apart with AUROC {area:.2f}; 0.5 would be chance."
+    lost = sum(count for name, count in system.counts.items() if name.partition(": ")[0] == metric)
     if lost:
         yield f"{words.count(lost, 'response')} could not be scored."
 
 
-def responses(one: ScoredSystem, metric: str) -> list[ResponseView]:
+def responses(system: ScoredSystem, metric: str) -> list[ResponseView]:
     """The responses that have a value."""
-    return [view for view in one.source.tallies.responses if view.system == one.system and metric in view.values]
+    return [view for view in system.source.tallies.responses if view.system == system.system and metric in view.values]
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _blocks(one: Contest, names: Sequence[str]) -> list[Block]:
-    found = one.systems
-    metrics = list(dict.fromkeys(scored_by(system, metric) for system in found for metric, _ in system.scores))
+def _blocks(contest: Contest, names: Sequence[str]) -> list[Block]:
+    systems = contest.systems
+    metrics = list(dict.fromkeys(base_metric(system, metric) for system in systems for metric, _ in system.scores))
     blocks: list[Block] = [
-        metrics_grid("ground", one, GROUPS, NOTE),
+        metrics_grid("ground", contest, GROUPS, NOTE),
         Heading("Scores and what people say"),
-        *(_distribution(found, metric) for metric in metrics),
-        _reliability(found, metrics),
+        *(_distribution(systems, metric) for metric in metrics),
+        _reliability(systems, metrics),
     ]
     for name in names:
-        metric = scored_by(found[0], name)
-        blocks += [Heading("By source"), _by_source(found, metric), Heading("Responses"), *_examples(found, metric)]
-    if any(system.source.tallies.is_empty for system in found):
+        metric = base_metric(systems[0], name)
+        blocks += [Heading("By source"), _by_source(systems, metric), Heading("Responses"), *_examples(systems, metric)]
+    if any(system.source.tallies.is_empty for system in systems):
         blocks.append(Text("A run here holds no responses, so none can be shown. Make it again."))
     return blocks
 
 
-def _distribution(found: Sequence[ScoredSystem], metric: str) -> Chart:
+def _distribution(systems: Sequence[ScoredSystem], metric: str) -> Chart:
     """How scores are spread, by label: a small chart for each of several systems, with the same bins."""
-    views = {one.name: responses(one, metric) for one in found}
+    views = {one.name: responses(one, metric) for one in systems}
     values = [view.values[metric] for some in views.values() for view in some]
     low, high = min([0.0, *values]), max([1.0, *values])
     bins = BINS if max(map(len, views.values())) >= MANY_RESPONSES else BINS // 2
@@ -141,7 +149,7 @@ def _distribution(found: Sequence[ScoredSystem], metric: str) -> Chart:
                 for place, count in enumerate(counts)
                 if mine
             ]
-    title, several = found[0].metric(metric).title, len(found) > 1
+    title, several = systems[0].metric(metric).title, len(systems) > 1
     return Chart(
         f"scores-{metric}", "columns", f"{title} by label", ["system", "label", "score", "share", "responses"], rows,
         "score", "share", "label", x_title=f"{title}, from", y_title="share of responses", percent=True, zero=True,
@@ -150,21 +158,21 @@ def _distribution(found: Sequence[ScoredSystem], metric: str) -> Chart:
     )  # fmt: skip
 
 
-def _reliability(found: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart:
+def _reliability(systems: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart:
     """Probabilities against what people found; systems with few responses are taken together."""
     rows: list[list[Cell]] = []
     for metric in metrics:
-        title = found[0].metric(metric).title
+        title = systems[0].metric(metric).title
         by_system = {
-            one.name: [
+            system.name: [
                 (view.probability[metric], view.label)
-                for view in responses(one, metric)
+                for view in responses(system, metric)
                 if view.label is not None and metric in view.probability
             ]
-            for one in found
+            for system in systems
         }
         known = {name: pairs for name, pairs in by_system.items() if pairs}
-        if len(found) > 1 and known and min(map(len, known.values())) >= MANY_RESPONSES:
+        if len(systems) > 1 and known and min(map(len, known.values())) >= MANY_RESPONSES:
             curves = {f"{title}, {name}": pairs for name, pairs in known.items()}
         else:
             curves = {title: [pair for pairs in known.values() for pair in pairs]}
@@ -189,15 +197,15 @@ def _curve(pairs: Sequence[tuple[float, int]]) -> Iterator[tuple[float, float, i
             yield round(said, 6), seen, len(some)
 
 
-def _by_source(found: Sequence[ScoredSystem], metric: str) -> Chart:
+def _by_source(systems: Sequence[ScoredSystem], metric: str) -> Chart:
     rows: list[list[Cell]] = [
-        [one.name, source, s.value, s.low, s.high, s.n]
-        for one in found
-        for source, s in one.groups(metric, "source").items()
+        [system.name, source, s.value, s.low, s.high, s.n]
+        for system in systems
+        for source, s in system.groups(metric, "source").items()
     ]
     if len({row[1] for row in rows}) < 2:
         rows = []
-    title = found[0].metric(metric).title
+    title = systems[0].metric(metric).title
     return Chart(
         "sources", "dots", f"{title} by source", ["system", "source", metric, "low", "high", "n"],
         sorted(rows, key=lambda row: float(row[2] or 0.0)), metric, "source", "system", "low", "high", x_title=title,
@@ -207,21 +215,21 @@ def _by_source(found: Sequence[ScoredSystem], metric: str) -> Chart:
 # -- responses one by one ----------------------------------------------------------------------------------------------
 
 
-def _examples(found: Sequence[ScoredSystem], metric: str) -> list[Block]:
+def _examples(systems: Sequence[ScoredSystem], metric: str) -> list[Block]:
     """The least faithful responses, and those that a metric takes for faithful and people do not."""
     shown: list[Example] = []
     total = 0
-    for one in found:
-        views = sorted(responses(one, metric), key=lambda view: (view.values[metric], view.id))
+    for system in systems:
+        views = sorted(responses(system, metric), key=lambda view: (view.values[metric], view.id))
         if any(metric in view.faithful for view in views):
             lowest = [view for view in views if view.faithful.get(metric) is False]
         else:  # no threshold says which are unfaithful
             lowest = views[: math.ceil(len(views) * LOWEST)]
         deceived = [view for view in reversed(views) if view.label == 0 and view.faithful.get(metric, False)]
         total += len(lowest) + len(deceived)
-        title, most = one.metric(metric).title, share_of(SHOWN, found)
+        title, most = system.metric(metric).title, examples_per_system(SHOWN, systems)
         for views, group in ((lowest, "least faithful"), (deceived, "scored high, not supported")):
-            chosen = group if len(found) == 1 else f"{one.name}, {group}"
+            chosen = group if len(systems) == 1 else f"{system.name}, {group}"
             shown += (_example(view, metric, title, chosen) for view in views[:most])
     note = "Marked: words of the response that stand neither in the document nor in what was said before."
     return [Examples("Least faithful responses", shown, note, total)] if shown else []
@@ -234,11 +242,11 @@ def _example(view: ResponseView, metric: str, title: str, group: str) -> Example
         facts.append(LABELS.get(view.label, str(view.label)))
     if metric in view.probability:
         facts.append(f"faithful with probability {view.probability[metric]:.2f}")
-    facts += [claim_line(one) for one in view.claims if one.verdict != SUPPORTED]
-    return Example(f"{title} {view.values[metric]:.2f}", view.id, unsupported(view), facts, group=group)
+    facts += [format_claim(one) for one in view.claims if one.verdict != SUPPORTED]
+    return Example(f"{title} {view.values[metric]:.2f}", view.id, mark_unsupported(view), facts, group=group)
 
 
-def unsupported(view: ResponseView) -> list[Piece]:
+def mark_unsupported(view: ResponseView) -> list[Piece]:
     """The response with the content words marked that nothing before it has."""
     known = set(map(_stem, re.findall(r"\w+", " ".join((view.document, *view.history)).lower())))
     pieces: list[Piece] = []

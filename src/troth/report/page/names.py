@@ -14,14 +14,14 @@ from troth.report.sources import Run, Source, open_run
 from troth.tracking.score import TASK as TRACKING
 
 
-def opened(runs: Sequence[Run]) -> list[Source]:
+def open_runs(runs: Sequence[Run]) -> list[Source]:
     """The runs of a page. A system has its own name, or its run's where two runs of one task have the same.
 
     Runs of different tasks ask different questions, and one name in both is taken for one system.
     """
     sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
-    folders = _folders([source.path for source in sources])
-    own = [_own(source) for source in sources]
+    folders = _folder_names([source.path for source in sources])
+    own = [_system_names(source) for source in sources]
     shared = Counter(
         (source.result.task, name) for source, names in zip(sources, own, strict=True) for name in names.values()
     )
@@ -37,9 +37,9 @@ def opened(runs: Sequence[Run]) -> list[Source]:
     return made
 
 
-def _own(source: Source) -> dict[str, str]:
+def _system_names(source: Source) -> dict[str, str]:
     """Systems by the names that they have in the run; under the first of several profiles, without the profile."""
-    names = {one.system: one.system for one in source.systems}
+    names = {system.system: system.system for system in source.systems}
     for group in profiles(source) if source.result.task == TRACKING.name else ():
         base = split_profile(group[0].system, next(iter(group[0].scores.values())).profile)
         if len(group) > 1 and base not in names:
@@ -47,7 +47,7 @@ def _own(source: Source) -> dict[str, str]:
     return names
 
 
-def _folders(paths: Sequence[str]) -> list[str]:
+def _folder_names(paths: Sequence[str]) -> list[str]:
     """As much of each path as tells it from the others."""
     parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [path] for path in paths]
     for depth in range(1, max(map(len, parts), default=0) + 1):

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 
 from troth.core.score import Estimate, Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid, share_of, systems_of
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.cards import (
+    CardQuestion,
+    Contribution,
+    card,
+    contribution,
+    examples_per_system,
+    metrics_grid,
+    systems_of,
+)
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
-from troth.report.sources import SHOWN, ScoredSystem, Source, by_group
+from troth.report.sources import SHOWN, ScoredSystem, Source, estimate_groups
 from troth.report.tallies import Answered
 from troth.responses.score import TASK
 from troth.storage.explorer import ActView
@@ -34,18 +42,18 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     one = Contest.of(systems_of(sources, TASK.name), HEADLINE)
     if not one.systems:
         return Contribution()
-    marked = tested(one)
+    marked = mark_contests(one)
     main = (*one.headline, HEADLINE[0])[0]
     answer = card(QUESTION, one, lambda _: main, _sentence, _facts)
     section = Section("responses", "Responses", LEAD, _blocks(one), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    ser = one.value("ser")
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    ser = system.value("ser")
     some = f"{words.percent(ser)}% lack" if ser else "none lacks"
     lacks = f"{some} a value that should stand in it word for word"
     if score.metric == "ser":
@@ -54,11 +62,11 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
     return f"{start}." if ser is None else f"{start}; {lacks}."
 
 
-def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    failed = Counter(act.act for _, act in one.tally.acts if fate(act) in LOST)
+def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    failed = Counter(act.act for _, act in system.tally.acts if fate(act) in LOST)
     for act, number in failed.most_common(1):
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
-    values = Counter(act.slot for _, act in one.tally.acts for _ in act.missed)
+    values = Counter(act.slot for _, act in system.tally.acts for _ in act.missed)
     for slot, number in values.most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
 
@@ -76,12 +84,12 @@ def fate(act: ActView) -> str:
     return "contradicted" if asked is not None and asked[2] > asked[1] else "dropped"
 
 
-def _rows(one: ScoredSystem, metric: str) -> pl.DataFrame:
+def _rows(system: ScoredSystem, metric: str) -> pl.DataFrame:
     """One row per act: SGSAcc's or SER's part of it, as if it stood alone."""
     import polars as pl
 
     made = []
-    for said, act in one.tally.acts:
+    for said, act in system.tally.acts:
         slot = f"{act.service}.{act.slot}" if act.slot else None
         if metric == "sgsacc" and act.entailed is not None:
             made.append((said.dialogue, act.act, slot, float(act.entailed), 1.0))
@@ -94,29 +102,31 @@ def _rows(one: ScoredSystem, metric: str) -> pl.DataFrame:
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _blocks(one: Contest) -> list[Block]:
-    found = one.systems
-    blocks: list[Block] = [metrics_grid("nlg", one)]
+def _blocks(contest: Contest) -> list[Block]:
+    systems = contest.systems
+    blocks: list[Block] = [metrics_grid("nlg", contest)]
     for by, title in (("act", "Which acts"), ("slot", "Which slots")):
-        blocks += [Heading(title), *(_chart(found, metric, by) for metric in HEADLINE)]
-    blocks += [Heading("What is dropped, what is wrong"), _lost(found), *_examples(found)]
-    if any(system.source.tallies.is_empty for system in found):
+        blocks += [Heading(title), *(_chart(systems, metric, by) for metric in HEADLINE)]
+    blocks += [Heading("What is dropped, what is wrong"), _lost_chart(systems), *_examples(systems)]
+    if any(system.source.tallies.is_empty for system in systems):
         blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Make it again."))
     return blocks
 
 
-def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
+def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     """A metric by act or slot, the worst first."""
     rows: list[list[Cell]] = [
-        [one.name, group, n.value, n.low, n.high, n.n] for one in found for group, n in _groups(one, metric, by).items()
+        [system.name, group, n.value, n.low, n.high, n.n]
+        for system in systems
+        for group, n in _groups(system, metric, by).items()
     ]
-    declared = found[0].metric(metric)
+    declared = systems[0].metric(metric)
     lower = declared.better == "lower"
     values: dict[str, list[float]] = {}
     for row in rows:
         values.setdefault(str(row[1]), []).append(float(row[2] or 0.0))
     means = {group: sum(some) / len(some) * (-1 if lower else 1) for group, some in values.items()}
-    many = len(found) > MANY
+    many = len(systems) > MANY
     number = FEWER if many else WORST
     groups = sorted(means, key=lambda group: (means[group], group))[:number]
     shown = sorted((row for row in rows if row[1] in groups), key=lambda row: groups.index(str(row[1])))
@@ -128,20 +138,20 @@ def _chart(found: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     )  # fmt: skip
 
 
-def _groups(one: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
+def _groups(system: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
     """By act or slot: as the run has it, else from its dialogues."""
-    return one.groups(GROUPED[metric], by) or by_group(_rows(one, metric), by)
+    return system.groups(GROUPED[metric], by) or estimate_groups(_rows(system, metric), by)
 
 
-def _lost(found: Sequence[ScoredSystem]) -> Chart:
+def _lost_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """What becomes of acts: a small chart for each of several systems, with the same acts."""
     fates: dict[str, dict[str, Counter[str]]] = {}
     lost: Counter[str] = Counter()
-    for one in found:
-        for _, act in one.tally.acts:
-            fates.setdefault(one.name, {}).setdefault(act.act, Counter())[fate(act)] += 1
+    for system in systems:
+        for _, act in system.tally.acts:
+            fates.setdefault(system.name, {}).setdefault(act.act, Counter())[fate(act)] += 1
             lost[act.act] += fate(act) in LOST
-    worst = sorted(lost, key=lambda act: (-lost[act], act))[: FEWER if len(found) > MANY else WORST]
+    worst = sorted(lost, key=lambda act: (-lost[act], act))[: FEWER if len(systems) > MANY else WORST]
     rows: list[list[Cell]] = [
         [name, act, kind, mine[act][kind], mine[act].total()]
         for name, mine in fates.items()
@@ -149,7 +159,7 @@ def _lost(found: Sequence[ScoredSystem]) -> Chart:
         for kind in LOST
         if act in mine and mine[act][kind]
     ]
-    several = len(found) > 1
+    several = len(systems) > 1
     return Chart(
         "lost", "bars", "Acts that do not come through", ["system", "act", "fate", "acts", "of"], rows,
         "acts", "act", "fate", x_title="acts", zero=True, panel="system" if several else "", wide=several,
@@ -158,14 +168,17 @@ def _lost(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def _examples(found: Sequence[ScoredSystem]) -> list[Block]:
+def _examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Responses that lose an act; of several systems some of each, to be chosen by system."""
     shown: list[Example] = []
     total = 0
-    for one in found:
-        lost = [(said, act) for said, act in one.tally.acts if fate(act) in LOST]
+    for system in systems:
+        lost = [(said, act) for said, act in system.tally.acts if fate(act) in LOST]
         total += len(lost)
-        shown += (_example(one.name, said, act, len(found) > 1) for said, act in lost[: share_of(SHOWN, found)])
+        shown += (
+            _example(system.name, said, act, len(systems) > 1)
+            for said, act in lost[: examples_per_system(SHOWN, systems)]
+        )
     return [Examples("Responses that lose an act", shown, "", total)] if shown else []
 
 

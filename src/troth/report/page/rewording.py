@@ -29,66 +29,71 @@ class _Effect(NamedTuple):
     """An effect of a run, and what the run is called where there are several."""
 
     run: str
-    found: RewordingEffect
+    effect: RewordingEffect
 
     @property
     def what(self) -> str:
-        return f"{self.run}: {self.found.element}" if self.run else self.found.element
+        return f"{self.run}: {self.effect.element}" if self.run else self.effect.element
 
     @property
     def measure(self) -> str:
         """The metric that is compared."""
-        return METRICS.load(self.found.metric).title
+        return METRICS.load(self.effect.metric).title
 
 
-def answer(one: Contest) -> Card | None:
-    return card(QUESTION, one, lambda _: HEADLINE[0], _sentence, _facts)
+def make_card(contest: Contest) -> Card | None:
+    return card(QUESTION, contest, lambda _: HEADLINE[0], _sentence, _facts)
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    under = "the original words" if one.system == ORIGINAL else f"the words of {one.system}"
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    under = "the original words" if system.system == ORIGINAL else f"the words of {system.system}"
     return f"Under {under}, {words.percent(score.value, 0)}% of expected calls are made with right arguments."
 
 
-def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    missing = one.counts.get("missing", 0)
+def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    missing = system.counts.get("missing", 0)
     if missing:
-        whole = one.counts.get("conversations", 0)
+        whole = system.counts.get("conversations", 0)
         yield f"{missing} of {words.count(whole, 'conversation')} could not be finished, and take no part."
-    unrecorded = one.value("unrecorded")
+    unrecorded = system.value("unrecorded")
     if unrecorded:
         yield f"{words.percent(unrecorded)}% of its calls have no recorded result."
 
 
-def found(one: Contest) -> list[str]:
+def summary_lines(contest: Contest) -> list[str]:
     """What the summary says: tools that are fragile beyond noise."""
-    fragile = [effect.what for effect in _effects(one) if _is_tool(effect) and _loses(effect) and effect.found.certain]
-    some = words.listed(words.some(list(dict.fromkeys(fragile)), 4))
+    fragile = [
+        effect.what for effect in _effects(contest) if _is_tool(effect) and _loses(effect) and effect.effect.certain
+    ]
+    some = words.join_words(words.truncate(list(dict.fromkeys(fragile)), 4))
     return [f"Fragile under other words, beyond noise: {some}."] if fragile else []
 
 
-def blocks(one: Contest, place: int) -> list[Block]:
+def blocks(contest: Contest, place: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it."""
-    effects = _effects(one)
-    pooled = [effect for effect in effects if not effect.found.set]
+    effects = _effects(contest)
+    pooled = [effect for effect in effects if not effect.effect.set]
     tools = [effect for effect in pooled if _is_tool(effect)]
     arguments = [effect for effect in pooled if not _is_tool(effect) and _loses(effect)]
-    names = [effect for effect in effects if effect.found.set and (effect.found.difference or 0.0) > 0]
-    names.sort(key=lambda effect: -(effect.found.difference or 0.0))
+    names = [effect for effect in effects if effect.effect.set and (effect.effect.difference or 0.0) > 0]
+    names.sort(key=lambda effect: -(effect.effect.difference or 0.0))
     none: list[Block] = [Text("No expected call is made right less often under other words.")] if tools else []
     return [
-        _sets_chart(one.systems),
-        *(_moved([one for one in tools if one.found.metric in HEADLINE], reworded) for reworded in ("tools", "users")),
+        _sets_chart(contest.systems),
+        *(
+            _effect_chart([contest for contest in tools if contest.effect.metric in HEADLINE], reworded)
+            for reworded in ("tools", "users")
+        ),
         Heading("Which tool is fragile, which argument is lost, what to rename"),
         *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
         *_table("lost", "Lost arguments", arguments, lost=True),
         *_table("rename", "Better names", names, renamed=True),
-        metrics_grid("live", one, {"all": "all"}, NOTE, place),
+        metrics_grid("live", contest, {"all": "all"}, NOTE, place),
     ]
 
 
-def _effects(one: Contest) -> list[_Effect]:
-    sources: dict[int, Source] = {id(system.source): system.source for system in one.systems}
+def _effects(contest: Contest) -> list[_Effect]:
+    sources: dict[int, Source] = {id(system.source): system.source for system in contest.systems}
     several = len(sources) > 1
     return [
         _Effect(source.name if several else "", effect)
@@ -99,20 +104,20 @@ def _effects(one: Contest) -> list[_Effect]:
 
 
 def _is_tool(effect: _Effect) -> bool:
-    return not effect.found.argument
+    return not effect.effect.argument
 
 
 def _loses(effect: _Effect) -> bool:
-    return (effect.found.difference or 0.0) < 0
+    return (effect.effect.difference or 0.0) < 0
 
 
-def _sets_chart(found: Sequence[ScoredSystem]) -> Chart:
+def _sets_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """Each set of words by what is right of the expected calls, tools and arguments."""
     rows: list[list[Cell]] = [
-        [one.name, one.metric(name).title, score.value, score.low, score.high, score.n]
+        [system.name, system.metric(name).title, score.value, score.low, score.high, score.n]
         for name in SHARES
-        for one in found
-        if (score := one.known(name))
+        for system in systems
+        if (score := system.known(name))
     ]
     return Chart(
         "sets", "dots", "Expected calls, under each set of words", ["system", "metric", "value", "low", "high", "n"],
@@ -120,12 +125,12 @@ def _sets_chart(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def _moved(effects: Sequence[_Effect], reworded: str) -> Chart:
+def _effect_chart(effects: Sequence[_Effect], reworded: str) -> Chart:
     rows: list[list[Cell]] = [
-        [effect.what, when, value, effect.found.n]
+        [effect.what, when, value, effect.effect.n]
         for effect in effects
-        if effect.found.reworded == reworded
-        for when, value in ((BEFORE, effect.found.original), (AFTER, effect.found.share))
+        if effect.effect.reworded == reworded
+        for when, value in ((BEFORE, effect.effect.original), (AFTER, effect.effect.share))
     ]
     return Chart(
         f"moved-{reworded}", "dots", f"Calls right when the {reworded} are reworded", ["tool", "words", "share", "n"],
@@ -144,7 +149,7 @@ def _table(
         heads.append("metric")
     rows, figures = [], []
     for effect in effects:
-        one = effect.found
+        one = effect.effect
         labels = [effect.what, *([one.name, one.set] if renamed else [one.reworded])]
         if not lost:
             labels.append(effect.measure)
@@ -158,11 +163,11 @@ def _table(
     return [Grid(id, title, columns, rows, len(heads) + 1, note=f"Shares in percent. {HOW}", figures=figures)]
 
 
-def _difference(one: RewordingEffect) -> str:
-    sign = "+" if (one.difference or 0.0) > 0 else ""
-    text = f"{sign}{words.percent(one.difference)}"
+def _difference(effect: RewordingEffect) -> str:
+    sign = "+" if (effect.difference or 0.0) > 0 else ""
+    text = f"{sign}{words.percent(effect.difference)}"
     return (
         text
-        if one.low is None or one.high is None
-        else f"{text} ({words.percent(one.low)} … {words.percent(one.high)})"
+        if effect.low is None or effect.high is None
+        else f"{text} ({words.percent(effect.low)} … {words.percent(effect.high)})"
     )

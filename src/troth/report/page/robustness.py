@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from troth.report.page import checkdst, sgdx
 from troth.report.page.cards import Contribution, contribution, systems_of
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import Block, Heading, Section
 from troth.report.sources import Source
 from troth.robustness.checkdst import TASK as CHECKDST
@@ -23,15 +23,15 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     given, worded = systems_of(sources, CHECKDST.name), systems_of(sources, SGDX.name)
     spoken = checkdst.headline(given)
     users, schemas = Contest.of(given, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
-    marked = tested(users, schemas)
+    marked = mark_contests(users, schemas)
     if any(source.result.task == TRACKING.name for source in sources):
         spoken = spoken[1:]  # the section on state tracking speaks of JGA already
-    lines = story(users, marked[0].marks, spoken) + story(schemas, marked[1].marks, schemas.headline)
+    lines = summary_lines(users, marked[0].marks, spoken) + summary_lines(schemas, marked[1].marks, schemas.headline)
     blocks: list[Block] = []
     if users.systems:
         blocks += [Heading("When the user says it in other words"), *checkdst.blocks(users, 0)]
     if schemas.systems:
         blocks += [Heading("When the schema is worded differently"), *sgdx.blocks(schemas, 1)]
     section = Section("robustness", "Robustness", LEAD, blocks, marked) if blocks else None
-    cards = [checkdst.answer(users), sgdx.answer(schemas)]
+    cards = [checkdst.make_card(users), sgdx.make_card(schemas)]
     return contribution([*users.systems, *schemas.systems], cards, section, lines)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from troth.core.metric import PERCENT
 from troth.core.score import Score
 from troth.report.page import words
-from troth.report.page.cards import CardQuestion, card, metrics_grid, share_of
+from troth.report.page.cards import CardQuestion, card, examples_per_system, metrics_grid
 from troth.report.page.contests import Contest
 from troth.report.page.model import Block, Card, Cell, Chart, Example, Examples, Piece
 from troth.report.sources import SHOWN, ScoredSystem
@@ -30,76 +30,76 @@ class SgdxMetrics(NamedTuple):
     wordings: dict[str, str]  # wording to metric
 
 
-def metrics_of(one: ScoredSystem) -> SgdxMetrics:
+def metrics_of(system: ScoredSystem) -> SgdxMetrics:
     """The metrics of a run by what they say."""
-    metrics = one.source.result.metrics
+    metrics = system.source.result.metrics
     base = next((metric.of for metric in metrics if metric.name == f"ss_{metric.of}"), "jga")
     original, drop, sensitivity, wrong = f"{base}_orig", f"{base}_drop", f"ss_{base}", f"all_wrong_{base}"
-    derived = {metric.name: metric.variant for metric in one.derived(base)}
+    derived = {metric.name: metric.variant for metric in system.derived(base)}
     wordings = {variant: name for name, variant in derived.items() if name == f"{base}:{variant}"}
     named = {original, drop, sensitivity, wrong, *wordings.values()}
     average = next((name for name in derived if name not in named), base)
     return SgdxMetrics(base, original, average, sensitivity, wrong, wordings)
 
 
-def headline(found: Sequence[ScoredSystem]) -> list[str]:
+def headline(systems: Sequence[ScoredSystem]) -> list[str]:
     """The metric that the summary speaks of."""
-    return [metrics_of(found[0]).average] if found else []
+    return [metrics_of(systems[0]).average] if systems else []
 
 
-def answer(one: Contest) -> Card | None:
-    return card(QUESTION, one, lambda system: metrics_of(system).average, _sentence, _facts)
+def make_card(contest: Contest) -> Card | None:
+    return card(QUESTION, contest, lambda system: metrics_of(system).average, _sentence, _facts)
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    called = metrics_of(one)
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    called = metrics_of(system)
     value = f"{words.percent(score.value, 0)}%"
     # Only joint accuracy counts units that are right; other metrics are averages.
-    right = f"Right in {value} of {words.units(score)} on average"
-    text = right if called.base == "jga" else f"{_title(one)} is {value}"
+    right = f"Right in {value} of {words.unit_noun(score)} on average"
+    text = right if called.base == "jga" else f"{_title(system)} is {value}"
     text += f" over {words.count(len(called.wordings), 'wording')}"
-    original = one.value(called.original)
+    original = system.value(called.original)
     return text + (f", {words.percent(original, 0)}% under the original schema." if original is not None else ".")
 
 
-def _title(one: ScoredSystem) -> str:
+def _title(system: ScoredSystem) -> str:
     """The title of the metric that the run is about, which the run itself may not have."""
-    called = metrics_of(one)
+    called = metrics_of(system)
     first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
-    return words.family(one.metric(first).title, wording)
+    return words.base_title(system.metric(first).title, wording)
 
 
-def _facts(one: ScoredSystem, _: Score) -> Iterator[str]:
-    called = metrics_of(one)
-    sensitivity, wrong = one.known(called.sensitivity), one.value(called.all_wrong)
+def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
+    called = metrics_of(system)
+    sensitivity, wrong = system.known(called.sensitivity), system.value(called.all_wrong)
     if sensitivity is not None:
         shown = words.number(sensitivity.value, sensitivity.scale)
         yield f"Schema sensitivity {shown}; 0 would be perfectly steady."
     if wrong:
         yield f"{words.percent(wrong)}% are wrong under every wording, which counts as steady."
-    services = one.groups(called.sensitivity, "service")
+    services = system.groups(called.sensitivity, "service")
     if len(services) > 1:
         fragile = max(services, key=lambda name: services[name].value or 0.0)
-        shown = words.number(services[fragile].value, one.metric(called.sensitivity).scale)
+        shown = words.number(services[fragile].value, system.metric(called.sensitivity).scale)
         yield f"Most fragile service: {fragile} (sensitivity {shown})."
 
 
 def blocks(contest: Contest, place: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it."""
-    found = contest.systems
-    single = len(found) == 1
+    systems = contest.systems
+    single = len(systems) == 1
     rows: list[list[Cell]] = []
-    for one in found:
-        called = metrics_of(one)
+    for system in systems:
+        called = metrics_of(system)
         for group in ("all", "seen", "unseen") if single else ("all",):
             rows += (
-                [one.name, group, label, score.value, score.low, score.high, score.n]
+                [system.name, group, label, score.value, score.low, score.high, score.n]
                 for label, name in {"original": called.original, **called.wordings}.items()
-                if (score := one.known(name, group))
+                if (score := system.known(name, group))
             )
-    points = [point for one in found for point in _points(one)]
+    points = [point for system in systems for point in _points(system)]
     split = single and any(point[2] != "all" for point in points)
-    title, scale = _title(found[0]), found[0].metric(metrics_of(found[0]).sensitivity).scale
+    title, scale = _title(systems[0]), systems[0].metric(metrics_of(systems[0]).sensitivity).scale
     return [
         Chart(
             "wordings", "lines", f"{title} under each wording of the schema",
@@ -115,33 +115,33 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
         metrics_grid("sgdx", contest, place=place),
-        *_wavering(found),
+        *_wavering_examples(systems),
     ]  # fmt: skip
 
 
-def _points(one: ScoredSystem) -> Iterator[list[Cell]]:
-    called, seen = metrics_of(one), one.source.header.seen
-    accuracy = one.groups(called.average, "service")
-    for service, score in one.groups(called.sensitivity, "service").items():
+def _points(system: ScoredSystem) -> Iterator[list[Cell]]:
+    called, seen = metrics_of(system), system.source.header.seen
+    accuracy = system.groups(called.average, "service")
+    for service, score in system.groups(called.sensitivity, "service").items():
         if service in accuracy:
             kind = "all" if seen is None else "seen" if service in seen else "unseen"
-            yield [one.name, service, kind, accuracy[service].value, score.value]
+            yield [system.name, service, kind, accuracy[service].value, score.value]
 
 
-def _wavering(found: Sequence[ScoredSystem]) -> list[Block]:
+def _wavering_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Units whose score depends on the wording; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
-    for one in found:
-        texts = one.source.tallies.texts
-        for unit in one.source.findings(VaryingUnit)[: share_of(SHOWN, found)]:
+    for system in systems:
+        texts = system.source.tallies.texts
+        for unit in system.source.findings(VaryingUnit)[: examples_per_system(SHOWN, systems)]:
             said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
             items.append(
                 Example(
-                    service if len(found) == 1 else f"{one.name}: {service}", f"{unit.dialogue}, turn {unit.turn}",
+                    service if len(systems) == 1 else f"{system.name}: {service}", f"{unit.dialogue}, turn {unit.turn}",
                     [Piece(said)] if said else [],
                     [f"{label} {words.percent(value, 0)}" for label, value in unit.values.items()],
-                    unit.dialogue, str(unit.turn), group=service if len(found) == 1 else one.name,
+                    unit.dialogue, str(unit.turn), group=service if len(systems) == 1 else system.name,
                 )
             )  # fmt: skip
-    total = sum(len(one.source.findings(VaryingUnit)) for one in found)
+    total = sum(len(system.source.findings(VaryingUnit)) for system in systems)
     return [Examples("Units that waver most", items, "Score under each wording, in percent.", total)] if items else []

@@ -13,9 +13,9 @@ from troth.core.names import split_profile
 from troth.core.score import Estimate, Score
 from troth.report.page import words
 from troth.report.page.cards import CardQuestion, Contribution, card, contribution, metrics_grid
-from troth.report.page.contests import Contest, story, tested
+from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Heading, Rule, Section, Text
-from troth.report.sources import ScoredSystem, Source, by_group, estimated
+from troth.report.sources import ScoredSystem, Source, estimate_groups, estimate_parts
 from troth.report.tallies import SlotErrors
 from troth.storage.explorer import KINDS
 from troth.tracking.score import TASK as TRACKING
@@ -39,27 +39,27 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     one = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
     if not one.systems:
         return Contribution()
-    marked = tested(one)
+    marked = mark_contests(one)
     answer = card(QUESTION, one, lambda _: "jga", _sentence, _facts)
     section = Section("tracking", "State tracking", LEAD, _blocks(runs, one), marked)
-    return contribution(one.systems, [answer], section, story(one, marked[0].marks, HEADLINE))
+    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
 
 
 def profiles(source: Source) -> list[list[ScoredSystem]]:
     """Systems in groups: `dev:sgd` and `dev:trade` are one system under two profiles."""
     groups: dict[str, list[ScoredSystem]] = {}
-    for one in source.systems:
-        profile = next(iter(one.scores.values())).profile
-        groups.setdefault(split_profile(one.system, profile), []).append(one)
+    for system in source.systems:
+        profile = next(iter(system.scores.values())).profile
+        groups.setdefault(split_profile(system.system, profile), []).append(system)
     return list(groups.values())
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(one: ScoredSystem, score: Score) -> str:
-    start = f"Right in {words.percent(score.value, 0)}% of {words.units(score)}"
-    wrong = wrong_units(one)
+def _sentence(system: ScoredSystem, score: Score) -> str:
+    start = f"Right in {words.percent(score.value, 0)}% of {words.unit_noun(score)}"
+    wrong = wrong_units(system)
     if not wrong.all:
         return f"{start}: nothing is wrong."
     if wrong.inherited is None:
@@ -71,7 +71,9 @@ def _sentence(one: ScoredSystem, score: Score) -> str:
         every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
         return f"{start}; {every}."
     which = "wrong ones" if whole else "wrong predictions"
-    return f"{start}; {words.share(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
+    return (
+        f"{start}; {words.share_in_words(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
+    )
 
 
 class WrongUnits(NamedTuple):
@@ -82,63 +84,69 @@ class WrongUnits(NamedTuple):
     inherited: int | None  # None: the run has no turn match, or does not say which turns lack a prediction
 
 
-def wrong_units(one: ScoredSystem) -> WrongUnits:
+def wrong_units(system: ScoredSystem) -> WrongUnits:
     """Counts the units that are wrong by JGA."""
-    return one.once("wrong units", lambda: _wrong_units(one))
+    return system.once("wrong units", lambda: _wrong_units(system))
 
 
-def _wrong_units(one: ScoredSystem) -> WrongUnits:
+def _wrong_units(system: ScoredSystem) -> WrongUnits:
     import polars as pl
 
-    keys = ["dialogue", "turn", *(["service"] if "service" in one.source.rows.columns else [])]
-    jga, match = (one.rows(metric).select(*keys, "num") for metric in HEADLINE)
+    keys = ["dialogue", "turn", *(["service"] if "service" in system.source.rows.columns else [])]
+    jga, match = (system.rows(metric).select(*keys, "num") for metric in HEADLINE)
     wrong = jga.filter(pl.col("num") < 1.0)
-    lacking = one.tally.unpredicted
+    lacking = system.tally.unpredicted
     there = [key not in lacking for key in wrong.select("dialogue", "turn").iter_rows()]
     predicted = wrong.filter(pl.Series(there, dtype=pl.Boolean))
-    missing = one.counts.get("missing_dialogues") or one.counts.get("missing_turns")
-    if not match.height or (missing and one.source.tallies.is_empty):
+    missing = system.counts.get("missing_dialogues") or system.counts.get("missing_turns")
+    if not match.height or (missing and system.source.tallies.is_empty):
         return WrongUnits(wrong.height, predicted.height, None)
     both = predicted.join(match, on=keys, suffix="_match", nulls_equal=True)
     return WrongUnits(wrong.height, predicted.height, both.filter(pl.col("num_match") == 1.0).height)
 
 
-def _facts(one: ScoredSystem, score: Score) -> list[str]:
-    return [*_missing(one, score), *_over_turns(one), *_services_fact(one), *_slots_fact(one), *_notes(one)]
+def _facts(system: ScoredSystem, score: Score) -> list[str]:
+    return [
+        *_missing(system, score),
+        *_over_turns(system),
+        *_services_fact(system),
+        *_slots_fact(system),
+        *_notes(system),
+    ]
 
 
-def _missing(one: ScoredSystem, score: Score) -> Iterator[str]:
+def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
     skipped = score.recipe.get("missing") == "skip"
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
-        number = one.counts.get(what, 0)
+        number = system.counts.get(what, 0)
         if number:
             is_one = number == 1
             counted = ("is" if is_one else "are") + " left out" if skipped else f"count{'s' * is_one} as wrong"
             yield f"{words.count(number, noun)} {'has' if is_one else 'have'} no prediction and {counted}."
 
 
-def _notes(one: ScoredSystem) -> Iterator[str]:
+def _notes(system: ScoredSystem) -> Iterator[str]:
     """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
-    mine = [note.text for note in one.source.result.notes if note.system == one.system]
+    mine = [note.text for note in system.source.result.notes if note.system == system.system]
     yield from (f"{text[:1].upper()}{text[1:]}." for text in mine[:NOTED])
 
 
-def _over_turns(one: ScoredSystem) -> Iterator[str]:
+def _over_turns(system: ScoredSystem) -> Iterator[str]:
     """JGA in the first turn and in the last that a tenth of the dialogues reach."""
-    positions = by_turn(one, "jga")
+    positions = by_turn(system, "jga")
     common = [(turn, n) for turn, n in positions.items() if n.n >= next(iter(positions.values())).n / 10]
     if len(common) > 2:
         before, after = common[0][1].value, common[-1][1].value
         if before is not None and after is not None and after < before:
-            wrong = wrong_units(one)
+            wrong = wrong_units(system)
             piles_up = wrong.inherited is not None and wrong.inherited > wrong.all / 2
             start = "Mistakes pile up: right" if piles_up else "Right"
             ends = [f"{words.percent(n.value, 0)}% in turn {turn}" for turn, n in (common[0], common[-1])]
             yield f"{start} in {ends[0]}, {ends[1]}."
 
 
-def _services_fact(one: ScoredSystem) -> Iterator[str]:
-    services = {name: n.value for name, n in by_service(one).items() if n.value is not None}
+def _services_fact(system: ScoredSystem) -> Iterator[str]:
+    services = {name: n.value for name, n in by_service(system).items() if n.value is not None}
     if services:
         worst, best = min(services, key=services.__getitem__), max(services, key=services.__getitem__)
         low, high = words.percent(services[worst], 0), words.percent(services[best], 0)
@@ -146,8 +154,8 @@ def _services_fact(one: ScoredSystem) -> Iterator[str]:
             yield f"Hardest service: {worst} ({low}%); easiest: {best} ({high}%)."
 
 
-def _slots_fact(one: ScoredSystem) -> Iterator[str]:
-    slots = one.tally.slots
+def _slots_fact(system: ScoredSystem) -> Iterator[str]:
+    slots = system.tally.slots
     lasting = slots.lasting()
     if lasting is None:
         return
@@ -163,32 +171,32 @@ def _slots_fact(one: ScoredSystem) -> Iterator[str]:
 # -- section -----------------------------------------------------------------------------------------------------------
 
 
-def _blocks(runs: Sequence[Source], one: Contest) -> list[Block]:
-    found = one.systems
+def _blocks(runs: Sequence[Source], contest: Contest) -> list[Block]:
+    systems = contest.systems
     return [
-        metrics_grid("metrics", one),
-        Heading("How mistakes are carried on"), _curve(found), *_positions(found),
-        Heading("Where they are made"), _services(found), *_slots(found),
+        metrics_grid("metrics", contest),
+        Heading("How mistakes are carried on"), _fga_chart(systems), *_turn_charts(systems),
+        Heading("Where they are made"), _service_chart(systems), *_slots(systems),
         Heading("The same predictions by other scripts"), *(chart for run in runs for chart in _profile_charts(run)),
     ]  # fmt: skip
 
 
-def _curve(found: Sequence[ScoredSystem]) -> Chart:
+def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """FGA over λ: the run's own scores with their intervals."""
     rows: list[list[Cell]] = []
     limits: dict[str, float] = {}
-    for one in found:
+    for system in systems:
         rates = {0.0: "jga"}
-        for metric in one.derived("fga"):
+        for metric in system.derived("fga"):
             with suppress(ValueError):  # a damaged run, or a λ of another kind
                 rates[float(metric.variant)] = metric.name
-        known = {rate: score for rate, name in rates.items() if (score := one.known(name))}
+        known = {rate: score for rate, name in rates.items() if (score := system.known(name))}
         if len(known) < 2:
             continue  # one point is no curve
-        rows += ([one.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
-        limit = one.value("turn_match")
-        if limit is not None and len(found) <= MANY:
-            limits[one.name] = limit
+        rows += ([system.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
+        limit = system.value("turn_match")
+        if limit is not None and len(systems) <= MANY:
+            limits[system.name] = limit
     highest = max(limits.values(), default=0.0)  # has the label; more of them would cover each other
     rules = [Rule(limit, "turn match" if limit == highest else "", name) for name, limit in limits.items()]
     return Chart(
@@ -200,83 +208,83 @@ def _curve(found: Sequence[ScoredSystem]) -> Chart:
     )  # fmt: skip
 
 
-def by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
+def by_turn(system: ScoredSystem, metric: str) -> dict[str, Estimate]:
     """A metric by the number of the user turn, where enough dialogues get that far."""
-    return one.once(f"{metric} by turn", lambda: _by_turn(one, metric))
+    return system.once(f"{metric} by turn", lambda: _by_turn(system, metric))
 
 
-def _by_turn(one: ScoredSystem, metric: str) -> dict[str, Estimate]:
+def _by_turn(system: ScoredSystem, metric: str) -> dict[str, Estimate]:
     import polars as pl
 
-    rows = one.rows(metric)
+    rows = system.rows(metric)
     counted = rows.filter(pl.col("den") > 0).group_by("turn").agg(pl.col("dialogue").n_unique())
     reached = {str(turn): number for turn, number in counted.iter_rows()}
     most = max(reached.values(), default=0)
     least = min(max(LEAST, most // 100), most)
-    return {turn: n for turn, n in by_group(rows, "turn").items() if reached.get(turn, 0) >= least}
+    return {turn: n for turn, n in estimate_groups(rows, "turn").items() if reached.get(turn, 0) >= least}
 
 
-def _positions(found: Sequence[ScoredSystem]) -> list[Block]:
-    several = len(found) > 1
+def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
+    several = len(systems) > 1
     made: dict[str, list[list[Cell]]] = {
         metric: [
-            [one.name, one.metric(metric).title, int(turn), n.value, n.low, n.high, n.n]
-            for one in found
-            for turn, n in by_turn(one, metric).items()
+            [system.name, system.metric(metric).title, int(turn), n.value, n.low, n.high, n.n]
+            for system in systems
+            for turn, n in by_turn(system, metric).items()
         ]
         for metric in HEADLINE
     }
-    note = "The band is the 95% interval over dialogues." if len(found) <= MANY else ""
+    note = "The band is the 95% interval over dialogues." if len(systems) <= MANY else ""
     if made["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
     plots = made if several else {"jga": [row for rows in made.values() for row in rows]}
     return [
         Chart(
             f"turns-{metric}" if several else "turns", "lines",
-            f"{found[0].metric(metric).title} by user turn" if several else "Accuracy by user turn",
+            f"{systems[0].metric(metric).title} by user turn" if several else "Accuracy by user turn",
             ["system", "metric", "turn", "value", "low", "high", "n"], rows, "turn", "value",
             "system" if several else "metric", "low", "high", note=note if metric == "jga" else "",
-            x_title="user turn, from 0", y_title=found[0].metric(metric).title if several else "accuracy",
+            x_title="user turn, from 0", y_title=systems[0].metric(metric).title if several else "accuracy",
             percent=True,
         )
         for metric, rows in plots.items()
     ]  # fmt: skip
 
 
-def by_service(one: ScoredSystem) -> dict[str, Estimate]:
+def by_service(system: ScoredSystem) -> dict[str, Estimate]:
     """JGA by service: as the run has it, else from its rows, else from its dialogues."""
-    return one.once("by service", lambda: _by_service(one))
+    return system.once("by service", lambda: _by_service(system))
 
 
-def _by_service(one: ScoredSystem) -> dict[str, Estimate]:
-    scored = one.groups("jga", "service")
+def _by_service(system: ScoredSystem) -> dict[str, Estimate]:
+    scored = system.groups("jga", "service")
     if scored:
         return scored
-    rows = one.rows("jga")
+    rows = system.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
-        return estimated(one.tally.by_service())
-    return by_group(rows, "service")
+        return estimate_parts(system.tally.by_service())
+    return estimate_groups(rows, "service")
 
 
-def _services(found: Sequence[ScoredSystem]) -> Chart:
+def _service_chart(systems: Sequence[ScoredSystem]) -> Chart:
     """A row per service with a dot per system; of many systems, a small chart per service with a row per system."""
     rows: list[list[Cell]] = []
-    split = any(one.source.header.seen is not None for one in found)
-    for one in found:
-        seen = one.source.header.seen
-        for service, n in by_service(one).items():
+    split = any(system.source.header.seen is not None for system in systems)
+    for system in systems:
+        seen = system.source.header.seen
+        for service, n in by_service(system).items():
             kind = "all" if seen is None else "seen" if service in seen else "unseen"
-            name = f"{service} ({kind})" if split and len(found) > 1 else service
-            rows.append([one.name, name, kind, n.value, n.low, n.high, n.n])
+            name = f"{service} ({kind})" if split and len(systems) > 1 else service
+            rows.append([system.name, name, kind, n.value, n.low, n.high, n.n])
     order = {service: _mean([row[3] for row in rows if row[1] == service]) for service in {row[1] for row in rows}}
     rows.sort(key=lambda row: (order[row[1]], str(row[1])))
-    many = len(found) > MANY
+    many = len(systems) > MANY
     note = "Joint goal accuracy over the frames of one service, hardest first."
     note += " Unseen services are not in the training schema." if split else ""
     return Chart(
         "services", "dots", "Joint goal accuracy by service",
         ["system", "service", "services", "value", "low", "high", "n"], rows, "value", "system" if many else "service",
-        "services" if split and len(found) == 1 else "system", "low", "high", note=note, x_title="JGA", percent=True,
+        "services" if split and len(systems) == 1 else "system", "low", "high", note=note, x_title="JGA", percent=True,
         panel="service" if many else "", wide=many,
     )  # fmt: skip
 
@@ -286,19 +294,21 @@ def _mean(cells: Sequence[Cell]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _slots(found: Sequence[ScoredSystem]) -> list[Block]:
+def _slots(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Mistakes by slot and kind: a small chart for each of several systems, with the same slots."""
     blocks: list[Block] = []
-    errors = {one.name: one.tally.slots for one in found if not one.source.tallies.is_empty}
-    for one in found:
-        if one.source.tallies.is_empty:
-            lacking = Text(f"{one.source.name} holds no dialogues, so slots cannot be told apart. Make the run again.")
+    errors = {system.name: system.tally.slots for system in systems if not system.source.tallies.is_empty}
+    for system in systems:
+        if system.source.tallies.is_empty:
+            lacking = Text(
+                f"{system.source.name} holds no dialogues, so slots cannot be told apart. Make the run again."
+            )
             blocks += [] if lacking in blocks else [lacking]
-        elif not errors[one.name].total:
-            where = " where it predicts" if one.tally.unpredicted else ""
-            blocks.append(Text(f"{one.name} makes no mistake{where}."))
-    chart = _slots_chart({name: mine for name, mine in errors.items() if mine.total}, single=len(found) == 1)
-    if any(one.tally.unpredicted for one in found):
+        elif not errors[system.name].total:
+            where = " where it predicts" if system.tally.unpredicted else ""
+            blocks.append(Text(f"{system.name} makes no mistake{where}."))
+    chart = _slots_chart({name: mine for name, mine in errors.items() if mine.total}, single=len(systems) == 1)
+    if any(system.tally.unpredicted for system in systems):
         chart = msgspec.structs.replace(chart, note=f"{chart.note} Turns without a prediction are left out.")
     return [chart, *blocks]
 
@@ -335,9 +345,9 @@ def _profile_charts(source: Source) -> Iterator[Chart]:
         if len(systems) < 2:
             continue
         name = systems[0].name
-        scores = [(one, score) for one in systems for metric in COMPARED if (score := one.known(metric))]
+        scores = [(system, score) for system in systems for metric in COMPARED if (score := system.known(metric))]
         rows: list[list[Cell]] = [
-            [s.profile, one.metric(s.metric).title, s.value, s.low, s.high, s.signature] for one, s in scores
+            [s.profile, system.metric(s.metric).title, s.value, s.low, s.high, s.signature] for system, s in scores
         ]
         yield Chart(
             f"profiles-{name}", "dots", f"{name}, one dot per recipe",

@@ -40,7 +40,7 @@ def bounds(low: float | None, high: float | None, scale: Scale) -> str:
     return " … ".join(ends) or "–"
 
 
-def share(value: float) -> str:
+def share_in_words(value: float) -> str:
     """A share in words: 0.66 is "two thirds". Only 0 is "none", and only 1 is "all"."""
     if value <= 0.0 or value >= 1.0:
         return "none" if value <= 0.0 else "all"
@@ -55,26 +55,26 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def some(items: Sequence[str], number: int) -> list[str]:
+def truncate(items: Sequence[str], number: int) -> list[str]:
     """The first few items, and how many more there are."""
     return [*items[:number], *([f"{len(items) - number} more"] if len(items) > number else [])]
 
 
-def listed(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
     """a, b and c."""
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
 
 
-def inline(title: str) -> str:
+def title_in_sentence(title: str) -> str:
     """A metric's title within a sentence: "joint goal accuracy", but "AGA, free slots" and "cJGA"."""
     return title if title[:2].isupper() or not title[1:2].islower() else title[0].lower() + title[1:]
 
 
-def family(title: str, variant: str) -> str:
+def base_title(title: str, variant: str) -> str:
     """The title of the metric that one is derived from: "cJGA" of "cJGA under NED", "JGA" of "JGA, v3"."""
     return title.removesuffix(variant).rstrip(":, ").removesuffix(" under") if title.endswith(variant) else title
 
 
-def units(score: Score) -> str:
+def unit_noun(score: Score) -> str:
     """What a score is over: turns or frames."""
     return score.recipe.get("unit", "unit") + "s"

@@ -33,7 +33,7 @@ from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.metrics import Unscored
 from troth.grounding.overlap import ROUGE_L, rouge_l
 from troth.grounding.pmi import PMI_FAITH
-from troth.grounding.score import ScoringSettings, remarks
+from troth.grounding.score import ScoringSettings, collect_remarks
 from troth.stats.estimates import Resampling, build_result
 from troth.systems.decoding.generate import GenerateSettings, context_notes, contexts
 
@@ -116,7 +116,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
             values.append(MetricValues(GRAMMAR, {}, [float(not checker(item)) for item in own.items]))
         systems.append(GradedSystem(str(key), own.items, [replace(one, recipe=(recipe, one.recipe)) for one in values]))
     notes = context_notes(without, sum(one.dropped > 0 for one in generated[each[PLAIN]]))
-    notes += [*_list_unscored(systems), *remarks(graders)]
+    notes += [*_list_unscored(systems), *collect_remarks(graders)]
     recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
     by = judge([grader.metric for grader in graders])
     bounds = None if by is None else plain_bounds(_metric_values(by_key[PLAIN], by).numbers)

@@ -15,7 +15,7 @@ from troth.core.records import Act, Frame, Schema, Service
 from troth.responses import references
 from troth.responses.corpus import ActCorpus
 from troth.responses.sgsacc import SystemTurn
-from troth.responses.templates import CONFIRM, Templates, sentences
+from troth.responses.templates import CONFIRM, Templates, render_frame
 from troth.systems.text import TextExample, TextNetwork
 from troth.text.identifiers import humanize
 
@@ -52,7 +52,7 @@ def encoded(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Templa
 
 def _sentences(frames: Sequence[Frame], schema: Schema, templates: Templates) -> Iterator[str]:
     for frame in frames:
-        said = sentences(frame, templates)
+        said = render_frame(frame, templates)
         if any(sentence.act.act == "CONFIRM" for sentence in said):
             yield CONFIRM
         for sentence in said:
@@ -72,7 +72,7 @@ def generic(act: Act, service: Service) -> str:
 
 
 def _linear(act: Act, service: Service, *, described: bool) -> str:
-    slot = references.description(act, service) if described else ""
+    slot = references.slot_description(act, service) if described else ""
     values = f" = {', '.join(act.values)}" if act.values else ""
     inside = f"{slot or act.slot}{values}"
     return f"{act.act.lower()} ( {inside} )" if inside else f"{act.act.lower()} ( )"

@@ -24,7 +24,7 @@ from troth.models import Nli
 from troth.readers.shots import draw
 from troth.responses import corpus
 from troth.responses import templates as template_files
-from troth.responses.nbest import choice_line
+from troth.responses.nbest import encode_choice
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.storage.files import check_new, new_file
 from troth.systems.generators.card import GeneratorCard, described
@@ -109,17 +109,17 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     count = settings.count or settings.beams
     merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
     choices: list[Choice] | None = None
-    nli = corpus.model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
+    nli = corpus.open_model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
     with new_file(path_of(out)) as file:
         if nli is not None:
             listed = [_list(turn, some) for turn, some in zip(turns, merged, strict=True)]
             choices = rerank_all(listed, nli, gated=settings.gated)
             for turn, one in zip(turns, choices, strict=True):
-                file.write(choice_line(*turn.system.key, one))
+                file.write(encode_choice(*turn.system.key, one))
         else:
             for turn, some in zip(turns, merged, strict=True):
                 file.write(_line(turn, some))
-    descriptions = corpus.descriptions(read.schema)
+    descriptions = corpus.classify_descriptions(read.schema)
     return Responses(
         turns=len(turns),
         systems=tuple(systems),
@@ -131,7 +131,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
             "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=descriptions),
             n=len(choices),
         ),
-        notes=tuple(corpus.lacking(descriptions)) if nli is not None else (),
+        notes=tuple(corpus.description_notes(descriptions)) if nli is not None else (),
     )  # fmt: skip
 
 

@@ -147,14 +147,17 @@ class ResponseEvaluation:
         self.card, self.templates = card, templates
         self.corpus = corpus.read(path_of(settings.dev or ""), format=settings.format)
         turns = {turn.system.key: turn for turn in response_turns(self.corpus)}
-        drawn = corpus.shuffled([turn.system for turn in turns.values()], settings.seed)[: settings.dev_limit]
+        drawn = corpus.shuffle_turns([turn.system for turn in turns.values()], settings.seed)[: settings.dev_limit]
         self.turns = [turns[one.key] for one in drawn if one.gold.strip()]
         if not self.turns:
             raise UserError("no system turn with acts and words in it", file=path_of(settings.dev or ""))
-        self.nli = corpus.model(settings.nli, settings.cache)
-        self.slots = ser.noncategorical(self.corpus.schema)
+        self.nli = corpus.open_model(settings.nli, settings.cache)
+        self.slots = ser.noncategorical_slots(self.corpus.schema)
         self.references = sgsacc.prepare(
-            [turn.system for turn in self.turns], self.nli, pool=tamper.pool(self.corpus.dialogues), validate=False
+            [turn.system for turn in self.turns],
+            self.nli,
+            pool=tamper.collect_values(self.corpus.dialogues),
+            validate=False,
         )
         if not any(one.hypotheses for mine in self.references for one in mine):
             what = "no act in it that SGSAcc can judge"
@@ -174,7 +177,7 @@ class ResponseEvaluation:
         judged = [[one.entailed for one in mine if one.reference is not None] for mine in verdicts]
         right = [all(mine) for mine in judged if mine]  # a turn that no rule fits has no part in SGSAcc
         wrong = [
-            bool(ser.missed(ser.due(turn.frames, self.slots), text))
+            bool(ser.missing_values(ser.due(turn.frames, self.slots), text))
             for turn, text in zip(self.turns, texts, strict=True)
         ]
         return {"ser": sum(wrong) / len(wrong), "sgsacc": sum(right) / len(right)}
