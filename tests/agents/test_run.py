@@ -251,7 +251,7 @@ def test_a_key_is_sent_and_never_written(files: Files, monkeypatch: pytest.Monke
         ({"variants": "v1"}, "there is no rewording 'v1' of the tools"),
         ({"variants": "v1", "tools": None}, "rewordings of the tools need the tools"),
         ({"users": "stammer"}, "stammer"),
-        ({"budget": "many"}, "'many' is no budget"),
+        ({"budget": "many"}, "'many' is not a valid budget"),
         ({"trails": 2}, "there is no option 'trails' (did you mean 'trials'?)"),
     ],
 )

@@ -74,7 +74,7 @@ def test_errors_are_one_line(troth: Troth, server: PolicyServer) -> None:
     for more, message in (
         (("--variants", "v1"), "there is no rewording 'v1' of the tools"),
         (("--users", "disfluncy"), "disfluncy"),
-        (("--budget", "lots"), "'lots' is no budget"),
+        (("--budget", "lots"), "'lots' is not a valid budget"),
     ):
         result = troth(*run, *more)
         assert result.code == 2

@@ -493,7 +493,7 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         (["convert", GOLD, "/nowhere/new", "--to", "sgd"], "its folder does not exist (make '/nowhere' first)"),
         (["convert", GOLD, "x" * 5000, "--to", "sgd"], "cannot be written: File name too long ("),
         (["compare", HASTY, STURDY], "is not a run of troth (score predictions against --gold GOLD)"),
-        (["compare", HASTY, "--gold", GOLD], "comparing takes two systems or more (name another run or prediction)"),
+        (["compare", HASTY, "--gold", GOLD], "at least two systems are needed (name another run or prediction)"),
         (["compare", HASTY, HASTY, "--gold", GOLD], "the same prediction is given twice (give each a name"),
         (["compare", HASTY, STURDY, "--gold", GOLD, "--metrics", "jgaa"], "no metric is called 'jgaa' (did you mean "),
         (["compare", HASTY, STURDY, "--gold", GOLD, "--profile", "sdg"], "no profile is called 'sdg' (did you mean "),

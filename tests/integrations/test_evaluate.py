@@ -247,7 +247,7 @@ def test_documents_score_as_files_do(tmp_path: Path) -> None:
             {"predictions": [{}, {}], "references": [{}, {}], "dialogue_ids": "aa", "turn_ids": [1, 1]},
             "dialogue a, turn 1: duplicate turn id",
         ),
-        ({"predictions": [{}], "references": [{}], "histories": [[]]}, "histories have no place here"),
+        ({"predictions": [{}], "references": [{}], "histories": [[]]}, "histories are not used by this metric"),
     ],
 )
 def test_what_is_wrong_is_told(given: dict[str, Any], told: str) -> None:

@@ -251,7 +251,7 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert kappa.value is not None
     assert kappa.low < kappa.value < kappa.high
     assert len(found.details) == 7
-    assert {one["votes"] for one in found.details} == {(False, False, True), (True, True, False)}
+    assert {one.votes for one in found.details} == {(False, False, True), (True, True, False)}
 
 
 def test_intervals_respect_the_strata(tmp_path: Path) -> None:

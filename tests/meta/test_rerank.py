@@ -51,7 +51,7 @@ def test_a_perfect_model_chooses_gold_always_and_a_blind_one_never() -> None:
     right = run(omniscient(), turns=None, resamples=50)
     model = [score for score in right.scores if score.system != "rule"]
     assert {score.value for score in model} == {1.0}
-    assert {one["rule"] for one in right.details} <= {"rule"}
+    assert {one.rule for one in right.details} <= {"rule"}
     blind = run(FakeNli(lambda *_: YES), turns=40, resamples=50)
     values = {(score.system, str(score.group)): score.value for score in blind.scores}
     assert values["entailed", "all"] == values["retry", "all"] == 0.0  # a tie is lost
@@ -60,7 +60,7 @@ def test_a_perfect_model_chooses_gold_always_and_a_blind_one_never() -> None:
     assert values["gated", "kind:value"] == values["rule", "kind:value"] == 1.0
     assert values["gated", "kind:missing"] == values["rule", "kind:missing"] == 1.0
     assert values["rule", "kind:boolean"] == 0.0
-    assert {one["rule"] for one in blind.details} >= {"entailed", "retry"}
+    assert {one.rule for one in blind.details} >= {"entailed", "retry"}
 
 
 def test_scores_by_kind_and_rule() -> None:
@@ -81,10 +81,10 @@ def test_scores_by_kind_and_rule() -> None:
     assert "|rule:any+present|refs:b+4|augment:never|" in recipes["gated"]
     assert recipes["rule"].startswith(f"FAITHFUL_CHOSEN|rule:present{ending}")
     assert all(score.n <= whole.n == 60 for score in made.scores)
-    assert len({(one["dialogue"], one["turn"]) for one in made.details if one["rule"] == "entailed"}) == 60 - round(
+    assert len({(one.dialogue, one.turn) for one in made.details if one.rule == "entailed"}) == 60 - round(
         60 * (whole.value or 0)
     )
-    assert all(one["kinds"] for one in made.details)
+    assert all(one.kinds for one in made.details)
 
 
 def test_the_gated_row_with_the_retry() -> None:

@@ -46,7 +46,7 @@ def test_gold_is_rejected_by_one_act_that_is_not_entailed() -> None:
     assert found["template", "gold_rejected"].value == pytest.approx(len(with_fare) / 177)
     assert made.counts["template"] == made.counts["schema"] == {"turns": 177, "turns_left_out": 0}
     assert made.details
-    assert all(one["sentence"] in sentences for one in made.details)
+    assert all(one.sentence in sentences for one in made.details)
     mark = templates.fingerprint(known)
     assert f"|refs:template@{mark}|augment:retry|" in found["template", "gold_rejected"].signature
     assert "|refs:b+4|augment:never|" in found["schema", "gold_rejected:plain"].signature

@@ -122,7 +122,7 @@ def test_missing_predictions_are_told_and_are_no_mistakes_of_slots(tmp_path: Pat
     )
     assert system(after, "s").tally.slots.total == made_before
     if folder == GOLD:
-        assert entry.sentence == "Right in 82% of turns; the others have no prediction."
+        assert entry.sentence == "Right in 82% of turns; the rest have no prediction."
         assert not any("once made" in fact for fact in entry.facts)
         assert "s makes no mistake where it predicts." in texts(made)
     else:
@@ -145,7 +145,7 @@ def test_a_perfect_run(tmp_path: Path) -> None:
 def test_an_archive_of_nothing_says_nothing(tmp_path: Path) -> None:
     (source,) = sources(tracked(tmp_path / "run"))
     made = page.build([with_archive(source, explorer.Archive())])
-    assert texts(made) == ["run holds no dialogues, so slots cannot be told apart. Make the run again."]
+    assert texts(made) == ["run holds no dialogues, so slots cannot be told apart. Run it again."]
 
 
 def test_what_a_chart_says_of_turns_holds(tmp_path: Path) -> None:

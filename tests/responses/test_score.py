@@ -43,7 +43,7 @@ from troth.models.fake import FakeNli
 from troth.responses import bleu as overlap
 from troth.responses import metrics, references, rerank
 from troth.responses import ser as slot_error
-from troth.responses.explorer import act_rows, collect_responses
+from troth.responses.explorer import collect_responses, judged_acts
 from troth.responses.metrics import BleuRecipe, Fraction, SerRecipe, SgsaccRecipe, TurnRecipe, TurnScoring
 from troth.responses.rerank import RerankRecipe
 from troth.responses.score import DIFFERENT, nlg
@@ -58,7 +58,10 @@ def literal(premise: str, hypothesis: str) -> Entailment:
 
 def acts(result: Result) -> list[dict[str, Any]]:
     """Every judged act."""
-    return list(act_rows(collect_responses(result.explorer().dialogues), validated=True))
+    return [
+        msgspec.structs.asdict(act)
+        for act in judged_acts(collect_responses(result.explorer().dialogues), validated=True)
+    ]
 
 
 @pytest.fixture
@@ -115,7 +118,7 @@ def test_an_empty_response_is_unfaithful_and_counted(gold: str, tmp_path: Path) 
 def test_sgsacc_and_its_kin(gold: str, tmp_path: Path) -> None:
     result = nlg(gold, responses(tmp_path, WRONG), metrics=["sgsacc"], nli=FakeNli(literal), resamples=20)
     wrong = {(row["dialogue"], row["turn"], row["slot"]) for row in acts(result) if not row["entailed"]}
-    assert wrong == {(row["dialogue"], row["turn"], row["slot"]) for row in result.details}
+    assert wrong == {(act.dialogue, act.turn, act.slot) for act in result.details}
     assert ("a", 1, "place_name") in wrong
     assert ("a", 1, "area") not in wrong
     assert [s.metric for s in result.scores if s.group == "all"] == [
@@ -330,8 +333,8 @@ def test_no_model_is_opened_where_none_is_needed(gold: str, tmp_path: Path) -> N
 
 
 def test_without_sacrebleu_there_is_no_bleu(gold: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap, "available", lambda: False)
-    monkeypatch.setattr(overlap, "counts", None)
+    monkeypatch.setattr(overlap, "is_installed", lambda: False)
+    monkeypatch.setattr(overlap, "count_ngrams", None)
     result = nlg(gold, responses(tmp_path, GOLD), metrics=["bleu", "ser"], resamples=20)
     assert (result["bleu"].value, result["bleu"].reason) == (None, overlap.MISSING)
     assert result["ser"].value == 0.0

@@ -246,7 +246,7 @@ def test_no_twins_are_drawn_where_gold_says_nothing(monkeypatch: pytest.MonkeyPa
         drawn.append(one.gold)
         return [() for _ in one.acts]
 
-    monkeypatch.setattr(sgsacc, "negatives", counting)
+    monkeypatch.setattr(sgsacc, "make_negatives", counting)
     sgsacc.prepare([unit(NAME), unit(NAME, gold=" ")], told({}), pool=POOL)
     assert drawn == ["gold"]
 

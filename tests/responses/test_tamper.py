@@ -140,7 +140,7 @@ def test_a_large_pool_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> No
         calls += 1
         return means_same(values, act)
 
-    monkeypatch.setattr(tamper, "same", counting)
+    monkeypatch.setattr(tamper, "means_same", counting)
     made = [tamper_act(NAME, STAYS, pool, random.Random(seed)) for seed in range(50)]
     assert len({one.values for one in made if one}) > 40
     assert calls < 100
@@ -155,7 +155,7 @@ def test_the_few_values_that_will_do_are_found(fitting: int) -> None:
 
 
 def test_what_the_turn_says_besides_is_not_taken() -> None:
-    assert tamper_act(NAME, STAYS, tamper.collect_values(CORPUS), random.Random(0), said=[NAME, OTHER]) is None
+    assert tamper_act(NAME, STAYS, tamper.collect_values(CORPUS), random.Random(0), acts=[NAME, OTHER]) is None
 
 
 @given(st.sampled_from([NAME, OTHER, AREA, COUNT, WIFI]), st.integers(0, 1000))

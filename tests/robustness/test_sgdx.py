@@ -189,7 +189,7 @@ def test_what_is_saved_is_what_was_scored(tmp_path: Path) -> None:
         mine = rows.filter(rows["metric"] == name)
         assert float(mine["num"].sum()) / float(mine["den"].sum()) == pytest.approx(result[name].value)
     first = next(iter(saved.explorer().dialogues))
-    assert [track.system for track in first.tracks] == ["mine:v1", "mine:v2"]
+    assert [(track.system, track.wording) for track in first.tracks] == [("mine", "v1"), ("mine", "v2")]
 
 
 def test_the_number_of_workers_changes_nothing(whole: Result) -> None:

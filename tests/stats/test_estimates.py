@@ -98,7 +98,7 @@ def test_few_errors(wrong: int, note: str | None) -> None:
 
 def test_documents_are_called_so() -> None:
     cell = Cell(SHARE, parts({"a": [1.0], "b": [1.0]}))
-    (documents,) = score_cells("s", [cell], ["a", "b"], HOW, cluster="document")
+    (documents,) = score_cells("s", [cell], ["a", "b"], HOW._replace(cluster="document"))
     assert documents.interval_note == "none of 2 documents is below 100%"
 
 

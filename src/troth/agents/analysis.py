@@ -66,13 +66,15 @@ class TrialAnalysis:
         whole = self.trial.usage or Usage()
         parts = [message.usage for message in self.trial.messages if message.usage is not None]
 
-        def either(name: str) -> float | None:
+        def read_field(name: str) -> float | None:
             known = [value for part in parts if (value := getattr(part, name)) is not None]
-            given = getattr(whole, name)
-            return given if given is not None else sum(known) if known else None
+            total = getattr(whole, name)
+            return total if total is not None else sum(known) if known else None
 
-        tokens = [None if (count := either(name)) is None else int(count) for name in ("input_tokens", "output_tokens")]
-        return Usage(tokens[0], tokens[1], either("seconds"), either("cost"))
+        tokens = [
+            None if (count := read_field(name)) is None else int(count) for name in ("input_tokens", "output_tokens")
+        ]
+        return Usage(tokens[0], tokens[1], read_field("seconds"), read_field("cost"))
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ class AgentAnalysis:
 
     @property
     def tasks(self) -> list[str]:
-        return list(dict.fromkeys(one.trial.unit for one in self.trials))
+        return list(dict.fromkeys(trial.trial.unit for trial in self.trials))
 
     @cached_property
     def by_task(self) -> dict[str, list[TrialAnalysis]]:
         trials: dict[str, list[TrialAnalysis]] = {}
-        for one in self.trials:
-            trials.setdefault(one.trial.unit, []).append(one)
+        for trial in self.trials:
+            trials.setdefault(trial.trial.unit, []).append(trial)
         return trials
 
     @cached_property
@@ -113,35 +115,35 @@ class AgentAnalysis:
     @property
     def tools(self) -> list[str]:
         """The tools that were called or that gold expects to be called, by name."""
-        called = {call.numbered.call.tool for one in self.trials for call in one.calls}
-        return sorted(called | {gold.tool for one in self.trials if one.matched for gold in one.matched.gold})
+        called = {call.numbered.call.tool for trial in self.trials for call in trial.calls}
+        return sorted(called | {gold.tool for trial in self.trials if trial.matched for gold in trial.matched.gold})
 
     def of_tool(self, tool: str) -> AgentAnalysis:
         """The same trials with the calls of one tool alone."""
-        return replace(self, trials=tuple(_select_tool(one, tool) for one in self.trials))
+        return replace(self, trials=tuple(_select_tool(trial, tool) for trial in self.trials))
 
     def of_trials(self, fraction: Callable[[TrialAnalysis], tuple[float, float] | None]) -> Parts:
         """Parts with one unit per trial; None where a metric does not apply to it."""
-        found = [(fraction(one), one) for one in self.trials]
-        keys = [(one.trial.unit, NONE, one.item) for value, one in found if value is not None]
-        return Parts.of([value for value, _ in found if value is not None], keys)
+        values = [(fraction(trial), trial) for trial in self.trials]
+        keys = [(trial.trial.unit, NONE, trial.item) for value, trial in values if value is not None]
+        return Parts.of([value for value, _ in values if value is not None], keys)
 
     def of_tasks(self, fraction: Callable[[list[TrialAnalysis]], tuple[float, float] | None]) -> Parts:
         """Parts with one unit per task."""
-        found = [(task, fraction(trials)) for task, trials in self.by_task.items()]
-        keys = [(task, NONE, "") for task, value in found if value is not None]
-        return Parts.of([value for _, value in found if value is not None], keys)
+        values = [(task, fraction(trials)) for task, trials in self.by_task.items()]
+        keys = [(task, NONE, "") for task, value in values if value is not None]
+        return Parts.of([value for _, value in values if value is not None], keys)
 
     def relabelled(self, parts: Parts) -> Parts:
         """Parts of the tracking metrics, whose dialogues are trials, with tasks as what is resampled."""
-        trials = {one.trial.id: one for one in self.trials}
+        trials = {trial.trial.id: trial for trial in self.trials}
         tasks = self.tasks
-        place = {task: code for code, task in enumerate(tasks)}
-        items = list(dict.fromkeys(one.item for one in self.trials))
-        at = {item: code for code, item in enumerate(items)}
+        task_codes = {task: code for code, task in enumerate(tasks)}
+        items = list(dict.fromkeys(trial.item for trial in self.trials))
+        item_codes = {item: code for code, item in enumerate(items)}
         named = [trials[id] for id in parts.units.dialogues]
-        task = np.array([place[one.trial.unit] for one in named] or [0], dtype=np.int64)[parts.units.dialogue]
-        item = np.array([at[one.item] for one in named] or [0], dtype=np.int64)[parts.units.dialogue]
+        task = np.array([task_codes[trial.trial.unit] for trial in named] or [0], dtype=np.int64)[parts.units.dialogue]
+        item = np.array([item_codes[trial.item] for trial in named] or [0], dtype=np.int64)[parts.units.dialogue]
         return Parts(parts.num, parts.den, Units(tasks, task, parts.units.turn, items, item))
 
 
@@ -152,12 +154,12 @@ def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> A
     trials: list[TrialAnalysis] = []
     absent = [Trajectory(task, corpus.tasks[task].messages, task) for task in system.missing]
     for trial in (*system.trials, *absent):
-        one = _analyse_trial(corpus, trial, rules, absent=trial.unit in system.missing)
-        trials.append(one)
-        if one.states is not None:
-            gold, pred = one.states.dialogues(trial.id, trial.users())
+        analysis = _analyse_trial(corpus, trial, rules, absent=trial.unit in system.missing)
+        trials.append(analysis)
+        if analysis.states is not None:
+            gold, pred = analysis.states.dialogues(trial.id, trial.users())
             for consumer in (scorer, recorder):
-                consumer.add(gold, None if one.absent else pred)
+                consumer.add(gold, None if analysis.absent else pred)
     return AgentAnalysis(system.name, rules, tuple(trials), scorer, recorder)
 
 
@@ -188,37 +190,37 @@ def _solved(trial: Trajectory, matched: MatchedCalls | None, by: str) -> float |
 
 
 def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterator[CallFacts]:
-    made: set[bytes] = set()  # calls since something was last changed
-    for one in trial.calls():
-        writes, lost = toolbox.writes(one.call.tool), has_failed(trial, one)
-        key = msgspec.json.encode([one.call.tool, one.call.arguments, one.call.broken], order="sorted")
-        repeats = key in made
+    earlier: set[bytes] = set()  # calls since something was last changed
+    for numbered in trial.calls():
+        writes, lost = toolbox.writes(numbered.call.tool), has_failed(trial, numbered)
+        key = msgspec.json.encode([numbered.call.tool, numbered.call.arguments, numbered.call.broken], order="sorted")
+        repeats = key in earlier
         if writes and not lost:
-            made.clear()
+            earlier.clear()
         if not lost:
-            made.add(key)
-        tool = toolbox.tools.get(one.call.tool)
-        lacking = tuple(find_unsourced(one, seen, tool)) if writes else ()
-        why = forbidden.schema_violation(one.call, toolbox)
-        yield CallFacts(one, writes, lost, why, repeats, count_checked(one, tool) if writes else 0, lacking)
+            earlier.add(key)
+        tool = toolbox.tools.get(numbered.call.tool)
+        lacking = tuple(find_unsourced(numbered, seen, tool)) if writes else ()
+        why = forbidden.schema_violation(numbered.call, toolbox)
+        yield CallFacts(numbered, writes, lost, why, repeats, count_checked(numbered, tool) if writes else 0, lacking)
 
 
 def _select_tool(trial: TrialAnalysis, tool: str) -> TrialAnalysis:
     calls = tuple(call for call in trial.calls if call.numbered.call.tool == tool)
     if trial.matched is None or trial.near is None:
         return replace(trial, calls=calls)
-    made = [place for place, call in enumerate(trial.matched.calls) if call.call.tool == tool]
-    golds = [place for place, gold in enumerate(trial.matched.gold) if gold.tool == tool]
+    calls_of_tool = [index for index, call in enumerate(trial.matched.calls) if call.call.tool == tool]
+    golds = [index for index, gold in enumerate(trial.matched.gold) if gold.tool == tool]
 
-    def kept(pairs: dict[int, int]) -> dict[int, int]:
-        return {golds.index(gold): made.index(call) for gold, call in pairs.items() if gold in golds}
+    def select_pairs(pairs: dict[int, int]) -> dict[int, int]:
+        return {golds.index(gold): calls_of_tool.index(call) for gold, call in pairs.items() if gold in golds}
 
     matched = MatchedCalls(
-        [trial.matched.calls[place] for place in made], [trial.matched.gold[place] for place in golds],
-        kept(trial.matched.pairs), trial.matched.error,
+        [trial.matched.calls[index] for index in calls_of_tool], [trial.matched.gold[index] for index in golds],
+        select_pairs(trial.matched.pairs), trial.matched.error,
     )  # fmt: skip
     wrong = {golds.index(gold): names for gold, names in trial.near.wrong.items() if gold in golds}
-    return replace(trial, calls=calls, matched=matched, near=NearestPairs(kept(trial.near.pairs), wrong))
+    return replace(trial, calls=calls, matched=matched, near=NearestPairs(select_pairs(trial.near.pairs), wrong))
 
 
 def first_wrong_turn(trial: TrialAnalysis) -> int | None:

@@ -86,8 +86,8 @@ class ActionClaim(NamedTuple):
 
 def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
     """Every claim of a done action in the assistant's answers, in order."""
-    calls = [one for one in trial.calls() if not has_failed(trial, one)]
-    families = {one.call.tool: _families(one.call.tool) for one in calls}
+    calls = [call for call in trial.calls() if not has_failed(trial, call)]
+    families = {call.call.tool: _families(call.call.tool) for call in calls}
     known = {family for name in (*toolbox.tools, *families) for family in _families(name)}
     for index, message in enumerate(trial.messages):
         if message.role != "assistant" or not message.text:
@@ -103,10 +103,10 @@ def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
                 verb = next(match[name] for name in VERBS if match[name]).lower()
                 family = FAMILY[verb] if FAMILY[verb] in known else "any"
                 behind = [
-                    one
-                    for one in calls
-                    if one.message < index
-                    and (family in families[one.call.tool] or (family == "any" and toolbox.writes(one.call.tool)))
+                    call
+                    for call in calls
+                    if call.message < index
+                    and (family in families[call.call.tool] or (family == "any" and toolbox.writes(call.call.tool)))
                 ]
                 source = _find_call(trial, behind, set(_ID.findall(_clause(sentence[0], match.start()))))
                 if source is None and not (match["active"] or match["first"]):
@@ -130,13 +130,13 @@ def _families(tool: str) -> frozenset[str]:
 
 def _find_call(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | None:
     """The message with the last call that backs a claim. If the claim names ids, the call must have one of them."""
-    for one in reversed(calls):
+    for call in reversed(calls):
         if not ids:
-            return one.message
-        text = msgspec.json.encode(one.call.arguments).decode()
-        text += trial.messages[one.result].text if one.result is not None else ""
+            return call.message
+        text = msgspec.json.encode(call.call.arguments).decode()
+        text += trial.messages[call.result].text if call.result is not None else ""
         if any(id.lstrip("#").lower() in text.lower() for id in ids):
-            return one.message
+            return call.message
     return None
 
 

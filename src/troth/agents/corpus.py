@@ -1,7 +1,7 @@
 """Trajectories of several systems joined with gold, by task and trial.
 
 Gold is in the transcripts themselves (τ-bench), or in files of its own: BFCL's answers and questions, or transcripts
-whose calls are the right ones. Gold decides what is scored: a task that a system has no trial of counts as missing.
+with the right calls. Gold decides what is scored: a task that a system has no trial of counts as missing.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class AgentCorpus:
         task = self.tasks[trial.unit]
         if task.expected is None:
             return None
-        return tuple(_name_arguments(one, self.toolbox(trial)) for one in task.expected)
+        return tuple(_name_arguments(expected, self.toolbox(trial)) for expected in task.expected)
 
     @cached_property
     def has_gold(self) -> bool:
@@ -96,7 +96,7 @@ def gold_files(gold: Path | Sequence[Path] | None) -> list[str]:
     if gold is None:
         return []
     several = [gold] if isinstance(gold, str | os.PathLike) else gold
-    return [path_of(one) for one in several]
+    return [path_of(path) for path in several]
 
 
 def load(
@@ -186,24 +186,26 @@ def _restore_dots(trials: list[Trajectory], tasks: dict[str, AgentTask]) -> list
 
     Function calling APIs allow no dots in names, so that results of BFCL come without them.
     """
-    if any("." in call.tool for one in trials for message in one.messages for call in message.calls):
+    if any("." in call.tool for trial in trials for message in trial.messages for call in message.calls):
         return trials
     names = {
-        one.unit: {tool.name.replace(".", "_"): tool.name for tool in tasks[one.unit].tools if "." in tool.name}
-        for one in trials
+        trial.unit: {tool.name.replace(".", "_"): tool.name for tool in tasks[trial.unit].tools if "." in tool.name}
+        for trial in trials
     }
     if not any(names.values()):
         return trials
 
-    def renamed(message: Message, by: dict[str, str]) -> Message:
+    def rename_calls(message: Message, by: dict[str, str]) -> Message:
         if not message.calls:
             return message
         calls = tuple(msgspec.structs.replace(call, tool=by.get(call.tool, call.tool)) for call in message.calls)
         return msgspec.structs.replace(message, calls=calls)
 
     return [
-        msgspec.structs.replace(one, messages=tuple(renamed(message, names[one.unit]) for message in one.messages))
-        for one in trials
+        msgspec.structs.replace(
+            trial, messages=tuple(rename_calls(message, names[trial.unit]) for message in trial.messages)
+        )
+        for trial in trials
     ]
 
 
@@ -213,6 +215,6 @@ def _name_arguments(expected: Expected, toolbox: Toolbox) -> Expected:
         return expected
     tool = toolbox.tools.get(expected.tool)
     properties = list((tool.parameters.get("properties") or {}) if tool else {})
-    names = {str(place): name for place, name in enumerate(properties)}
+    names = {str(index): name for index, name in enumerate(properties)}
     arguments = {names.get(name, name): values for name, values in expected.arguments.items()}
     return msgspec.structs.replace(expected, arguments=arguments)

@@ -68,13 +68,13 @@ def explain_rules(
     declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile
     first, last = find_rule(start or declared or "exact"), find_rule(end)
     choices = [name for name in ORDER if getattr(first, name) != getattr(last, name)]
-    way = [first]
+    rules = [first]
     for name in choices:
-        way.append(_change_choice(way[-1], name, last))
-    verdicts = [_verdicts(corpus, one) for one in way]
+        rules.append(_change_choice(rules[-1], name, last))
+    verdicts = [_verdicts(corpus, rule) for rule in rules]
     steps: list[ChoiceStep] = []
-    for place, name in enumerate(choices):
-        before, after = verdicts[place], verdicts[place + 1]
+    for index, name in enumerate(choices):
+        before, after = verdicts[index], verdicts[index + 1]
         alone = _share_right(_verdicts(corpus, _change_choice(first, name, last))) - _share_right(verdicts[0])
         flips = [VerdictFlip(*key, before[key], after[key]) for key in before if _is_flip(before[key], after[key])]
         sides = getattr(first, name), getattr(last, name)

@@ -31,9 +31,9 @@ def build_archive(systems: Iterable[AgentAnalysis]) -> Archive:
 
 def trial_views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
     """Each trial that the system has."""
-    for one in system.trials:
-        if not one.absent:
-            yield _view(system, one)
+    for trial in system.trials:
+        if not trial.absent:
+            yield _view(system, trial)
 
 
 def _view(system: AgentAnalysis, analysis: TrialAnalysis) -> TrajectoryView:
@@ -106,10 +106,10 @@ def _call(trial: TrialAnalysis, facts: CallFacts) -> CallView:
 def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int | None, tuple[str, ...]]:
     if trial.matched is None or trial.near is None:
         return "unknown", None, ()
-    place = next((n for n, counted in enumerate(trial.matched.calls) if counted.call is facts.numbered.call), None)
-    if place is None:
+    index = next((n for n, counted in enumerate(trial.matched.calls) if counted.call is facts.numbered.call), None)
+    if index is None:
         return "uncounted", None, ()
-    gold = next((gold for gold, number in trial.near.pairs.items() if number == place), None)
+    gold = next((gold for gold, number in trial.near.pairs.items() if number == index), None)
     if gold is None:
         return "extra", None, ()
     if gold in trial.matched.pairs:
@@ -120,10 +120,10 @@ def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int |
 def _gold(trial: TrialAnalysis) -> Iterator[GoldCallView]:
     if trial.matched is None or trial.near is None:
         return
-    for place, gold in enumerate(trial.matched.gold):
-        number = trial.near.pairs.get(place)
+    for index, gold in enumerate(trial.matched.gold):
+        number = trial.near.pairs.get(index)
         message = None if number is None else trial.matched.calls[number].message
-        yield GoldCallView(gold.tool, dict(gold.arguments), gold.turn, message, place in trial.matched.pairs)
+        yield GoldCallView(gold.tool, dict(gold.arguments), gold.turn, message, index in trial.matched.pairs)
 
 
 def _states(trial: TrialAnalysis) -> Iterator[CallStates]:
@@ -142,16 +142,16 @@ def _wrong_message(trial: TrialAnalysis, turn: int | None) -> int | None:
 
 def partings(trial: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[PartingView]:
     """The first change in which a trial differs from each other trial of its task."""
-    mine = [call.numbered for call in trial.calls if call.writes and not call.failed]
+    changes = [call.numbered for call in trial.calls if call.writes and not call.failed]
     keys = written_calls(trial)
     for other in trials:
         if other is trial or other.absent:
             continue
-        theirs = [call.numbered for call in other.calls if call.writes and not call.failed]
+        other_changes = [call.numbered for call in other.calls if call.writes and not call.failed]
         pairs = enumerate(zip_longest(keys, written_calls(other)))
-        place = next((n for n, (first, second) in pairs if first != second), None)
-        if place is not None:
-            here = mine[place] if place < len(mine) else None
-            there = theirs[place] if place < len(theirs) else None
+        index = next((n for n, (first, second) in pairs if first != second), None)
+        if index is not None:
+            here = changes[index] if index < len(changes) else None
+            there = other_changes[index] if index < len(other_changes) else None
             turn = next(call.turn for call in (here, there) if call is not None)
             yield PartingView(other.trial.trial, here.message if here else None, there.message if there else None, turn)

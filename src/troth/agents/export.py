@@ -48,7 +48,7 @@ def write_states(
 
 
 def _pairs(analysis: AgentAnalysis) -> Iterator[Pair]:
-    for one in analysis.trials:
-        if one.states is not None:
-            gold, pred = one.states.dialogues(one.trial.id, one.trial.users())
-            yield Pair(gold, None if one.absent else pred)
+    for trial in analysis.trials:
+        if trial.states is not None:
+            gold, pred = trial.states.dialogues(trial.trial.id, trial.trial.users())
+            yield Pair(gold, None if trial.absent else pred)

@@ -21,7 +21,7 @@ LONGEST = 200  # characters of a message that quotes a value
 
 
 def schema_violation(call: Call, toolbox: Toolbox) -> str | None:
-    """Why the tools' definitions forbid a call; None if they allow it, or nothing is known of the tools."""
+    """Returns why a call violates its tool's schema; None if it is valid or the tools are unknown."""
     if call.broken is not None:
         return "the arguments are not a JSON object"
     if not toolbox.tools:
@@ -35,15 +35,15 @@ def schema_violation(call: Call, toolbox: Toolbox) -> str | None:
     from referencing.exceptions import Unresolvable
 
     try:
-        errors = sorted(check.iter_errors(call.arguments), key=lambda one: list(map(str, one.path)))
+        errors = sorted(check.iter_errors(call.arguments), key=lambda error: list(map(str, error.path)))
     except (Unresolvable, RecursionError, re.error):  # the schema's own fault: it says nothing of this call
         return None
     error = next(iter(errors), None)
     if error is None:
         return None
-    place = ".".join(map(str, error.path))
+    argument = ".".join(map(str, error.path))
     message = error.message if len(error.message) <= LONGEST else error.message[: LONGEST - 1] + "…"
-    return f"{place}: {message}" if place else message
+    return f"{argument}: {message}" if argument else message
 
 
 def _key(tool: Tool) -> bytes:

@@ -39,22 +39,22 @@ class MatchedCalls(NamedTuple):
     @property
     def missing(self) -> list[int]:
         """Gold calls that no call matches."""
-        return [place for place in range(len(self.gold)) if place not in self.pairs]
+        return [index for index in range(len(self.gold)) if index not in self.pairs]
 
 
 def match_calls(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
-    """The calls of a trajectory against gold."""
-    calls = [one for one in trajectory.calls() if _is_counted(trajectory, one, rule, toolbox)]
-    wanted = [one for one in gold if rule.calls == "all" or toolbox.writes(one.tool)]
+    """Matches the calls of a trajectory with the gold calls."""
+    calls = [numbered for numbered in trajectory.calls() if _is_counted(trajectory, numbered, rule, toolbox)]
+    wanted = [numbered for numbered in gold if rule.calls == "all" or toolbox.writes(numbered.tool)]
 
-    def fits(place: int, number: int) -> bool:
-        expected, one = wanted[place], calls[number]
-        if expected.tool != one.call.tool or expected.turn not in (None, one.turn):
+    def fits(index: int, number: int) -> bool:
+        expected, numbered = wanted[index], calls[number]
+        if expected.tool != numbered.call.tool or expected.turn not in (None, numbered.turn):
             return False
-        return call_error(one.call, expected, rule, toolbox) is None
+        return call_error(numbered.call, expected, rule, toolbox) is None
 
-    paired = _pair_in_order if rule.order == "kept" else _pair_first_fit
-    pairs = paired(len(wanted), len(calls), fits)
+    pair = _pair_in_order if rule.order == "kept" else _pair_first_fit
+    pairs = pair(len(wanted), len(calls), fits)
     return MatchedCalls(calls, wanted, pairs, _verdict(trajectory, calls, wanted, pairs, rule, toolbox))
 
 
@@ -103,7 +103,7 @@ def argument_error(
         detail = properties.get(name) if isinstance(properties, dict) else None
         return bfcl.value_error(value, bfcl.accepted_values(expected, name), detail)
     printed = rule.values == "printed"
-    return None if any(_is_equal(value, one, printed, expected.nested) for one in accepted) else "wrong_value"
+    return None if any(_is_equal(value, option, printed, expected.nested) for option in accepted) else "wrong_value"
 
 
 def sort_lists(value: Any) -> Any:
@@ -127,13 +127,13 @@ def _is_equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
     if isinstance(value, dict) and isinstance(gold, dict):
         if nested:
             known = all(
-                any(_is_equal(v, one, printed, nested) for one in gold.get(key, ())) for key, v in value.items()
+                any(_is_equal(v, option, printed, nested) for option in gold.get(key, ())) for key, v in value.items()
             )
             return known and all(key in value or "" in accepted for key, accepted in gold.items())
         return value.keys() == gold.keys() and all(_is_equal(v, gold[key], printed, nested) for key, v in value.items())
     if isinstance(value, list) and isinstance(gold, list):
         pairs = zip(value, gold, strict=False)
-        return len(value) == len(gold) and all(_is_equal(v, one, printed, nested) for v, one in pairs)
+        return len(value) == len(gold) and all(_is_equal(v, option, printed, nested) for v, option in pairs)
     if printed or isinstance(value, bool) or isinstance(gold, bool):
         return type(value) is type(gold) and bool(value == gold)
     return bool(value == gold)
@@ -193,32 +193,32 @@ def says_outputs(trajectory: Trajectory) -> bool:
 def _pair_first_fit(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     unused = list(range(calls))
     pairs: dict[int, int] = {}
-    for place in range(golds):
-        found = next((number for number in unused if fits(place, number)), None)
-        if found is not None:
-            unused.remove(found)
-            pairs[place] = found
+    for index in range(golds):
+        number = next((number for number in unused if fits(index, number)), None)
+        if number is not None:
+            unused.remove(number)
+            pairs[index] = number
     return pairs
 
 
 def _pair_in_order(golds: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     """The longest common subsequence, earliest calls first."""
-    equal = [[fits(place, number) for number in range(calls)] for place in range(golds)]
+    equal = [[fits(index, number) for number in range(calls)] for index in range(golds)]
     longest = [[0] * (calls + 1) for _ in range(golds + 1)]
-    for place in reversed(range(golds)):
+    for index in reversed(range(golds)):
         for number in reversed(range(calls)):
-            skipped = max(longest[place + 1][number], longest[place][number + 1])
-            longest[place][number] = (
-                max(skipped, 1 + longest[place + 1][number + 1]) if equal[place][number] else skipped
+            skipped = max(longest[index + 1][number], longest[index][number + 1])
+            longest[index][number] = (
+                max(skipped, 1 + longest[index + 1][number + 1]) if equal[index][number] else skipped
             )
     pairs: dict[int, int] = {}
-    place = number = 0
-    while place < golds and number < calls:
-        if equal[place][number] and longest[place][number] == 1 + longest[place + 1][number + 1]:
-            pairs[place] = number
-            place, number = place + 1, number + 1
-        elif longest[place + 1][number] >= longest[place][number + 1]:
-            place += 1
+    index = number = 0
+    while index < golds and number < calls:
+        if equal[index][number] and longest[index][number] == 1 + longest[index + 1][number + 1]:
+            pairs[index] = number
+            index, number = index + 1, number + 1
+        elif longest[index + 1][number] >= longest[index][number + 1]:
+            index += 1
         else:
             number += 1
     return pairs

@@ -43,8 +43,8 @@ def pass_hat(k: int) -> Metric:
     """pass^k, the chance that k trials of a task are all solved: mean over tasks of C(solved, k) / C(trials, k)."""
 
     def fraction(trials: list[TrialAnalysis]) -> Fraction:
-        judged = [one.solved for one in trials if one.solved is not None]
-        if any(one.absent for one in trials):
+        judged = [trial.solved for trial in trials if trial.solved is not None]
+        if any(trial.absent for trial in trials):
             return 0.0, 1.0
         return (comb(int(sum(judged)), k) / comb(len(judged), k), 1.0) if len(judged) >= k else None
 
@@ -93,8 +93,8 @@ def _arguments(trial: TrialAnalysis) -> Fraction:
         return None
     every = sum(len(gold.arguments) for gold in trial.matched.gold)
     wrong = sum(
-        len([name for name in names if name in trial.matched.gold[place].arguments])
-        for place, names in trial.near.wrong.items()
+        len([name for name in names if name in trial.matched.gold[index].arguments])
+        for index, names in trial.near.wrong.items()
     )
     return every - wrong, every
 
@@ -103,7 +103,7 @@ def _order(trial: TrialAnalysis) -> Fraction:
     """Pairs of matched calls that stand in gold's order, among all pairs."""
     if trial.matched is None:
         return None
-    calls = [trial.matched.pairs[place] for place in sorted(trial.matched.pairs)]
+    calls = [trial.matched.pairs[index] for index in sorted(trial.matched.pairs)]
     pairs = list(combinations(calls, 2))
     return sum(first < second for first, second in pairs), len(pairs)
 
@@ -116,7 +116,7 @@ def _right(trial: TrialAnalysis) -> Fraction:
 
 
 def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysis], Parts]:
-    return _per_trial(lambda one: None if one.absent else (sum(map(test, one.calls)), len(one.calls)))
+    return _per_trial(lambda trial: None if trial.absent else (sum(map(test, trial.calls)), len(trial.calls)))
 
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
@@ -140,8 +140,8 @@ def _claims(trial: TrialAnalysis) -> Fraction:
 
 def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
     def fraction(trial: TrialAnalysis) -> Fraction:
-        mine = [detail for detail in trial.details if detail.kind == kind]
-        return sum(not detail.supported for detail in mine), len(mine)
+        details = [detail for detail in trial.details if detail.kind == kind]
+        return sum(not detail.supported for detail in details), len(details)
 
     return _per_trial(fraction)
 
@@ -149,10 +149,10 @@ def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
 def _grounded(trial: TrialAnalysis) -> Fraction:
     """Answers that hold something checkable, and those of them in which all of it is supported."""
     answers: dict[int, bool] = {}
-    found = [(trial.message, trial.supported) for trial in trial.details] + [
+    supported_by_message = [(trial.message, trial.supported) for trial in trial.details] + [
         (trial.message, trial.supported) for trial in trial.claims
     ]
-    for message, supported in found:
+    for message, supported in supported_by_message:
         answers[message] = answers.get(message, True) and supported
     return sum(answers.values()), len(answers)
 
@@ -161,7 +161,7 @@ def _grounded(trial: TrialAnalysis) -> Fraction:
 
 
 def _is_wavering(trials: list[TrialAnalysis]) -> Fraction:
-    judged = {one.solved for one in trials if one.solved is not None}
+    judged = {trial.solved for trial in trials if trial.solved is not None}
     return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
 
 
@@ -196,7 +196,7 @@ def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[Age
 
 
 def _read_usage(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
-    return lambda one: None if one.absent else read(one.usage)
+    return lambda trial: None if trial.absent else read(trial.usage)
 
 
 def _tokens(usage: Usage) -> float | None:
@@ -222,6 +222,7 @@ _GOLD_CALLS: dict[str, Any] = {"needs": ("gold",), "unit": "call"}
 _COUNT: dict[str, Any] = {"better": "lower", "scale": "number", "top": inf}
 _COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", **_COUNT}
 _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
+_ANSWERS: dict[str, Any] = {"needs": ("context",), "unit": "trial"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
@@ -253,14 +254,14 @@ _METRICS = (
              "share of claims of done actions that no successful call stands behind", _per_trial(_claims), unit="trial",
              better="lower", headline=True),
     _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
-             _unsupported("number"), unit="trial", better="lower"),
+             _unsupported("number"), **_ANSWERS, better="lower"),
     _declare("unsupported_times", "Unsupported times", "share of times and dates in answers that nothing seen supports",
-             _unsupported("time"), unit="trial", better="lower"),
+             _unsupported("time"), **_ANSWERS, better="lower"),
     _declare("unsupported_names", "Unsupported names", "share of names and codes in answers that nothing seen supports",
-             _unsupported("name"), unit="trial", better="lower"),
+             _unsupported("name"), **_ANSWERS, better="lower"),
     _declare("grounded_answers", "Grounded answers",
              "share of answers with details or claims in which all of them are supported", _per_trial(_grounded),
-             unit="trial"),
+             **_ANSWERS),
     _declare("wavering_tasks", "Wavering tasks", "share of tasks that some trials solve and others do not",
              _per_task(_is_wavering), unit="task", better="lower", needs=("success", "trials")),
     _declare("same_calls", "Same calls", "share of pairs of trials of a task that change the same things in order",
@@ -297,5 +298,5 @@ def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metri
         if not wanted:
             raise UserError("no metric is named", hint="for example call_f1 or pass^1")
         return wanted
-    own = [one for one in (METRICS.load(name) for name in METRICS.by_name()) if one.of != "pass^k"]
-    return [*map(pass_hat, range(1, max(trials, 1) + 1)), *own]
+    metrics = [metric for metric in (METRICS.load(name) for name in METRICS.by_name()) if metric.of != "pass^k"]
+    return [*map(pass_hat, range(1, max(trials, 1) + 1)), *metrics]

@@ -44,8 +44,8 @@ def leaves(value: Any, schema: Any, path: str = "") -> Iterator[Leaf]:
             yield from leaves(inner, (properties or {}).get(key), f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
         items = schema.get("items") if isinstance(schema, dict) else None
-        for place, inner in enumerate(value):
-            yield from leaves(inner, items, f"{path}.{place}")
+        for index, inner in enumerate(value):
+            yield from leaves(inner, items, f"{path}.{index}")
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield Leaf(path, value, schema)
 

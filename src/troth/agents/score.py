@@ -14,6 +14,7 @@ from troth.agents.metrics import BY_TOOL, select_metrics
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
+from troth.core.data_options import format_option
 from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
@@ -62,10 +63,7 @@ class AgentSettings:
     context: str | Iterable[str] = option(
         "+".join(CONTEXT), "Sources that support an answer: tools, user, system.", "KINDS"
     )
-    format: str | None = option(
-        None, "Format of the transcripts. Default: detected.", "NAME",
-        complete=("troth.readers.trajectories:FORMATS",),
-    )  # fmt: skip
+    format: str | None = format_option("the transcripts", "troth.readers.trajectories:FORMATS")
     resamples: int = resamples_option(over="tasks")
     seed: int = seed_option()
     out: Path | None = run_folder()
@@ -93,9 +91,7 @@ def agent(*transcripts: Path, **options: Any) -> Result:
     writing = None if settings.writing is None else listed(settings.writing)
     corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
     result = score_corpus(corpus, settings, [path_of(path) for path in transcripts])
-    if out is not None:
-        result.save(out)
-    return result
+    return result.save_if(out)
 
 
 def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
@@ -110,9 +106,8 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
             SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
             for system in systems
         ),
-        Resampling(settings.resamples, settings.seed),
+        Resampling(settings.resamples, settings.seed, "task"),
         metrics=metrics,
-        cluster="task",
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
@@ -121,7 +116,7 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
 
 
 def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
-    declared = [trajectories.FORMATS.load(one.format).FORMAT.profile for one in corpus.systems]
+    declared = [trajectories.FORMATS.load(system.format).FORMAT.profile for system in corpus.systems]
     by = find_rule(settings.rule if settings.rule is not None else declared[0] or "exact")
     rewards = all(trial.reward is not None for system in corpus.systems for trial in system.trials)
     solved = settings.solved or ("reward" if rewards else "match")
@@ -156,9 +151,9 @@ def _lacks(need: str, system: AgentAnalysis, corpus: AgentCorpus) -> bool:
     if need == "gold":
         return not corpus.has_gold
     if need == "success":
-        return all(one.solved is None for one in system.trials)
+        return all(trial.solved is None for trial in system.trials)
     if need == "tools":
-        return not any(corpus.toolbox(one.trial).tools for one in system.trials)
+        return not any(corpus.toolbox(trial.trial).tools for trial in system.trials)
     return False
 
 
@@ -168,24 +163,24 @@ def _recipe(metric: Metric, rules: AnalysisRules) -> tuple[Any, ...]:
         return ({"solved": "reward"},) if rules.solved == "reward" else (rules.rule, {"solved": "match"})
     if "gold" in metric.needs:
         return (rules.rule, PROFILE) if metric.unit == "turn" else (rules.rule,)
-    if metric.name.startswith(("unsupported", "grounded")) and set(rules.context) != set(CONTEXT):
+    if "context" in metric.needs and set(rules.context) != set(CONTEXT):
         return ({"context": rules.context},)
     return ({},)
 
 
 def _trials(systems: Sequence[AgentAnalysis]) -> int:
-    """How many trials every task has at least."""
+    """Returns the smallest number of trials per task."""
     counts = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
     return min(counts, default=1)
 
 
 def _counts(system: AgentAnalysis) -> dict[str, int]:
-    present = [one for one in system.trials if not one.absent]
+    present = [trial for trial in system.trials if not trial.absent]
     return {
-        "tasks": len({one.trial.unit for one in present}),
+        "tasks": len({trial.trial.unit for trial in present}),
         "trials": len(present),
         "missing_tasks": len(system.trials) - len(present),
-        "calls": sum(len(one.calls) for one in present),
+        "calls": sum(len(trial.calls) for trial in present),
     }
 
 
@@ -193,13 +188,13 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
     counts = Counter(len(trials) for trials in system.by_task.values() if not trials[0].absent)
     if len(counts) > 1:
         yield Note(f"tasks have {min(counts)} to {max(counts)} trials", system.name)
-    missing = sum(one.absent for one in system.trials)
+    missing = sum(trial.absent for trial in system.trials)
     if missing:
         yield Note(f"tasks of gold without a trial, which count as not solved: {missing}", system.name)
     other = [
-        one.trial.id
-        for one in system.trials
-        if rules.solved == "reward" and one.matched is not None and one.solved != float(one.matched.valid)
+        trial.trial.id
+        for trial in system.trials
+        if rules.solved == "reward" and trial.matched is not None and trial.solved != float(trial.matched.valid)
     ]
     if other and not missing:
         share = f"{len(other)} of {len(system.trials)} trials"
@@ -230,22 +225,24 @@ class AgentFinding(Finding, frozen=True, tag="agent"):
 
 def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
     """Claims without calls, values without a source, and tasks that waver between trials."""
-    for one in system.trials:
-        turns = _turns(one)
-        place = (system.name, one.trial.unit, one.trial.trial)
-        for claim in one.claims:
+    for trial in system.trials:
+        turns = _turns(trial)
+        trial_key = (system.name, trial.trial.unit, trial.trial.trial)
+        for claim in trial.claims:
             if not claim.supported:
-                yield AgentFinding("claim", *place, turns[claim.message], claim.message, claim.text)
-        for call in one.calls:
+                yield AgentFinding("claim", *trial_key, turns[claim.message], claim.message, claim.text)
+        for call in trial.calls:
             for lacking in call.unsourced:
                 at = (call.numbered.turn, call.numbered.message)
-                yield AgentFinding("value", *place, *at, "", call.numbered.call.tool, lacking.argument, lacking.value)
+                yield AgentFinding(
+                    "value", *trial_key, *at, "", call.numbered.call.tool, lacking.argument, lacking.value
+                )
     for task, trials in system.by_task.items():
-        solved = [one for one in trials if one.solved]
-        failed = [one for one in trials if one.solved == 0.0]
+        solved = [trial for trial in trials if trial.solved]
+        failed = [trial for trial in trials if trial.solved == 0.0]
         if solved and failed:
             parting = next((p for p in explorer.partings(failed[0], [solved[0]])), None)
-            names = [tuple(one.trial.trial for one in side) for side in (solved, failed)]
+            names = [tuple(trial.trial.trial for trial in side) for side in (solved, failed)]
             turn = None if parting is None else parting.turn
             yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
 
@@ -267,7 +264,7 @@ def _inputs(corpus: AgentCorpus) -> dict[str, str]:
 
 
 def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
-    """What a reader needs to make the run again."""
+    """The arguments that reproduce the run."""
     writing = None if settings.writing is None else listed(settings.writing)
     tools = None if settings.tools is None else path_of(settings.tools)
     return {

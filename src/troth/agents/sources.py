@@ -36,18 +36,18 @@ class Mention(NamedTuple):
 @lru_cache(maxsize=CACHED_TEXTS)
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for fact in find_facts(text):
         written = text[fact.start : fact.end]
         if fact.kind == "time":
-            found.append(Mention("time", fact.value, fact.start, fact.end))
+            mentions.append(Mention("time", fact.value, fact.start, fact.end))
         elif fact.kind == "date" and (day := _DAY.search(fact.value)):
-            found.append(Mention("date", day[0], fact.start, fact.end))
+            mentions.append(Mention("date", day[0], fact.start, fact.end))
         elif fact.unit != "ordinal" and (digits := _DIGITS.search(written)):
             value = fact.value.partition("-")[0] if fact.kind == "date" else fact.value
             if value.replace(".", "").isdecimal():
-                found.append(Mention("number", value, fact.start, fact.start + digits.end()))
-    return tuple(found)
+                mentions.append(Mention("number", value, fact.start, fact.start + digits.end()))
+    return tuple(mentions)
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
@@ -79,19 +79,19 @@ class Sources:
 
     def find(self, kind: str, value: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` that holds a token, among some kinds of sources; None if none does."""
-        places = [
-            place
+        indexes = [
+            index
             for source in sources
             for key in _readings(kind, value)
-            if (place := self._first[source].get(key)) is not None and place < before
+            if (index := self._first[source].get(key)) is not None and index < before
         ]
-        return min(places, default=None)
+        return min(indexes, default=None)
 
     def ending(self, digits: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` with a word that ends in these digits: the last four of a card."""
         held = (self._first[source].items() for source in sources)
-        ends = (place for one in held for (kind, word), place in one if kind == "word" and word.endswith(digits))
-        return min((place for place in ends if place < before), default=None)
+        ends = (index for items in held for (kind, word), index in items if kind == "word" and word.endswith(digits))
+        return min((index for index in ends if index < before), default=None)
 
     def text(self, text: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` that holds a text word for word, or all its words; None if none does."""
@@ -108,10 +108,10 @@ class Sources:
 def is_derived(value: float, numbers: Iterable[float]) -> bool:
     """Whether a number is the sum or the difference of two others, or up to ten times one of them."""
     others = set(numbers) - {value}
-    near = {round(one, 2) for one in others}
+    near = {round(other, 2) for other in others}
     return any(
-        round(value - one, 2) in near or round(value + one, 2) in near or (one and value / one in MULTIPLES)
-        for one in others
+        round(value - other, 2) in near or round(value + other, 2) in near or (other and value / other in MULTIPLES)
+        for other in others
     )
 
 

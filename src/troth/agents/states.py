@@ -49,18 +49,18 @@ def pair_nearest(matched: MatchedCalls, rule: MatchingRule, toolbox: Toolbox = N
     pairs = dict(matched.pairs)
     left = matched.extra
     options: list[tuple[int, int, int, tuple[str, ...]]] = []
-    for place in matched.missing:
-        gold = matched.gold[place]
+    for index in matched.missing:
+        gold = matched.gold[index]
         for number in left:
             call = matched.calls[number]
             if call.call.tool == gold.tool and gold.turn in (None, call.turn):
                 wrong = wrong_arguments(call.call.arguments, gold, rule, toolbox.tools.get(gold.tool))
-                options.append((len(wrong), place, -number, wrong))  # of equals, the last: the last call wins
-    every = {place: tuple(matched.gold[place].arguments) for place in matched.missing}
-    for _, place, backwards, wrong in sorted(options):
-        if place not in pairs and -backwards not in pairs.values():
-            pairs[place] = -backwards
-            every[place] = wrong
+                options.append((len(wrong), index, -number, wrong))  # of equals, the last: the last call wins
+    every = {index: tuple(matched.gold[index].arguments) for index in matched.missing}
+    for _, index, backwards, wrong in sorted(options):
+        if index not in pairs and -backwards not in pairs.values():
+            pairs[index] = -backwards
+            every[index] = wrong
     return NearestPairs(pairs, every)
 
 
@@ -108,7 +108,7 @@ def fold(
 ) -> FoldedStates:
     """The states of a trajectory and of its gold calls, turn by turn."""
     named = [gold.turn for gold in matched.gold if gold.turn is not None]
-    turns = max(1, len(trajectory.users()), *(turn + 1 for turn in named), *(one.turn + 1 for one in matched.calls))
+    turns = max(1, len(trajectory.users()), *(turn + 1 for turn in named), *(call.turn + 1 for call in matched.calls))
     golds, numbers = _gold_events(matched, near, turns - 1)
     preds = _pred_events(matched, near, rule, numbers, toolbox)
     return FoldedStates(_states(golds, turns), _states(preds, turns))
@@ -116,23 +116,23 @@ def fold(
 
 def _gold_events(matched: MatchedCalls, near: NearestPairs, last: int) -> tuple[list[_Event], dict[int, str]]:
     """Gold's calls as events, and the service of each gold call."""
-    places: list[tuple[int, float, int]] = []
-    for place, gold in enumerate(matched.gold):
-        number = near.pairs.get(place)
+    positions: list[tuple[int, float, int]] = []
+    for index, gold in enumerate(matched.gold):
+        number = near.pairs.get(index)
         turn = gold.turn if gold.turn is not None else last if number is None else matched.calls[number].turn
-        places.append((turn, float("inf") if number is None else number, place))
+        positions.append((turn, float("inf") if number is None else number, index))
     events: list[_Event] = []
     services: dict[int, str] = {}
     count: dict[tuple[int, str], int] = {}
-    for turn, order, place in sorted(places):
-        gold = matched.gold[place]
+    for turn, order, index in sorted(positions):
+        gold = matched.gold[index]
         position = count[turn, gold.tool] = count.get((turn, gold.tool), 0) + 1
-        services[place] = service = gold.tool if position == 1 else f"{gold.tool}#{position}"
-        number = near.pairs.get(place)
-        given = None if number is None else matched.calls[number].call.arguments
+        services[index] = service = gold.tool if position == 1 else f"{gold.tool}#{position}"
+        number = near.pairs.get(index)
+        arguments = None if number is None else matched.calls[number].call.arguments
         slots: dict[str, tuple[str, ...] | None] = {}
         for name, values in gold.arguments.items():
-            if name in gold.optional and (given is None or given.get(name) is None):
+            if name in gold.optional and (arguments is None or arguments.get(name) is None):
                 continue  # left out, as gold allows
             texts = tuple(dict.fromkeys(to_text(value) for value in values if value is not None and value != ""))
             slots[name] = texts or (None if None in values else ("",))
@@ -143,28 +143,28 @@ def _gold_events(matched: MatchedCalls, near: NearestPairs, last: int) -> tuple[
 def _pred_events(
     matched: MatchedCalls, near: NearestPairs, rule: MatchingRule, services: dict[int, str], toolbox: Toolbox
 ) -> list[_Event]:
-    by_call = {number: place for place, number in near.pairs.items()}
+    by_call = {number: index for index, number in near.pairs.items()}
     taken: dict[tuple[int, str], set[str]] = {}
-    for number, place in by_call.items():
+    for number, index in by_call.items():
         call = matched.calls[number]
-        taken.setdefault((call.turn, call.call.tool), set()).add(services[place])
+        taken.setdefault((call.turn, call.call.tool), set()).add(services[index])
     events: list[_Event] = []
-    for number, one in enumerate(matched.calls):
-        tool, found = one.call.tool, by_call.get(number)
-        if found is not None:
-            service, gold = services[found], matched.gold[found]
+    for number, numbered in enumerate(matched.calls):
+        tool, gold_index = numbered.call.tool, by_call.get(number)
+        if gold_index is not None:
+            service, gold = services[gold_index], matched.gold[gold_index]
         else:
-            used = taken.setdefault((one.turn, tool), set())
+            used = taken.setdefault((numbered.turn, tool), set())
             names = [tool, *(f"{tool}#{position}" for position in range(2, len(used) + 3))]
             service, gold = next(name for name in names if name not in used), None
             used.add(service)
         slots: dict[str, tuple[str, ...] | None] = {
             argument: None if value is None else (_write_value(value, argument, gold, rule, toolbox.tools.get(tool)),)
-            for argument, value in one.call.arguments.items()
+            for argument, value in numbered.call.arguments.items()
         }
-        if one.call.broken is not None:
-            slots = {"arguments": (one.call.broken,)}
-        events.append(_Event(one.turn, number, service, slots or {CALLED: ("yes",)}))
+        if numbered.call.broken is not None:
+            slots = {"arguments": (numbered.call.broken,)}
+        events.append(_Event(numbered.turn, number, service, slots or {CALLED: ("yes",)}))
     return events
 
 
@@ -172,7 +172,7 @@ def _write_value(value: Any, name: str, gold: Expected | None, rule: MatchingRul
     """A value as text: as gold writes it where the rule accepts it, and never so where it does not."""
     accepted = gold.arguments.get(name, ()) if gold is not None else ()
     if gold is not None and accepted and argument_error(value, gold, name, rule, tool) is None:
-        return to_text(next((one for one in accepted if one not in (None, "")), value))
+        return to_text(next((option for option in accepted if option not in (None, "")), value))
     written = to_text(normalize_text(value) if rule.values == "bfcl" else value)
     return msgspec.json.encode(value).decode() if written in map(to_text, accepted) else written  # "3" is not 3
 

@@ -1,4 +1,4 @@
-"""What an assistant's answers rest on: each number, time, date and name in them, and the message that it comes from.
+"""Sources of an assistant's answers: each number, time, date and name in them, and the message that it comes from.
 
 An answer may rest on what the assistant had seen before it: results of tools, the user's words and the system's
 instructions (`context`). No model is asked. A number that is the sum, the difference or a small multiple of supported
@@ -58,18 +58,20 @@ def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONT
 
 
 def _numbers_and_times(index: int, text: str, seen: Sources, context: Sequence[str]) -> Iterator[Detail]:
-    found = [token for token in find_mentions(text) if token.kind != "number" or _is_checked(text, token)]
-    places = [
+    mentions = [token for token in find_mentions(text) if token.kind != "number" or _is_checked(text, token)]
+    sources = [
         seen.ending(token.value, index, context)
         if _ENDING.search(text[max(0, token.start - 20) : token.start])
         else seen.find(token.kind, token.value, index, context)
-        for token in found
+        for token in mentions
     ]
-    known = [float(t.value) for t, place in zip(found, places, strict=True) if t.kind == "number" and place is not None]
-    for token, place in zip(found, places, strict=True):
-        supported = place is not None or (token.kind == "number" and is_derived(float(token.value), known))
+    known = [
+        float(t.value) for t, source in zip(mentions, sources, strict=True) if t.kind == "number" and source is not None
+    ]
+    for token, source in zip(mentions, sources, strict=True):
+        supported = source is not None or (token.kind == "number" and is_derived(float(token.value), known))
         kind = "number" if token.kind == "number" else "time"
-        yield Detail(index, token.start, token.end, text[token.start : token.end], kind, supported, place)
+        yield Detail(index, token.start, token.end, text[token.start : token.end], kind, supported, source)
 
 
 def _is_checked(text: str, token: Mention) -> bool:
@@ -83,16 +85,16 @@ def _names(index: int, text: str, seen: Sources, context: Sequence[str], common:
     for match in _CODE.finditer(text):
         if match[0] in CAPITALS or _ORDINAL.fullmatch(match[0]) or match[0].lower() in common:
             continue
-        place = seen.find("word", match[0].lower(), index, context)
-        yield Detail(index, match.start(), match.end(), match[0], "name", place is not None, place)
+        source = seen.find("word", match[0].lower(), index, context)
+        yield Detail(index, match.start(), match.end(), match[0], "name", source is not None, source)
     for match in _NAME.finditer(text):
         parts = [word.lower() for word in _PART.findall(match[0])]
         words = [word for word in parts if word not in common and word.removesuffix("s") not in common]
         if not words or _HEADING.match(text, match.end()):
             continue
-        places = [seen.find("word", word, index, context) for word in words]
-        known = [place for place in places if place is not None]
-        supported = len(known) == len(places)
+        sources = [seen.find("word", word, index, context) for word in words]
+        known = [source for source in sources if source is not None]
+        supported = len(known) == len(sources)
         yield Detail(index, match.start(), match.end(), match[0], "name", supported, max(known) if supported else None)
 
 

@@ -64,8 +64,8 @@ def is_error(result: Message) -> bool:
         value = msgspec.json.decode(result.text, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError):
         return False
-    told = bytes(value.get("error", b"null"))
+    error = bytes(value.get("error", b"null"))
     refused = any(bytes(value.get(key, b"true")) == b"false" for key in ("success", "ok"))
     return (
-        told not in (b"null", b'""', b"false", b"[]", b"{}") or refused or bytes(value.get("isError", b"")) == b"true"
+        error not in (b"null", b'""', b"false", b"[]", b"{}") or refused or bytes(value.get("isError", b"")) == b"true"
     )

@@ -154,11 +154,9 @@ def _layout(result: Result, study: str) -> list[tables.Table]:
 
 
 def _show_examples(details: Any) -> None:
-    for row in details:
-        people, metric = (
-            " ".join("yes" if vote else "no" for vote in votes) for votes in (row["votes"], [row["metric"]])
-        )
-        show.text(f"\n{row['id']} ({row['dialogue']}, turn {row['turn']}): people {people}; metric {metric}")
-        show.text(f"  before  {' '.join(row['previous'].split())}")
-        show.text(f"  said    {' '.join(row['utterance'].split())}")
-        show.text(f"  act     {row['words']}")
+    for pair in details:
+        people, metric = (" ".join("yes" if vote else "no" for vote in votes) for votes in (pair.votes, [pair.metric]))
+        show.text(f"\n{pair.id} ({pair.dialogue}, turn {pair.turn}): people {people}; metric {metric}")
+        show.text(f"  before  {' '.join(pair.previous.split())}")
+        show.text(f"  said    {' '.join(pair.utterance.split())}")
+        show.text(f"  act     {pair.words}")

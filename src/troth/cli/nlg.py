@@ -57,13 +57,13 @@ def _check_acts(acts: str, metrics: str | None) -> None:
 
 
 def _write_acts(path: str, result: Result) -> None:
-    from troth.responses.explorer import act_rows, collect_responses
+    from troth.responses.explorer import collect_responses, judged_acts
     from troth.storage.files import new_file
 
     validated = any("negatives" in metric.needs for metric in result.metrics)
     with new_file(path) as file:
-        for row in act_rows(collect_responses(result.explorer().dialogues), validated=validated):
-            file.write(msgspec.json.encode(row) + b"\n")
+        for act in judged_acts(collect_responses(result.explorer().dialogues), validated=validated):
+            file.write(msgspec.json.encode(act) + b"\n")
     show.note(f"written: {path}")
 
 

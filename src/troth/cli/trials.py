@@ -40,11 +40,12 @@ def rerank(gold: str, examples: int, lost: str | None, json: bool, **settings: A
                 file.write(msgspec.json.encode(row) + b"\n")
     show_trial(result, json=json, out=settings["out"], unit="lists")
     for rule in () if json else result.systems:
-        for row in [row for row in result.findings if row["rule"] == rule][:examples]:
-            show.text(f"\n{row['dialogue']}, turn {row['turn']}: lost by {rule} to {', '.join(row['kinds'])}")
-            show.text(f"  gold    {' '.join(row['gold'].split())}")
-            show.text(f"  chosen  {' '.join(row['chosen'].split())}")
-            show.text(f"  gold has no point for: {'; '.join(row['missed']) or '–'}")
+        for lost_list in [finding for finding in result.findings if finding.rule == rule][:examples]:
+            where = f"{lost_list.dialogue}, turn {lost_list.turn}"
+            show.text(f"\n{where}: lost by {rule} to {', '.join(lost_list.kinds)}")
+            show.text(f"  gold    {' '.join(lost_list.gold.split())}")
+            show.text(f"  chosen  {' '.join(lost_list.chosen.split())}")
+            show.text(f"  gold has no point for: {'; '.join(lost_list.missed) or '–'}")
 
 
 @options.command("troth.meta.trials.trial:TrialSettings")
@@ -64,8 +65,8 @@ def templates(gold: str, folder: str, examples: int, json: bool, **settings: Any
     left = next(iter(result.counts.values()))["turns_left_out"]
     rest = f", {left} left out: an act has no template or no rule" if left else ""
     show_trial(result, json=json, out=settings["out"], unit="turns", rest=rest)
-    for row in () if json else result.findings[:examples]:
-        show.text(f"“{' '.join(row['gold'].split())}” does not entail “{row['sentence']}”")
+    for rejected in () if json else result.findings[:examples]:
+        show.text(f"“{' '.join(rejected.gold.split())}” does not entail “{rejected.sentence}”")
 
 
 def show_trial(

@@ -57,6 +57,10 @@ FINDINGS: Registry[type[Finding]] = Registry(
     {
         "flip": "troth.robustness.checkdst:Flip",
         "varying unit": "troth.robustness.sgdx:VaryingUnit",
+        "act": "troth.responses.explorer:JudgedAct",
+        "lost list": "troth.meta.trials.rerank:LostList",
+        "rejected gold": "troth.meta.trials.templates:RejectedGold",
+        "disagreement": "troth.meta.people.agreement:Disagreement",
         "agent": "troth.agents.score:AgentFinding",
         "rewording": "troth.agents.live.summary:RewordingEffect",
         "missed pair": "troth.meta.trials.stress:MissedPair",
@@ -179,6 +183,12 @@ class Result:
     def save(self, folder: Path) -> None:
         """Writes a run folder, whole or not at all; an older run in its place is replaced."""
         imported(SAVE)(self, os.fspath(folder))
+
+    def save_if(self, folder: Path | None) -> Result:
+        """The result itself, saved to the folder if one is given."""
+        if folder is not None:
+            self.save(folder)
+        return self
 
     def unbeaten(self) -> frozenset[Any]:
         """The best score of each metric, and those that a paired test does not distinguish from it."""

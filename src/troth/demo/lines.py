@@ -1,4 +1,4 @@
-"""What the demo found, in five lines: one for each question, and one on what a single number hides.
+"""Summary of the demo in five lines: one for each question, and one on the effect of recipes.
 
 Every figure and every comparison comes from the results; the wording follows them.
 """
@@ -46,14 +46,14 @@ def summary_lines(results: Results) -> list[str]:
 
 def tracking(result: Result) -> str:
     """JGA of both trackers, FGA, which forgives what is inherited, and what the intervals of the differences show."""
-    systems = {split_profile(one.system, PROFILE): one for one in open_run(result, 1).systems}
+    systems = {split_profile(system.system, PROFILE): system for system in open_run(result, 1).systems}
     names = list(dict.fromkeys(split_profile(score.system, score.profile) for score in result.scores))
     first, second = sorted(names, key=lambda name: -(systems[name].value("jga") or 0.0))[:2]
     jga, fga = compare_pair(systems[second], systems[first], ("jga", "fga@0.5"), resamples=RESAMPLES, seed=0)
     return (
         f"{first} has the whole state right in {_percent(jga.value)} of turns, {second} in {_percent(jga.base_value)} "
-        f"({_describe_interval(jga)}); counting a mistake only where it is made (FGA), {first} has {_points(fga.value)}, {second} "
-        f"{_points(fga.base_value)} ({_describe_interval(fga)})."
+        f"({_describe_interval(jga)}); counting a mistake only where it is made (FGA), {first} has "
+        f"{_points(fga.value)}, {second} {_points(fga.base_value)} ({_describe_interval(fga)})."
     )
 
 
@@ -67,8 +67,8 @@ def _describe_interval(difference: Difference) -> str:
 
 def robustness(results: Sequence[Result]) -> str:
     """The worst that a perturbation does to a tracker, and what it does to the others."""
-    scores = {(s.metric, s.system): _value(s) for one in results for s in one.scores if s.value is not None}
-    sets = {metric.name: metric.variant for one in results for metric in one.metrics if metric.of == "cjga"}
+    scores = {(s.metric, s.system): _value(s) for result in results for s in result.scores if s.value is not None}
+    sets = {metric.name: metric.variant for result in results for metric in result.metrics if metric.of == "cjga"}
     metric, worst = min((key for key in scores if key[0] in sets), key=lambda key: scores[key])
     label = sets[metric]
     others = [f"{name} {_percent(value)}" for (m, name), value in scores.items() if m == metric and name != worst]
@@ -83,9 +83,9 @@ def robustness(results: Sequence[Result]) -> str:
 def wording(results: Sequence[Result]) -> str:
     """What other wordings of the schema do to each tracker."""
     parts = []
-    for one in results:
-        before, after = (_value(one.score(metric)) for metric in ("jga_orig", f"jga_v1-{VARIANTS}"))
-        parts.append(f"{one.systems[0]} from {_percent(before)} to {_percent(after)}")
+    for result in results:
+        before, after = (_value(result.score(metric)) for metric in ("jga_orig", f"jga_v1-{VARIANTS}"))
+        parts.append(f"{result.systems[0]} from {_percent(before)} to {_percent(after)}")
     return f"Under schemas in other words, turns with the whole state right go for {', for '.join(parts)}."
 
 
@@ -122,9 +122,9 @@ def grounding(result: Result | None) -> str:
 def _labelled_values(result: Result, systems: Sequence[str], metric: str) -> list[tuple[float, int]]:
     """A metric's value and people's label for each response that has both."""
     return [
-        (one.values[metric], one.label)
-        for one in result.explorer().responses
-        if one.system in systems and metric in one.values and one.label is not None
+        (response.values[metric], response.label)
+        for response in result.explorer().responses
+        if response.system in systems and metric in response.values and response.label is not None
     ]
 
 
@@ -138,7 +138,7 @@ def recipes(result: Result) -> str:
 
 
 def explain_command(result: Result) -> str:
-    """The command that says so."""
+    """Returns the command that explains the difference."""
     name, low, high, _ = _spread(result)
     preds = dict(item.split("=", 1) for item in result.arguments["pred"])
     return f"troth explain {result.arguments['gold']} {preds[name]} --from {low} --to {high}"

@@ -123,7 +123,7 @@ def write_wordings(bundle: Bundle, folder: Path) -> list[str]:
     from troth.perturb.schemas.run import vary
 
     composed = {"paraphrases": path(bundle.paraphrases), "count": VARIANTS}
-    return [one.variant for one in vary(path(bundle.gold), folder, with_={"compose": composed})]
+    return [written.variant for written in vary(path(bundle.gold), folder, with_={"compose": composed})]
 
 
 def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str | None = DEFAULT_CACHE) -> Demo:
@@ -142,13 +142,13 @@ def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str
     )
 
 
-def _foreign_content(place: Path) -> str | None:
+def _foreign_content(folder: Path) -> str | None:
     """What at the place of the demo is not a demo's."""
-    if not place.is_dir():
+    if not folder.is_dir():
         return "is a file"
-    there = sorted(item.name for item in place.iterdir())
+    there = sorted(item.name for item in folder.iterdir())
     foreign = [name for name in there if name not in (*MADE, *RUNS) and name not in OTHER_RUNS]
-    if there and (foreign or not _is_demo(place)):
+    if there and (foreign or not _is_demo(folder)):
         return f"is not a demo of troth: it holds '{(foreign or there)[0]}'"
     return None
 

@@ -76,12 +76,12 @@ class HfEncoder(Transformer):
                 [replace_surrogates(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
                 return_overflowing_tokens=True, return_special_tokens_mask=True,
             )  # fmt: skip
-        found: dict[int, Vectors] = {}
+        by_row: dict[int, Vectors] = {}
         for batch in plan_batches([len(row) for row in rows["input_ids"]], ROOM):
-            found.update(zip(batch, self._read(rows, batch), strict=True))
+            by_row.update(zip(batch, self._read(rows, batch), strict=True))
         windows: dict[str, list[Vectors]] = {text: [] for text in distinct}
         for row, text in enumerate(rows["overflow_to_sample_mapping"]):
-            windows[distinct[text]].append(found[row])
+            windows[distinct[text]].append(by_row[row])
         return [windows[text] for text in texts]
 
     def _read(self, rows: Any, batch: Sequence[int]) -> list[Vectors]:
@@ -89,15 +89,15 @@ class HfEncoder(Transformer):
 
         tokenizer, model, _ = self.loaded
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in rows]
-        given = tensors([{name: rows[name][row] for name in names} for row in batch], tokenizer.pad_token_id)
+        inputs = tensors([{name: rows[name][row] for name in names} for row in batch], tokenizer.pad_token_id)
         with torch.inference_mode():
-            output = model(**given, output_hidden_states=self.layer is not None)
+            output = model(**inputs, output_hidden_states=self.layer is not None)
             hidden = output.last_hidden_state if self.layer is None else output.hidden_states[self.layer]
             hidden = torch.nn.functional.normalize(hidden.float(), dim=-1).numpy()
         vectors = []
-        for place, row in enumerate(batch):
+        for index, row in enumerate(batch):
             special = np.array(rows["special_tokens_mask"][row], dtype=np.bool_)
-            vectors.append(Vectors(hidden[place, : len(special)], ~special))
+            vectors.append(Vectors(hidden[index, : len(special)], ~special))
         return vectors
 
 
@@ -107,13 +107,13 @@ class Match(NamedTuple):
     f1: float
 
 
-def match_tokens(said: Vectors, grounds: Vectors) -> Match:
+def match_tokens(response: Vectors, document: Vectors) -> Match:
     """One response against one window. A text without a token that counts matches nothing."""
-    if not said.counts.any() or not grounds.counts.any():
+    if not response.counts.any() or not document.counts.any():
         return Match(0.0, 0.0, 0.0)
-    near = (said.tokens @ grounds.tokens.T).astype(np.float64)
-    precision = float(near.max(axis=1)[said.counts].mean())
-    recall = float(near.max(axis=0)[grounds.counts].mean())
+    near = (response.tokens @ document.tokens.T).astype(np.float64)
+    precision = float(near.max(axis=1)[response.counts].mean())
+    recall = float(near.max(axis=0)[document.counts].mean())
     total = precision + recall
     return Match(precision, recall, 2 * precision * recall / total if total else 0.0)
 
@@ -133,11 +133,8 @@ class BertScore:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (
-            [f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"]
-            if self.cut
-            else []
-        )
+        what = f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        return [what] if self.cut else []
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
         named = ("bertscore", self.encoder.name, self.encoder.files.identity)
@@ -152,13 +149,13 @@ class BertScore:
         vectors = dict(zip(texts, self.encoder.vectors(texts), strict=True))
         values = []
         for document, response in pairs:
-            said, *rest = vectors[response]
-            best = max((match_tokens(said, grounds) for grounds in vectors[document]), key=lambda one: one.f1)
+            first, *rest = vectors[response]
+            best = max((match_tokens(first, grounds) for grounds in vectors[document]), key=lambda match: match.f1)
             values.append(_STORED.pack(*best, bool(rest)))
         return values
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        return [one.f1 for one in self.matches(items)]
+        return [match.f1 for match in self.matches(items)]
 
 
 def load_encoder(name: str = "embedded") -> HfEncoder:

@@ -135,28 +135,28 @@ class Calibration(msgspec.Struct, frozen=True):
 
     def notes(self) -> list[str]:
         """What of the data had no part in it, and which verdicts are worth little."""
-        unlabelled = sum(one.rows - one.labelled for one in self.data if one.labelled is not None)
+        unlabelled = sum(entry.rows - entry.labelled for entry in self.data if entry.labelled is not None)
         return [
             *unlabelled_notes(unlabelled),
-            *(note for one in self.metrics for note in unscored_notes(one.metric, one.unscored, one.n)),
-            *(warning for one in self.metrics for warning in one.warnings()),
+            *(note for entry in self.metrics for note in unscored_notes(entry.metric, entry.unscored, entry.n)),
+            *(warning for entry in self.metrics for warning in entry.warnings()),
         ]
 
     def matching(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
         """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
-        found: dict[str, Fitted] = {}
-        for one in self.metrics:
-            if one.metric not in recipes:
+        matches: dict[str, Fitted] = {}
+        for entry in self.metrics:
+            if entry.metric not in recipes:
                 continue
-            if one.signature != recipes[one.metric]:
-                what = f"'{one.metric}' was calibrated as {one.signature} and is scored as {recipes[one.metric]}"
+            if entry.signature != recipes[entry.metric]:
+                what = f"'{entry.metric}' was calibrated as {entry.signature} and is scored as {recipes[entry.metric]}"
                 raise UserError(what, hint="fit it again: troth meta fit")
-            found[one.metric] = one
-        if not found:
-            known = [one.metric for one in self.metrics]
+            matches[entry.metric] = entry
+        if not matches:
+            known = [entry.metric for entry in self.metrics]
             hint = near(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
             raise UserError("the calibration has none of these metrics", hint=hint)
-        return found
+        return matches
 
 
 def unlabelled_notes(number: int) -> list[str]:
@@ -168,9 +168,6 @@ def unscored_notes(metric: str, unscored: Mapping[str, int], scored: int) -> lis
     """A note for each reason why responses have no score."""
     total = scored + sum(unscored.values())
     return [f"{metric}: {number} of {total} not scored: {reason}" for reason, number in unscored.items()]
-
-
-# -- fitting -----------------------------------------------------------------------------------------------------------
 
 
 def fit(
@@ -203,8 +200,8 @@ def fit(
 
 def detection_curve(scores: Floats, labels: Floats) -> list[Detection]:
     """What flagging all responses below each distinct score does, the lowest first; and flagging all of them."""
-    values, place = np.unique(scores, return_inverse=True)
-    below = [np.cumsum(np.bincount(place, weights=side)).tolist() for side in (1 - labels, labels)]
+    values, index = np.unique(scores, return_inverse=True)
+    below = [np.cumsum(np.bincount(index, weights=side)).tolist() for side in (1 - labels, labels)]
     wrong, right = ([0.0, *side] for side in below)
     thresholds = [*values.tolist(), float(np.nextafter(values[-1], np.inf))]
     return [
@@ -222,7 +219,7 @@ def _best_threshold(points: Sequence[Detection], aim: Aim) -> float | None:
     ]
     if not able:
         return None
-    best = max(able, key=lambda one: one[1] if aim.recall is not None else one[0].recall)
+    best = max(able, key=lambda pair: pair[1] if aim.recall is not None else pair[0].recall)
     return best[0].threshold
 
 
@@ -233,12 +230,12 @@ def _f1_at(scores: Floats, labels: Floats, threshold: float) -> float:
 
 def _thin_curve(points: Sequence[Detection]) -> list[Detection]:
     """`POINTS` at equal distances, with the first and the last, and the most precise for each of `RECALLS`."""
-    places = set(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int).tolist())
+    indexes = set(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int).tolist())
     precise = [-1.0 if point.precision is None else point.precision for point in points]
     for recall in RECALLS:
-        able = (place for place, point in enumerate(points) if point.recall >= recall)
-        places.add(max(able, key=lambda place: precise[place]))
-    return [points[place] for place in sorted(places)]
+        able = (index for index, point in enumerate(points) if point.recall >= recall)
+        indexes.add(max(able, key=lambda index: precise[index]))
+    return [points[index] for index in sorted(indexes)]
 
 
 class Best(NamedTuple):
@@ -260,8 +257,8 @@ def best_f1(scores: Floats, labels: Floats) -> Best:
 
 def isotonic(scores: Floats, labels: Floats) -> list[tuple[float, float]]:
     """Points of the rising step function closest to the labels: both ends of each step."""
-    values, place, count = np.unique(scores, return_inverse=True, return_counts=True)
-    sums = np.bincount(place, weights=labels)
+    values, index, count = np.unique(scores, return_inverse=True, return_counts=True)
+    sums = np.bincount(index, weights=labels)
     steps: list[list[float]] = []  # sum, count, first score, last score
     for total, size, value in zip(sums.tolist(), count.tolist(), values.tolist(), strict=True):
         steps.append([total, size, value, value])
@@ -270,9 +267,6 @@ def isotonic(scores: Floats, labels: Floats) -> list[tuple[float, float]]:
             steps.append([before[0] + last[0], before[1] + last[1], before[2], last[3]])
     points = [(end, step[0] / step[1]) for step in steps for end in step[2:]]
     return list(dict.fromkeys(points))
-
-
-# -- on disk -----------------------------------------------------------------------------------------------------------
 
 
 def save(calibration: Calibration, out: str) -> None:
@@ -285,10 +279,10 @@ def load(path: str) -> Calibration:
     """Reads a calibration that `save` wrote."""
     data = source.read_bytes(path, hint="make one: troth meta fit")
     with reading(path, "not a calibration", hint=WRITTEN):
-        found = msgspec.json.decode(data, type=Calibration)
-    if found.layout > LAYOUT:
+        calibration = msgspec.json.decode(data, type=Calibration)
+    if calibration.layout > LAYOUT:
         raise UserError("written by a newer troth", file=path, hint="update troth to read it")
-    sound = found.kind == KIND and all(one.low < one.high and one.steps for one in found.metrics)
+    sound = calibration.kind == KIND and all(entry.low < entry.high and entry.steps for entry in calibration.metrics)
     if not sound:
         raise UserError("not a calibration, or its bounds are wrong", file=path, hint=WRITTEN)
-    return found
+    return calibration

@@ -17,11 +17,7 @@ def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed
     is contradicted. The passage is the one that contradicts it most where that is the verdict, else the one that
     entails it most.
     """
-    chances = {
-        SUPPORTED: supported,
-        CONTRADICTED: (1 - supported) * opposed,
-        ABSENT: (1 - supported) * (1 - opposed),
-    }
+    chances = {SUPPORTED: supported, CONTRADICTED: (1 - supported) * opposed, ABSENT: (1 - supported) * (1 - opposed)}
     verdict = SUPPORTED if supported >= 0.5 else CONTRADICTED if opposed > 0.5 else ABSENT
     passage = support.passages[support.against if verdict == CONTRADICTED else support.best]
     return ClaimSupport(
@@ -29,8 +25,8 @@ def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed
     )
 
 
-def format_claim(one: ClaimSupport) -> str:
+def format_claim(claim: ClaimSupport) -> str:
     """The claim in a line for people."""
-    names = [name for name in (SUPPORTED, CONTRADICTED, ABSENT) if name != one.verdict]
-    others = ", ".join(f"{name} {getattr(one, name):.2f}" for name in names)
-    return f"{one.verdict} {getattr(one, one.verdict):.2f} ({others}): {one.sentence} ← {one.passage}"
+    names = [name for name in (SUPPORTED, CONTRADICTED, ABSENT) if name != claim.verdict]
+    others = ", ".join(f"{name} {getattr(claim, name):.2f}" for name in names)
+    return f"{claim.verdict} {getattr(claim, claim.verdict):.2f} ({others}): {claim.sentence} ← {claim.passage}"

@@ -86,43 +86,43 @@ class Contrast:
         return []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        found = zip(items, self.margins(items), strict=True)
-        return [min(one.value for one in own) if own else _explain_unscored(item) for item, own in found]
+        pairs = zip(items, self.margins(items), strict=True)
+        return [min(m.value for m in margins) if margins else _explain_unscored(item) for item, margins in pairs]
 
     def explain(self, item: Grounded) -> list[str]:
         """The rivals that the language model prefers, the likeliest first; or the nearest one."""
-        (found,) = self.margins([item])
-        ordered = sorted(found, key=lambda one: one.value)
-        better = [one for one in ordered if one.value < 0] or ordered[:1]
-        return [_format_margin(one) for one in better]
+        (margins,) = self.margins([item])
+        ordered = sorted(margins, key=lambda margin: margin.value)
+        better = [margin for margin in ordered if margin.value < 0] or ordered[:1]
+        return [_format_margin(margin) for margin in better]
 
     def margins(self, items: Sequence[Grounded]) -> list[list[Margin]]:
         """The margins of each response's rivals; a rival for which the model has no number has none."""
         asked = [
-            (place, passage, sentence, against)
-            for place, item in enumerate(items)
+            (index, passage, sentence, against)
+            for index, item in enumerate(items)
             for passage, sentence in _statements(item)
             if (against := make_rivals(passage, sentence))
         ]
-        found: list[list[Margin]] = [[] for _ in items]
+        by_item: list[list[Margin]] = [[] for _ in items]
         with bar("contrast") as progress:
             for at in range(0, len(asked), CHUNK):
                 part = asked[at : at + CHUNK]
                 requests = [
                     Request((DOCUMENT.format(passage),), RESPONSE.format(text), shorten=0)
                     for _, passage, sentence, against in part
-                    for text in (sentence, *(one.text for one in against))
+                    for text in (sentence, *(other_rival.text for other_rival in against))
                 ]
                 answers = iter(self.lm.logprobs(requests))
-                for place, passage, _, against in part:
-                    said, *others = (_sum_logprobs(next(answers).logprobs) for _ in range(1 + len(against)))
-                    found[place] += [
-                        Margin(said - other, rival, passage)
+                for index, passage, _, against in part:
+                    logprob, *others = (_sum_logprobs(next(answers).logprobs) for _ in range(1 + len(against)))
+                    by_item[index] += [
+                        Margin(logprob - other, rival, passage)
                         for rival, other in zip(against, others, strict=True)
-                        if math.isfinite(said - other)
+                        if math.isfinite(logprob - other)
                     ]
                 progress(min(at + CHUNK, len(asked)), len(asked))
-        return found
+        return by_item
 
 
 def _explain_unscored(item: Grounded) -> Unscored:
@@ -137,8 +137,8 @@ def _statements(item: Grounded) -> Iterator[tuple[str, str]]:
     for sentence in split_sentences(item.response):
         if not sentence.endswith("?"):
             windows = known.best(sentence, WINDOW, WINDOWS)
-            places = sorted({place for one in windows for place in range(one.start, one.start + one.size)})
-            yield " ".join(known.sentences[place] for place in places if place < len(known.sentences)), sentence
+            numbers = sorted({n for window in windows for n in range(window.start, window.start + window.size)})
+            yield " ".join(known.sentences[n] for n in numbers if n < len(known.sentences)), sentence
 
 
 def make_rivals(passage: str, sentence: str) -> list[Rival]:
@@ -148,14 +148,14 @@ def make_rivals(passage: str, sentence: str) -> list[Rival]:
     >>> [one.text for one in rivals(passage, "The pool opens at 5 pm.")]
     ['The pool opens at 9 am.', 'The pool does not open at 5 pm.']
     """
-    answer, made = SupportedAnswer(passage, sentence), dict[str, Rival]()
+    answer, by_text = SupportedAnswer(passage, sentence), dict[str, Rival]()
     ways = {kind: KINDS.load(kind).ways(answer) for kind in RULES}
-    for kind, found in (("fact", _exchange_facts(answer)), *ways.items()):
-        for way in itertools.islice(found, EACH):
-            one = _make_rival(sentence, kind, way)
-            if one.text.lower() != sentence.lower():
-                made.setdefault(one.text.lower(), one)
-    return list(made.values())
+    for kind, replacements in (("fact", _exchange_facts(answer)), *ways.items()):
+        for way in itertools.islice(replacements, EACH):
+            rival = _make_rival(sentence, kind, way)
+            if rival.text.lower() != sentence.lower():
+                by_text.setdefault(rival.text.lower(), rival)
+    return list(by_text.values())
 
 
 def _exchange_facts(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
@@ -187,23 +187,23 @@ def _is_alike(said: Fact, other: Fact) -> bool:
 
 def _make_rival(sentence: str, kind: str, way: Sequence[Replacement]) -> Rival:
     text, ordered = sentence, sorted(way)
-    for one in reversed(ordered):
-        text = text[: one.start] + one.text + text[one.end :]
-    said = [sentence[one.start : one.end] for one in ordered]
-    return Rival(text, kind, " … ".join(said), " … ".join(one.text for one in ordered))
+    for replacement in reversed(ordered):
+        text = text[: replacement.start] + replacement.text + text[replacement.end :]
+    said = [sentence[replacement.start : replacement.end] for replacement in ordered]
+    return Rival(text, kind, " … ".join(said), " … ".join(replacement.text for replacement in ordered))
 
 
 def _sum_logprobs(logprobs: Sequence[float | None]) -> float:
     """The log-probability of a text; NaN where the model does not know all of it."""
-    return math.nan if None in logprobs else math.fsum(one for one in logprobs if one is not None)
+    return math.nan if None in logprobs else math.fsum(logprob for logprob in logprobs if logprob is not None)
 
 
-def _format_margin(one: Margin) -> str:
+def _format_margin(margin: Margin) -> str:
     """A margin for a reader; a rival that only adds or leaves out words is shown whole."""
-    said, instead = one.rival.said.strip(), one.rival.instead.strip()
-    rival = instead if said and instead else one.rival.text
-    if one.value < 0:
-        verdict = f"the document rather speaks for “{rival}” ({-one.value:.1f})"
+    said, instead = margin.rival.said.strip(), margin.rival.instead.strip()
+    rival = instead if said and instead else margin.rival.text
+    if margin.value < 0:
+        verdict = f"the document rather speaks for “{rival}” ({-margin.value:.1f})"
     else:
-        verdict = f"likelier than “{rival}” ({one.value:.1f})"
-    return f"{f'“{said}”: ' if said and instead else ''}{verdict}: {one.passage}"
+        verdict = f"likelier than “{rival}” ({margin.value:.1f})"
+    return f"{f'“{said}”: ' if said and instead else ''}{verdict}: {margin.passage}"

@@ -65,37 +65,37 @@ class HfClassifier(Transformer):
     def verdicts(self, pairs: Sequence[TextPair]) -> list[CriticVerdict]:
         with tokenizing(self.name):
             windows, cut = zip(*map(self._windows, pairs), strict=True)
-        rows = [(owner, row) for owner, own in enumerate(windows) for row in own]
+        rows = [(owner, row) for owner, own_rows in enumerate(windows) for row in own_rows]
         best: list[tuple[float, bool]] = [(-1.0, False)] * len(pairs)
         for batch in plan_batches([len(row["input_ids"]) for _, row in rows], ROOM):
-            for place, found in zip(batch, self._read([rows[place][1] for place in batch]), strict=True):
-                owner = rows[place][0]
-                best[owner] = max(best[owner], found)
-        return [CriticVerdict(*found, lost) for found, lost in zip(best, cut, strict=True)]
+            for index, verdict in zip(batch, self._read([rows[index][1] for index in batch]), strict=True):
+                owner = rows[index][0]
+                best[owner] = max(best[owner], verdict)
+        return [CriticVerdict(*verdict, lost) for verdict, lost in zip(best, cut, strict=True)]
 
     def _windows(self, pair: TextPair) -> tuple[list[dict[str, list[int]]], bool]:
         """The pair in tokens, once for each window of the document, and whether the response was cut."""
         tokenizer, _, limit = self.loaded
         document, response = (replace_surrogates(text) for text in pair)
-        said = tokenizer(response, add_special_tokens=False)["input_ids"]
+        tokens = tokenizer(response, add_special_tokens=False)["input_ids"]
         room = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(LEAST, limit // 4)
-        cut = len(said) > room
+        cut = len(tokens) > room
         if cut:
-            response = tokenizer.decode(said[:room])
-        free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(said), room)
-        found = tokenizer(
+            response = tokenizer.decode(tokens[:room])
+        free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(tokens), room)
+        encoded = tokenizer(
             document, response, truncation="only_first", max_length=limit, stride=free // 4,
             return_overflowing_tokens=True,
         )  # fmt: skip
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
-        return [{name: found[name][row] for name in names} for row in range(len(found["input_ids"]))], cut
+        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
+        return [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))], cut
 
     def _read(self, rows: Sequence[Mapping[str, list[int]]]) -> list[tuple[float, bool]]:
         import torch
 
         tokenizer, model, _ = self.loaded
         if tokenizer.pad_token_id is None and len(rows) > 1:
-            return [found for row in rows for found in self._read([row])]
+            return [verdict for row in rows for verdict in self._read([row])]
         with torch.inference_mode():
             logits = model(**tensors(rows, tokenizer.pad_token_id)).logits.double()
         chances = torch.softmax(logits, dim=-1)[:, self.label].tolist()
@@ -104,15 +104,15 @@ class HfClassifier(Transformer):
 
 def faithful_label(id2label: Mapping[int, str], name: str) -> int:
     """The number of the label that means that the response is supported."""
-    labels = {int(place): str(label).strip() for place, label in id2label.items()}
-    telling = [place for place, label in labels.items() if FAITHFUL.match(label)]
+    labels = {int(number): str(label).strip() for number, label in id2label.items()}
+    telling = [number for number, label in labels.items() if FAITHFUL.match(label)]
     if len(telling) == 1:
         return telling[0]
     if len(labels) == 2 and all(UNNAMED.fullmatch(label) for label in labels.values()):
         return min(labels)
-    given = ", ".join(labels.values())
-    hint = "its config.json must name one of them entailment, faithful, supported or the like in id2label"
-    raise UserError(f"which label of '{name}' means faithful? It has {given}", hint=hint)
+    names = ", ".join(labels.values())
+    hint = "its config.json must name one of them entailment, faithful or supported in id2label"
+    raise UserError(f"which label of '{name}' means faithful? It has {names}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,8 @@ class Critic:
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (
-            [f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"]
-            if self.cut
-            else []
-        )
+        what = f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        return [what] if self.cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name
@@ -146,11 +143,11 @@ class Critic:
             self.store,
             name,
             [(item.document, item.response) for item in items],
-            lambda pairs: [_STORED.pack(*one) for one in self.classifier.verdicts(pairs)],
+            lambda pairs: [_STORED.pack(*verdict) for verdict in self.classifier.verdicts(pairs)],
             key_parts=("critic", name),
             chunk=CHUNK,
             order=lambda pair: -(len(pair[0]) // 256),  # those of similar length together
         )
         verdicts = [CriticVerdict(*_STORED.unpack(value)) for value in stored]
-        self.cut.update(item.id for item, one in zip(items, verdicts, strict=True) if one.cut)
-        return [one.probability if self.soft else float(one.faithful) for one in verdicts]
+        self.cut.update(item.id for item, verdict in zip(items, verdicts, strict=True) if verdict.cut)
+        return [verdict.probability if self.soft else float(verdict.faithful) for verdict in verdicts]

@@ -46,35 +46,35 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     >>> [word.text for word in doubted_words(document, "The premium plan has 80 chairs.") if word.unsupported]
     ['80', 'chairs.']
     """
-    found: list[DoubtedWord] = []
+    words: list[DoubtedWord] = []
     for start, sentence in locate_sentences(response):
         spans = [match.span() for match in re.finditer(r"\S+", sentence)]
         doubts = word_doubts(document, sentence, [sentence[begin:end] for begin, end in spans])
         misplaced = misplaced_facts(document, sentence)
         for (begin, end), doubt in zip(spans, doubts, strict=True):
             wrong = any(begin < fact.end and fact.start < end for fact in misplaced)
-            own = max(doubt, DOUBTED) if wrong else doubt
-            found.append(DoubtedWord(sentence[begin:end], start + begin, start + end, own))
-    return found
+            word_doubt = max(doubt, DOUBTED) if wrong else doubt
+            words.append(DoubtedWord(sentence[begin:end], start + begin, start + end, word_doubt))
+    return words
 
 
 def word_doubts(document: str, sentence: str, words: list[str]) -> list[float]:
     """The doubt of each word of a sentence, however it was cut into words."""
     known = passages(document)
     near = {word for window in known.best(sentence, WINDOW, WINDOWS) for word in stem_words(window.text)}
-    own: list[float | None] = []
+    doubts: list[float | None] = []
     for text in words:
         parts = stem_words(text)
         silent = not parts or text.lower() in word_set("stop_words")
-        own.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
-    return [_mix_neighbours(own, place) for place in range(len(own))]
+        doubts.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
+    return [_mix_neighbours(doubts, index) for index in range(len(doubts))]
 
 
-def _mix_neighbours(own: list[float | None], place: int) -> float:
+def _mix_neighbours(doubts: list[float | None], index: int) -> float:
     around = [
         doubt
-        for other in range(max(0, place - AROUND), min(len(own), place + AROUND + 1))
-        if other != place and (doubt := own[other]) is not None
+        for other in range(max(0, index - AROUND), min(len(doubts), index + AROUND + 1))
+        if other != index and (doubt := doubts[other]) is not None
     ]
-    mean, mine = sum(around) / len(around) if around else 0.0, own[place]
-    return mean if mine is None else (1 - MIXED) * mine + MIXED * mean
+    mean, own_doubt = sum(around) / len(around) if around else 0.0, doubts[index]
+    return mean if own_doubt is None else (1 - MIXED) * own_doubt + MIXED * mean

@@ -48,7 +48,7 @@ class SentenceSupport(NamedTuple):
     @property
     def best(self) -> int:
         """The place of the passage that entails the sentence most; of equals the first."""
-        return max(range(len(self.answers)), key=lambda place: (self.answers[place].entailment, -place))
+        return max(range(len(self.answers)), key=lambda index: (self.answers[index].entailment, -index))
 
     @property
     def entailment(self) -> float:
@@ -61,7 +61,7 @@ class SentenceSupport(NamedTuple):
     @property
     def against(self) -> int:
         """The place of the passage that contradicts the sentence most; of equals the first."""
-        return max(range(len(self.answers)), key=lambda place: (self.answers[place].contradiction, -place))
+        return max(range(len(self.answers)), key=lambda index: (self.answers[index].contradiction, -index))
 
 
 @dataclass(frozen=True)
@@ -89,47 +89,51 @@ class SentenceEntailment:
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        return [self._value(found) for found in self.supports(items)]
+        return [self._value(supports) for supports in self.supports(items)]
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
         """For each response, each of its sentences with the passages that were asked about it."""
-        said = [split_sentences(item.response) for item in items]
-        sizes = [self._number(item.document) * len(mine) for item, mine in zip(items, said, strict=True)]
+        sentences = [split_sentences(item.response) for item in items]
+        sizes = [self._number(item.document) * len(texts) for item, texts in zip(items, sentences, strict=True)]
         done = 0
         with bar(self.metric.name) as progress:
             for block in _blocks(sizes):
-                yield from self._answers([[self._pairs(items[i].document, one) for one in said[i]] for i in block])
+                yield from self._answers(
+                    [[self._pairs(items[i].document, text) for text in sentences[i]] for i in block]
+                )
                 done += sum(sizes[i] for i in block)
                 progress(done, sum(sizes))
 
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence of a response with its entailment and the passage of the document that supports it best."""
-        (found,) = self.supports([item])
-        return [f"{one.entailment:.2f} {one.sentence} ← {one.passage}" for one in found]
+        (supports,) = self.supports([item])
+        return [f"{support.entailment:.2f} {support.sentence} ← {support.passage}" for support in supports]
 
     def _pairs(self, document: str, sentence: str) -> list[TextPair]:
-        every = _windows(document, self.sizes)
-        if self.evidence is None or len(every) <= FEW:
-            return [(premise, sentence) for premise in every]
+        windows = _windows(document, self.sizes)
+        if self.evidence is None or len(windows) <= FEW:
+            return [(premise, sentence) for premise in windows]
         known, sizes = passages(document), zip(self.sizes, self.evidence, strict=True)
         return [(text, sentence) for text in best_passages(sentence, known, sizes)]
 
     def _number(self, document: str) -> int:
         """How many windows each sentence is asked about."""
-        every = len(_windows(document, self.sizes))
-        return every if self.evidence is None or every <= FEW else sum(self.evidence)
+        count = len(_windows(document, self.sizes))
+        return count if self.evidence is None or count <= FEW else sum(self.evidence)
 
     def _answers(self, questions: Sequence[list[list[TextPair]]]) -> Iterator[list[SentenceSupport]]:
-        pairs = [pair for question in questions for one in question for pair in one]
+        pairs = [pair for question in questions for group in question for pair in group]
         verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
         for question in questions:
             yield [
-                SentenceSupport(one[0][1], tuple(premise for premise, _ in one), tuple(next(verdicts) for _ in one))
-                for one in question
+                SentenceSupport(
+                    group[0][1], tuple(premise for premise, _ in group), tuple(next(verdicts) for _ in group)
+                )
+                for group in question
             ]
 
-    def _value(self, found: Sequence[SentenceSupport]) -> Value:
-        best = [one.entailment for one in found]
+    def _value(self, supports: Sequence[SentenceSupport]) -> Value:
+        best = [support.entailment for support in supports]
         return min(best) if self.over == "min" else math.fsum(best) / len(best)
 
 
@@ -143,8 +147,8 @@ def _windows(document: str, sizes: tuple[int, ...]) -> tuple[str, ...]:
 def _blocks(sizes: Sequence[int]) -> Iterator[range]:
     """Ranges of items that have about PAIRS pairs together."""
     start = held = 0
-    for place, size in enumerate(sizes, 1):
+    for end, size in enumerate(sizes, 1):
         held += size
-        if held >= PAIRS or place == len(sizes):
-            yield range(start, place)
-            start, held = place, 0
+        if held >= PAIRS or end == len(sizes):
+            yield range(start, end)
+            start, held = end, 0

@@ -34,9 +34,9 @@ class Passages:
         self.sentences = [part for sentence in split_sentences(document) for part in _split_long(sentence)]
         self._words = [frozenset(stem_words(sentence)) for sentence in self.sentences]
         self._sentences_with: dict[str, list[int]] = {}
-        for place, own in enumerate(self._words):
-            for word in own:
-                self._sentences_with.setdefault(word, []).append(place)
+        for index, words in enumerate(self._words):
+            for word in words:
+                self._sentences_with.setdefault(word, []).append(index)
 
     def __contains__(self, word: str) -> bool:
         """Whether the document has a word, given without its ending."""
@@ -61,10 +61,10 @@ class Passages:
             return [self.window(start, size) for start in range(count)]
         scores = [0.0] * count
         for word in dict.fromkeys(stem_words(claim)):  # not a set: the sums depend on the order
-            places = self._sentences_with.get(word, ())
-            weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
+            numbers = self._sentences_with.get(word, ())
+            weight = math.log(1 + len(self.sentences) / len(numbers)) if numbers else 0.0
             for start in {
-                start for place in places for start in range(max(0, place - size + 1), min(place + 1, count))
+                start for index in numbers for start in range(max(0, index - size + 1), min(index + 1, count))
             }:
                 scores[start] += weight
         order = sorted(range(count), key=lambda start: (-scores[start], start))

@@ -20,9 +20,9 @@ def archive(systems: Iterable[GradedSystem]) -> Archive:
 
 
 def _views(system: GradedSystem) -> Iterator[ResponseView]:
-    for place, item in enumerate(system.items):
-        numbers = {one.metric.name: one.numbers[place] for one in system.metrics}
-        verdicts = {one.metric.name: verdict for one in system.metrics if (verdict := one.verdicts[place]) is not None}
+    for index, item in enumerate(system.items):
+        numbers = {one.metric.name: one.numbers[index] for one in system.metrics}
+        verdicts = {one.metric.name: verdict for one in system.metrics if (verdict := one.verdicts[index]) is not None}
         yield ResponseView(
             system.name,
             item.id,
@@ -37,9 +37,9 @@ def _views(system: GradedSystem) -> Iterator[ResponseView]:
             {
                 one.metric.name: value.reason
                 for one in system.metrics
-                if isinstance(value := one.values[place], Unscored)
+                if isinstance(value := one.values[index], Unscored)
             },
-            next((tuple(one.claims[place]) for one in system.metrics if one.claims is not None), ()),
+            next((tuple(one.claims[index]) for one in system.metrics if one.claims is not None), ()),
         )
 
 

@@ -67,20 +67,20 @@ def check_facts(document: str, response: str) -> list[CheckedFact]:
     [('5', True), ('30 days', False)]
     """
     known = passages(document)
-    found: list[CheckedFact] = []
+    facts: list[CheckedFact] = []
     for start, sentence in locate_sentences(response):
         for fact in sentence_facts(sentence, document):
             rest = f"{sentence[: fact.start]} {sentence[fact.end :]}"  # a fact must not choose where it is looked up
             windows = [window.text for window in known.best(rest, WINDOW, WINDOWS)]
             passage = next((text for text in windows if _has(text, fact, sentence)), None)
             elsewhere = passage is None and _has(document, fact, sentence)
-            found.append(
+            facts.append(
                 CheckedFact(
                     fact.kind, sentence[fact.start : fact.end], start + fact.start, start + fact.end,
                     passage is not None, passage or (windows[0] if windows else ""), elsewhere,
                 )
             )  # fmt: skip
-    return found
+    return facts
 
 
 def sentence_facts(sentence: str, document: str) -> list[Fact]:
@@ -116,8 +116,8 @@ def _has_digits(passage: str, value: str) -> bool:
 
 def _has_name(passage: str, name: str) -> bool:
     words = [word for word in re.findall(r"\w+", name.lower()) if len(word) > 1 and word not in _SMALL]
-    own = _stems(passage)
-    if all(stem(word) in own for word in words):
+    known = _stems(passage)
+    if all(stem(word) in known for word in words):
         return True
     initials = "".join(word[0] for word in re.findall(r"\w+", name) if word[0].isupper())
     if len(initials) > 2 and re.search(rf"\b{initials}\b", passage):
@@ -154,8 +154,8 @@ class FactCheck:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
             for item in items:
-                found = check_facts(item.document, item.response)
-                values.append(sum(fact.credit for fact in found) / len(found) if found else Unscored(NO_FACTS))
+                facts = check_facts(item.document, item.response)
+                values.append(sum(fact.credit for fact in facts) / len(facts) if facts else Unscored(NO_FACTS))
                 if len(values) % CHUNK == 0 or len(values) == len(items):
                     progress(len(values), len(items))
         return values

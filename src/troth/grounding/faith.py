@@ -90,7 +90,7 @@ class FaithScore:
         values: list[Value] = []
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
-            odds = [one.odds for one in claims]
+            odds = [claim.odds for claim in claims]
             values.append(combine_odds(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
 
@@ -105,8 +105,8 @@ class FaithScore:
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
         claims = self.claims(item)
-        lines = [format_claim(one) for one in claims]
-        wrong = [fact for one in claims for fact in misplaced_facts(item.document, one.sentence)]
+        lines = [format_claim(claim) for claim in claims]
+        wrong = [fact for claim in claims for fact in misplaced_facts(item.document, claim.sentence)]
         lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
@@ -114,7 +114,7 @@ class FaithScore:
     def _claims(self, item: Grounded, supports: Sequence[SentenceSupport]) -> tuple[ClaimSupport, ...]:
         """The claims of a response; where it or its document is punctuation alone, nothing is claimed or supported."""
         worded = _WORD.search(item.document) and _WORD.search(item.response)
-        return tuple(self._claim(item.document, one) for one in supports) if worded else ()
+        return tuple(self._claim(item.document, support) for support in supports) if worded else ()
 
     def _claim(self, document: str, support: SentenceSupport) -> ClaimSupport:
         values, weights = compute_features(document, support), self.weights
@@ -129,13 +129,13 @@ def compute_features(document: str, support: SentenceSupport) -> dict[str, float
     """What a sentence's log odds are made of, by the names of the weights."""
     words = stem_words(support.sentence)
     known = passages(document)
-    found = check_facts(document, support.sentence)
+    facts = check_facts(document, support.sentence)
     fits = [fact.fit for fact in rate_places(document, support.sentence)]
     return {
         "entailment": log_odds(support.entailment),
         "contradiction": -log_odds(support.answers[support.best].contradiction),
         "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
-        "facts": sum(fact.credit for fact in found) / len(found) - 1 if found else 0.0,
+        "facts": sum(fact.credit for fact in facts) / len(facts) - 1 if facts else 0.0,
         "places": min((0.0, *fits)),
     }
 

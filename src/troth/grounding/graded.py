@@ -66,7 +66,7 @@ class MetricValues:
         """The metric itself, and the share of responses that the calibration calls faithful."""
         yield Column(self.metric, self.recipe, self.numbers)
         if self.fitted is not None:
-            numbers = [None if one is None else float(one.faithful) for one in self.verdicts]
+            numbers = [None if verdict is None else float(verdict.faithful) for verdict in self.verdicts]
             yield Column(FAITHFUL.on(self.metric.name), self.fitted.recipe(self.recipe), numbers)
 
     @cached_property
@@ -94,7 +94,9 @@ class GradedSystem:
 
     def system_cells(self) -> SystemCells:
         """Each metric over all responses, and over those of each source and label."""
-        return SystemCells(self.name, self.cells(), sorted(set(self.documents) - {""}), self.counts())
+        return SystemCells(
+            self.name, self.cells(), sorted(set(self.documents) - {""}), self.counts(), unscored=self.unscored()
+        )
 
     @cached_property
     def units(self) -> Units:
@@ -135,8 +137,8 @@ class GradedSystem:
         if not any(item.document.strip() for item in self.items):
             where = "docs/formats.md says where each format takes it from, and what Topical-Chat needs"
             notes.append(f"no response has a document; {where}")
-        for one in self.metrics:
-            notes += unscored_notes(one.metric.name, one.unscored, len(self.items) - sum(one.unscored.values()))
+        for entry in self.metrics:
+            notes += unscored_notes(entry.metric.name, entry.unscored, len(self.items) - sum(entry.unscored.values()))
         return notes
 
 
@@ -151,17 +153,17 @@ def grade_systems(
 
     `by`: what gives a grader's values; workers may have computed them, of the same blocks.
     """
-    items = [item for own in systems.values() for item in own]
+    items = [item for responses in systems.values() for item in responses]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}
     for grader in graders:
-        found = by(grader, items)
+        gradings = by(grader, items)
         begin = 0
         judge = (fitted or {}).get(grader.metric.name)
-        for name, own in systems.items():
-            mine = slice(begin, begin := begin + len(own))
-            claims = None if found.claims is None else found.claims[mine]
-            metrics[name].append(MetricValues(grader.metric, grader.recipe, found.values[mine], judge, claims))
-    return [GradedSystem(name, own, metrics[name]) for name, own in systems.items()]
+        for name, responses in systems.items():
+            part = slice(begin, begin := begin + len(responses))
+            claims = None if gradings.claims is None else gradings.claims[part]
+            metrics[name].append(MetricValues(grader.metric, grader.recipe, gradings.values[part], judge, claims))
+    return [GradedSystem(name, responses, metrics[name]) for name, responses in systems.items()]
 
 
 def document_key(item: Grounded) -> str:

@@ -111,10 +111,10 @@ def _escape_marks(text: str) -> str:
 
 def parse_vote(answer: str) -> str | None:
     """The one of the three words that an answer begins with; "not supported" and "partly supported" are none."""
-    found = _VOTE.match(answer)
-    return found[1].upper() if found else None
+    match = _VOTE.match(answer)
+    return match[1].upper() if match else None
 
 
 def _vote_share(votes: Sequence[str | None]) -> Value:
-    known = [one for one in votes if one is not None]
-    return sum(one == WORDS[0] for one in known) / len(known) if known else Unscored(NO_VOTE)
+    known = [vote for vote in votes if vote is not None]
+    return sum(vote == WORDS[0] for vote in known) / len(known) if known else Unscored(NO_VOTE)

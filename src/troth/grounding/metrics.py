@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from troth import models as backends
+from troth.core.data_options import nli_option
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import Path, listed
@@ -124,7 +125,7 @@ class Models:
     keeps models' answers; None keeps them for this process only.
     """
 
-    nli: str | Nli = option("embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=BACKENDS)
+    nli: str | Nli = nli_option()
     lm: str | Lm = option("embedded", "Language model; see `troth ls backends`.", "NAME", complete=BACKENDS)
     encoder: str = option("embedded", "Encoder for BERTScore.", "NAME", complete=BACKENDS)
     critic: str = option(
@@ -196,7 +197,7 @@ def faithfulness(
 
 def default_metrics() -> tuple[str, ...]:
     """The metrics that are scored where none is named: those whose packages are installed."""
-    return tuple(name for name, extra in DEFAULT.items() if all(find_spec(one) is not None for one in EXTRAS[extra]))
+    return tuple(name for name, extra in DEFAULT.items() if all(find_spec(pkg) is not None for pkg in EXTRAS[extra]))
 
 
 def make_graders(names: str | Iterable[str], models: Models) -> list[Grader]:
@@ -210,13 +211,13 @@ def make_graders(names: str | Iterable[str], models: Models) -> list[Grader]:
 def grade(grader: Grader, items: Sequence[Grounded]) -> list[Value]:
     """The value of each item. What has no document or no response has a reason, and NaN is never a value."""
     values: list[Value] = [_explain_unscorable(item) or 0.0 for item in items]
-    able = [place for place, value in enumerate(values) if not isinstance(value, Unscored)]
-    found = grader.score([items[place] for place in able]) if able else []
-    if len(found) != len(able):
-        raise ValueError(f"{grader.metric.name} gave {len(found)} values for {len(able)} responses")
-    for place, value in zip(able, found, strict=True):
+    able = [index for index, value in enumerate(values) if not isinstance(value, Unscored)]
+    scores = grader.score([items[index] for index in able]) if able else []
+    if len(scores) != len(able):
+        raise ValueError(f"{grader.metric.name} gave {len(scores)} values for {len(able)} responses")
+    for index, value in zip(able, scores, strict=True):
         finite = isinstance(value, Unscored) or math.isfinite(value)
-        values[place] = value if finite else Unscored(NO_NUMBER)
+        values[index] = value if finite else Unscored(NO_NUMBER)
     return values
 
 

@@ -63,9 +63,6 @@ def f1(same: int, grounds: int, said: int) -> float:
     return 2 * same / (grounds + said) if same else 0.0
 
 
-# -- the metrics -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Overlap:
     """A grader that compares words and asks no model."""
@@ -118,9 +115,6 @@ COVERAGE = _declare(
     "coverage", "Coverage", "share of the response's words, stemmed, that are in the document",
     coverage, ("rouge-score", 2), stem="porter",
 )  # fmt: skip
-
-
-# -- tokens of other packages ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=KEPT)

@@ -58,11 +58,11 @@ def rate_places(document: str, claim: str) -> list[PlacedFact]:
     >>> [(one.text, one.fit < 0, one.other) for one in placed_facts(document, "The free plan has 50 seats.")]
     [('50', True, '5')]
     """
-    own = sentence_facts(claim, document)[:MOST]
-    near = [window.text for window in passages(document).best(claim, 1, SENTENCES)] if own else []
+    facts = sentence_facts(claim, document)[:MOST]
+    near = [window.text for window in passages(document).best(claim, 1, SENTENCES)] if facts else []
     known = [fact for sentence in near for fact in _document_facts(document, sentence)]
-    found = []
-    for fact in own:
+    rated = []
+    for fact in facts:
         alike = [one for one in known if _is_alike(fact, one.fact)]
         same = [one for one in alike if _is_same(fact, one.fact)]
         others = [one for one in alike if not _is_same(fact, one.fact)]
@@ -74,8 +74,8 @@ def rate_places(document: str, claim: str) -> list[PlacedFact]:
         other = max(others, key=lambda one: _shared_weight(around, one.around))
         theirs = _shared_weight(around, other.around) / whole
         fit = (mine - theirs) / math.sqrt(mine + theirs + LITTLE)
-        found.append(PlacedFact(claim[fact.start : fact.end], fact.start, fact.end, fit, other.text))
-    return found
+        rated.append(PlacedFact(claim[fact.start : fact.end], fact.start, fact.end, fit, other.text))
+    return rated
 
 
 def misplaced_facts(document: str, claim: str) -> list[PlacedFact]:
@@ -112,11 +112,11 @@ def _shared_weight(claim: Around, known: Around) -> float:
     )
 
 
-def _is_alike(one: Fact, other: Fact) -> bool:
+def _is_alike(fact: Fact, other: Fact) -> bool:
     """Whether one could stand in the other's place: a number for a number of the same unit, a year for a year."""
-    if one.kind != other.kind or one.unit != other.unit:
+    if fact.kind != other.kind or fact.unit != other.unit:
         return False
-    return one.kind != "date" or date_shape(one.value) == date_shape(other.value)
+    return fact.kind != "date" or date_shape(fact.value) == date_shape(other.value)
 
 
 def _is_same(one: Fact, other: Fact) -> bool:

@@ -81,18 +81,15 @@ class PmiRequests(NamedTuple):
     alone: Request
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
-
-
 def build_requests(item: Grounded, *, conditional: bool = True, window: int | None = None) -> PmiRequests:
     """The requests of one item; with `window`, one for each window of that many words."""
     before = (HISTORY.format("\n".join(item.history)),) if conditional else ()
-    said = RESPONSE.format(item.response)
+    response = RESPONSE.format(item.response)
     documents = split_windows(item.document, window) if window else [item.document]
     return PmiRequests(
-        tuple(Request((DOCUMENT.format(text), *before), said, shorten=0) for text in documents),
+        tuple(Request((DOCUMENT.format(text), *before), response, shorten=0) for text in documents),
         # Nothing here should lose its end but the document; a history that is too long loses its beginning.
-        Request(before, said, shorten=-1),
+        Request(before, response, shorten=-1),
     )
 
 
@@ -114,28 +111,28 @@ def measure(
     model reads, each document once.
     """
     questions = [build_requests(item, conditional=conditional, window=window) for item in items]
-    found: list[Faith | None] = [None] * len(items)
+    faiths: list[Faith | None] = [None] * len(items)
     parts = list(_chunks([item.document for item in items]))
-    sizes = [_size([questions[place] for place in part]) for part in parts]
+    sizes = [_size([questions[index] for index in part]) for part in parts]
     with bar("PMI-Faith") as progress:
         for number, part in enumerate(parts):
-            requests = [one for place in part for one in (*questions[place].given, questions[place].alone)]
+            requests = [request for index in part for request in (*questions[index].given, questions[index].alone)]
             answers = iter(lm.logprobs(requests))
-            for place in part:
-                given = [next(answers) for _ in questions[place].given]
-                found[place] = _best_window(given, next(answers), norm)
+            for index in part:
+                with_document = [next(answers) for _ in questions[index].given]
+                faiths[index] = _best_window(with_document, next(answers), norm)
             progress(sum(sizes[: number + 1]), sum(sizes))
-    return [one for one in found if one is not None]
+    return [request for request in faiths if request is not None]
 
 
 def _chunks(documents: Sequence[str]) -> Iterator[list[int]]:
     """Indexes of items in chunks; items of one document stay together."""
     first: dict[str, int] = {}
-    for place, document in enumerate(documents):
-        first.setdefault(document, place)
-    order = sorted(range(len(documents)), key=lambda place: first[documents[place]])
+    for index, document in enumerate(documents):
+        first.setdefault(document, index)
+    order = sorted(range(len(documents)), key=lambda index: first[documents[index]])
     chunk: list[int] = []
-    for _, same in itertools.groupby(order, key=lambda place: first[documents[place]]):
+    for _, same in itertools.groupby(order, key=lambda index: first[documents[index]]):
         chunk += same
         if len(chunk) >= CHUNK:
             yield chunk
@@ -145,9 +142,9 @@ def _chunks(documents: Sequence[str]) -> Iterator[list[int]]:
 
 
 def _size(questions: Sequence[PmiRequests]) -> int:
-    requests = [one for question in questions for one in (*question.given, question.alone)]
-    documents = {one.context[0] for one in requests if one.shorten == 0}
-    rest = sum(len(one.continuation) + sum(map(len, one.context[one.shorten + 1 :])) for one in requests)
+    requests = [r for question in questions for r in (*question.given, question.alone)]
+    documents = {r.context[0] for r in requests if r.shorten == 0}
+    rest = sum(len(r.continuation) + sum(map(len, r.context[r.shorten + 1 :])) for r in requests)
     return rest + sum(map(len, documents))
 
 
@@ -172,11 +169,9 @@ def _faith(given: Continuation, alone: Continuation, norm: Norm, window: int) ->
 
 
 def _normalise(logprobs: Sequence[float | None], norm: Norm) -> float:
-    scored = [one for one in logprobs if one is not None]
+    scored = [logprob for logprob in logprobs if logprob is not None]
     return math.fsum(scored) / (len(scored) if norm == "mean" else 1)
 
-
-# -- the metrics -------------------------------------------------------------------------------------------------------
 
 PMI_FAITH = faithfulness(
     "pmi_faith", "PMI-Faith", "how much likelier the document makes the response, given the history: mean over tokens",
@@ -219,10 +214,10 @@ class PmiFaith:
         return [f"longer than the language model reads, and cut at the end: {counted(len(self.shortened), 'document')}"]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        found = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)
+        faiths = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)
         if self.window:
-            self.shortened.update(item.id for item, one in zip(items, found, strict=True) if one.dropped)
-        return [self._value(one) for one in found]
+            self.shortened.update(item.id for item, faith in zip(items, faiths, strict=True) if faith.dropped)
+        return [self._value(faith) for faith in faiths]
 
     def _value(self, faith: Faith) -> Value:
         if faith.value is None:

@@ -80,8 +80,8 @@ def find_candidates(text: str) -> list[str]:
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((begin, end))
-    found = dict.fromkeys(text[begin:end] for begin, end in spans)
-    return list({one.lower(): one for one in reversed(found)}.values())[::-1]
+    texts = dict.fromkeys(text[begin:end] for begin, end in spans)
+    return list({candidate.lower(): candidate for candidate in reversed(texts)}.values())[::-1]
 
 
 def normalise_answer(text: str) -> str:
@@ -92,9 +92,6 @@ def normalise_answer(text: str) -> str:
 def token_f1(expected: str, found: str) -> float:
     gold, said = Counter(normalise_answer(expected).split()), Counter(normalise_answer(found).split())
     return f1((gold & said).total(), gold.total(), said.total())
-
-
-# -- the pipeline ------------------------------------------------------------------------------------------------------
 
 
 class AnsweredQuestion(NamedTuple):
@@ -138,59 +135,56 @@ class QuestionAnswering:
     def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:
         values = []
         questions = self.questions(pairs)
-        fallback = [pair for pair, mine in zip(pairs, questions, strict=True) if not mine]
+        fallback = [pair for pair, valid in zip(pairs, questions, strict=True) if not valid]
         entailments = iter(self.nli.probabilities(fallback)) if fallback else iter(())
-        for mine in questions:
-            value = sum(one.value for one in mine) / len(mine) if mine else _likeness(next(entailments), 0.5)
-            values.append(_STORED.pack(value, len(mine)))
+        for valid in questions:
+            value = sum(q.value for q in valid) / len(valid) if valid else _likeness(next(entailments), 0.5)
+            values.append(_STORED.pack(value, len(valid)))
         return values
 
     def questions(self, pairs: Sequence[TextPair]) -> list[list[AnsweredQuestion]]:
         """The valid questions of each (document, response), at most one per candidate."""
-        about = [(number, one) for number, (_, said) in enumerate(pairs) for one in find_candidates(said)]
-        questions = self.questioner.questions([(one, pairs[number][1]) for number, one in about])
+        about = [(number, text) for number, (_, response) in enumerate(pairs) for text in find_candidates(response)]
+        questions = self.questioner.questions([(text, pairs[number][1]) for number, text in about])
         tried = [
-            (place, question)
-            for place, mine in enumerate(questions)
-            for question in dict.fromkeys(mine)
+            (index, question)
+            for index, texts in enumerate(questions)
+            for question in dict.fromkeys(texts)
             if question.strip() and not PERSONAL.search(question)
         ]
-        again = self.answerer.answers([(question, pairs[about[place][0]][1]) for place, question in tried])
+        again = self.answerer.answers([(question, pairs[about[index][0]][1]) for index, question in tried])
         valid: dict[int, str] = {}
-        for (place, question), answer in zip(tried, again, strict=True):
+        for (index, question), answer in zip(tried, again, strict=True):
             if (
-                place not in valid
+                index not in valid
                 and normalise_answer(answer)
-                and normalise_answer(answer) == normalise_answer(about[place][1])
+                and normalise_answer(answer) == normalise_answer(about[index][1])
             ):
-                valid[place] = question
-        answers = self.answerer.answers([(question, pairs[about[place][0]][0]) for place, question in valid.items()])
+                valid[index] = question
+        answers = self.answerer.answers([(question, pairs[about[index][0]][0]) for index, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
-        values = self._compared([(about[place][1], question, answer) for (place, question), answer in both])
+        values = self._compared([(about[index][1], question, answer) for (index, question), answer in both])
         answered: list[list[AnsweredQuestion]] = [[] for _ in pairs]
-        for (place, question), answer, value in zip(valid.items(), answers, values, strict=True):
-            number, candidate = about[place]
+        for (index, question), answer, value in zip(valid.items(), answers, values, strict=True):
+            number, candidate = about[index]
             answered[number].append(AnsweredQuestion(question, candidate, answer, value))
         return answered
 
     def _compared(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
-        unsure = [place for place, (_, _, answer) in enumerate(answers) if answer and values[place] < 1]
-        chosen = [answers[place] for place in unsure]
+        unsure = [index for index, (_, _, answer) in enumerate(answers) if answer and values[index] < 1]
+        chosen = [answers[index] for index in unsure]
         pairs = [(f"{question} {answer}.", f"{question} {candidate}.") for candidate, question, answer in chosen]
-        for place, entailment in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
-            values[place] = _likeness(entailment, values[place])
+        for index, entailment in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
+            values[index] = _likeness(entailment, values[index])
         return values
 
 
-def _likeness(found: Entailment, neutral: float) -> float:
-    if found.entailed:
+def _likeness(entailment: Entailment, neutral: float) -> float:
+    if entailment.entailed:
         return 1.0
-    return 0.0 if found.contradiction > max(found.entailment, found.neutral) else neutral
-
-
-# -- models of transformers --------------------------------------------------------------------------------------------
+    return 0.0 if entailment.contradiction > max(entailment.entailment, entailment.neutral) else neutral
 
 
 class HfQuestioner(Transformer):
@@ -213,17 +207,17 @@ class HfQuestioner(Transformer):
             rows = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         questions: list[list[str]] = [[] for _ in asked]
         for batch in plan_batches([len(row) for row in rows], ROOM):
-            given = pad_rows([rows[place] for place in batch], tokenizer.pad_token_id or 0)
+            inputs = pad_rows([rows[index] for index in batch], tokenizer.pad_token_id or 0)
             with torch.inference_mode():
-                found = model.generate(
-                    torch.from_numpy(given.ids), attention_mask=torch.from_numpy(given.mask), num_beams=self.number,
+                generated = model.generate(
+                    torch.from_numpy(inputs.ids), attention_mask=torch.from_numpy(inputs.mask), num_beams=self.number,
                     num_return_sequences=self.number, no_repeat_ngram_size=3, early_stopping=True, do_sample=False,
                     max_new_tokens=QUESTION_TOKENS,
                 )  # fmt: skip
-            said = tokenizer.batch_decode(found, skip_special_tokens=True)
-            for place, start in zip(batch, range(0, len(said), self.number), strict=True):
-                some = said[start : start + self.number]
-                questions[place] = [str(text).replace("question: ", "", 1).strip() for text in some]
+            decoded = tokenizer.batch_decode(generated, skip_special_tokens=True)
+            for index, start in zip(batch, range(0, len(decoded), self.number), strict=True):
+                beam = decoded[start : start + self.number]
+                questions[index] = [str(text).replace("question: ", "", 1).strip() for text in beam]
         return questions
 
 
@@ -246,7 +240,7 @@ class HfAnswerer(Transformer):
             windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
         best: list[tuple[float, str]] = [(float("-inf"), "")] * len(asked)
         for batch in plan_batches([len(window.inside) for window in windows], ROOM):
-            chosen = [windows[place] for place in batch]
+            chosen = [windows[index] for index in batch]
             for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
                 text = asked[window.owner][1]
                 best[window.owner] = max(best[window.owner], (sure, text[begin:end].strip()))
@@ -258,14 +252,14 @@ class HfAnswerer(Transformer):
         first = tokenizer(replace_surrogates(question), add_special_tokens=False)["input_ids"]
         short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
         free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
-        found = tokenizer(
-            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit,
-            stride=free // 4, return_overflowing_tokens=True, return_offsets_mapping=True,
+        encoded = tokenizer(
+            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit, stride=free // 4,
+            return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in found]
-        columns = [{name: found[name][row] for name in names} for row in range(len(found["input_ids"]))]
-        inside = [[part == 1 for part in found.sequence_ids(row)] for row in range(len(columns))]
-        return [_Window(owner, *window) for window in zip(columns, found["offset_mapping"], inside, strict=True)]
+        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
+        columns = [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))]
+        inside = [[part == 1 for part in encoded.sequence_ids(row)] for row in range(len(columns))]
+        return [_Window(owner, *window) for window in zip(columns, encoded["offset_mapping"], inside, strict=True)]
 
     def _read(self, windows: Sequence[_Window]) -> list[tuple[float, int, int]]:
         """How sure the best answer of each window is against none, and where it begins and ends."""
@@ -276,13 +270,13 @@ class HfAnswerer(Transformer):
             output = model(**tensors([window.columns for window in windows], tokenizer.pad_token_id))
         starts, ends = output.start_logits.double(), output.end_logits.double()
         answers = []
-        for place, window in enumerate(windows):
-            own, count = torch.tensor(window.inside), len(window.inside)
-            pairs = starts[place, :count, None] + ends[place, None, :count]
+        for index, window in enumerate(windows):
+            inside, count = torch.tensor(window.inside), len(window.inside)
+            pairs = starts[index, :count, None] + ends[index, None, :count]
             near = torch.ones(count, count, dtype=torch.bool).triu().tril(ANSWER_TOKENS - 1)
-            pairs = pairs.masked_fill(~(own[:, None] & own[None, :] & near), -torch.inf)
+            pairs = pairs.masked_fill(~(inside[:, None] & inside[None, :] & near), -torch.inf)
             top = int(pairs.argmax())
-            sure = float(pairs.flatten()[top]) - float(starts[place, 0] + ends[place, 0])
+            sure = float(pairs.flatten()[top]) - float(starts[index, 0] + ends[index, 0])
             if sure > 0:
                 answers.append((sure, window.offsets[top // count][0], window.offsets[top % count][1]))
             else:

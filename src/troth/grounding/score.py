@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.names import Path, counted, is_path, labelled, listed, path_of
 from troth.core.options import (
@@ -56,9 +57,7 @@ class ScoringSettings:
         (), "Metrics, comma-separated. Default: faith, coverage and facts, as far as they are installed.", "NAMES",
         complete=("troth.grounding.metrics:METRICS",),
     )  # fmt: skip
-    format: str | None = option(
-        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
-    )
+    format: str | None = format_option("the data", "troth.readers.grounded:FORMATS")
     context: str | Iterable[str] = option(
         "+".join(CONTEXT),
         "Sources that support an answer in chat transcripts; everything seen before it counts.",
@@ -81,8 +80,6 @@ class ScoringSettings:
     def load(self, paths: Sequence[Path]) -> ResponseSet:
         """All responses of some files or folders, read as the settings say."""
         columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
-        if self.on_error not in ("stop", "skip"):
-            raise UserError(f"on_error is '{self.on_error}'", hint="stop or skip")
         return load(paths, self.format, self.kinds, columns=columns, skip=self.on_error == "skip")
 
     @property
@@ -96,11 +93,11 @@ class ScoringSettings:
 
     @cached_property
     def all_models(self) -> Models:
-        own = self.models
+        models = self.models
         if self.nli is None and self.lm is None and self.cache == DEFAULT_CACHE:
-            return own  # with the models that it has opened
-        cache = own.cache if self.cache == DEFAULT_CACHE else self.cache
-        return replace(own, nli=self.nli or own.nli, lm=self.lm or own.lm, cache=cache)
+            return models  # with the models that it has opened
+        cache = models.cache if self.cache == DEFAULT_CACHE else self.cache
+        return replace(models, nli=self.nli or models.nli, lm=self.lm or models.lm, cache=cache)
 
     def arguments(self) -> dict[str, Any]:
         """What a run's record keeps of the settings."""
@@ -122,9 +119,7 @@ class GroundSettings(ScoringSettings):
 
 @keywords(GroundSettings)
 def ground(
-    *data: Path,
-    responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None,
-    **options: Any,
+    *data: Path, responses: Sequence[Grounded] | Mapping[str, Sequence[Grounded]] | None = None, **options: Any
 ) -> Result:
     """Scores responses against the documents that they answer from; each file is one system.
 
@@ -149,9 +144,7 @@ def ground(
     )  # a calibration that does not fit is an error before data is read
     corpus = read_grounded(data if responses is None else responses, settings)
     result = score_grounded(corpus, settings)
-    if out is not None:
-        result.save(out)
-    return result
+    return result.save_if(out)
 
 
 def read_grounded(
@@ -188,11 +181,9 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
             replace(cells, counts={**cells.counts, **corpus[cells.name].counts()})
             for cells in (system.system_cells() for system in systems)
         ],
-        Resampling(settings.resamples, settings.seed),
+        Resampling(settings.resamples, settings.seed, "document"),
         metrics=[column.metric for column in systems[0].columns],
-        cluster="document",
         notes=notes,
-        unscored=[count for system in systems for count in system.unscored()],
         arguments={"data": [read.name for read in corpus.values()], "calibration": calibration, **settings.arguments(),
                    "resamples": settings.resamples, "seed": settings.seed},
         explorer=lambda: explorer.archive(systems),
@@ -249,10 +240,10 @@ def load(
     files: list[DataFile] = []
     skipped: list[str] | None = [] if skip else None
     for path in map(path_of, paths):
-        for document, found in readers.batches(path, format, context, columns=columns, skipped=skipped):
+        for document, responses in readers.batches(path, format, context, columns=columns, skipped=skipped):
             name, digest = pathlib.Path(document.name).name, hashlib.sha256(document.data).hexdigest()
-            files.append(DataFile(name, len(found), digest, sum(item.label is not None for item in found)))
-            items += found
+            files.append(DataFile(name, len(responses), digest, sum(item.label is not None for item in responses)))
+            items += responses
     if not items:
         first = f"; the first row: {skipped[0]}" if skipped else ""
         raise UserError(f"no response in it{first}", file=path_of(paths[0]), hint="see docs/formats.md for the layouts")

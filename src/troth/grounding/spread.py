@@ -51,13 +51,13 @@ def grade_on_workers(items: Sequence[Grounded], names: Sequence[str], models: Mo
         make_graders, tuple(names), replace(models)
     )  # not with models open here
     work = parallel_map(WithModel(_grade_block, opened), [[items[at] for at in block] for block in blocks], workers)
-    found: dict[str, list[Gradings]] = {name: [] for name in names}
+    by_metric: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:
         for name, gradings in zip(names, done.gradings, strict=True):
-            found[name].append(gradings)
+            by_metric[name].append(gradings)
         remarks |= dict.fromkeys(done.remarks)
-    joined = {name: _join(blocks, parts) for name, parts in found.items()}
+    joined = {name: _join(blocks, gradings_of_blocks) for name, gradings_of_blocks in by_metric.items()}
     return SpreadGradings(joined, [f"{remark} (in one of the workers, so far)" for remark in remarks])
 
 
@@ -77,9 +77,9 @@ def grade_in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
     return _join(blocks, parts)
 
 
-def _grade_block(items: Sequence[Grounded], own: Sequence[Grader]) -> _Block:
-    gradings = [_grade(grader, items) for grader in own]
-    return _Block(gradings, [f"{grader.metric.name}: {remark}" for grader in own for remark in grader.remarks])
+def _grade_block(items: Sequence[Grounded], graders: Sequence[Grader]) -> _Block:
+    gradings = [_grade(grader, items) for grader in graders]
+    return _Block(gradings, [f"{grader.metric.name}: {remark}" for grader in graders for remark in grader.remarks])
 
 
 def _grade(grader: Grader, items: Sequence[Grounded]) -> Gradings:
@@ -92,8 +92,8 @@ def _grade(grader: Grader, items: Sequence[Grounded]) -> Gradings:
 
 def _join(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Gradings:
     """The gradings of all blocks in the order of the responses."""
-    places = [place for block in blocks for place in block]
-    order = sorted(range(len(places)), key=places.__getitem__)
+    indexes = [index for block in blocks for index in block]
+    order = sorted(range(len(indexes)), key=indexes.__getitem__)
     values = [value for part in parts for value in part.values]
     claims = [claim for part in parts for claim in part.claims or ()]
     judged = bool(parts) and parts[0].claims is not None
@@ -101,7 +101,7 @@ def _join(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Grading
 
 
 def _blocks(items: Sequence[Grounded]) -> list[list[int]]:
-    order = sorted(range(len(items)), key=lambda place: _size(items[place]))
+    order = sorted(range(len(items)), key=lambda index: _size(items[index]))
     return [order[start : start + BLOCK] for start in range(0, len(order), BLOCK)]
 
 

@@ -59,9 +59,9 @@ def words_by_rules(responses: Iterable[ResponseView]) -> list[WordByWord]:
             rows.append(WordByWord(view.system, view.id, None, (), NEITHER, RULES))
             continue
         doubted = doubted_words(view.document, view.text)
-        own = tuple(Word(one.text, None, None, _support(one), one.doubt) for one in doubted)
-        value = 1 - math.fsum(one.doubt for one in doubted) / len(doubted)
-        rows.append(WordByWord(view.system, view.id, value, own, None, RULES))
+        judged = tuple(Word(word.text, None, None, _support(word), word.doubt) for word in doubted)
+        value = 1 - math.fsum(word.doubt for word in doubted) / len(doubted)
+        rows.append(WordByWord(view.system, view.id, value, judged, None, RULES))
     return rows
 
 
@@ -117,15 +117,15 @@ def judge_words(response: str, faith: Faith) -> list[Word]:
         inside = number < len(bounds) and begin >= 0 and bool(token.text.strip())
         last = tokens[number] if inside else []
         last.append(token)
-    return [_word(response[start:end], own) for (start, end), own in zip(bounds, tokens, strict=True)]
+    return [_word(response[start:end], word_tokens) for (start, end), word_tokens in zip(bounds, tokens, strict=True)]
 
 
 def _word(text: str, tokens: Sequence[Token]) -> Word:
-    given = [token.given for token in tokens if token.given is not None]
+    logprobs = [token.given for token in tokens if token.given is not None]
     ratios = [token.ratio for token in tokens if token.ratio is not None]
-    if not tokens or len(given) < len(tokens) or len(ratios) < len(tokens):
+    if not tokens or len(logprobs) < len(tokens) or len(ratios) < len(tokens):
         return Word(text, None, None, "free")
-    likely, ratio = math.fsum(given), math.fsum(ratios)
+    likely, ratio = math.fsum(logprobs), math.fsum(ratios)
     support: Support = "supported" if ratio >= LIKELIER else "unsupported" if likely <= UNLIKELY else "free"
     return Word(text, likely, ratio, support)
 

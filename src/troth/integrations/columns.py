@@ -50,7 +50,7 @@ def refuse(columns: Columns, *names: str) -> None:
     """Refuses columns that the metric has no use for."""
     for name in names:
         if getattr(columns, name) is not None:
-            raise UserError(f"{name} have no place here", hint="leave them out")
+            raise UserError(f"{name} are not used by this metric", hint="leave them out")
 
 
 def responses(columns: Columns) -> tuple[list[Dialogue], dict[tuple[str, int], str]]:
@@ -61,10 +61,10 @@ def responses(columns: Columns) -> tuple[list[Dialogue], dict[tuple[str, int], s
     turns: dict[str, list[Turn]] = {}
     said: dict[tuple[str, int], str] = {}
     for name, gold, text in zip(_dialogues(columns), columns.references, columns.predictions, strict=True):
-        own = turns.setdefault(name, [])
-        said[name, len(own)] = _response(text)
-        own.append(Turn("SYSTEM", plain.text(gold, "a reference")))
-    return [Dialogue(name, tuple(own)) for name, own in turns.items()], said
+        dialogue_turns = turns.setdefault(name, [])
+        said[name, len(dialogue_turns)] = _response(text)
+        dialogue_turns.append(Turn("SYSTEM", plain.text(gold, "a reference")))
+    return [Dialogue(name, tuple(dialogue_turns)) for name, dialogue_turns in turns.items()], said
 
 
 def value_cells(metrics: Sequence[Metric], columns: Columns) -> tuple[list[Cell], list[str]]:

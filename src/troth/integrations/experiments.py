@@ -55,10 +55,10 @@ def to_mlflow(run: Run, *, report: str | os.PathLike[str] | None = None, step: i
     tags |= {f"troth.signature.{key}": value for key, value in logged.signatures.items()}
     tags |= {f"troth.unscored.{key}": value for key, value in logged.unscored.items()}
     with nullcontext() if mlflow.active_run() else mlflow.start_run():
-        for some in _pieces(logged.metrics, METRICS_AT_ONCE):
-            mlflow.log_metrics(some, step=step)
-        for some in _pieces(tags, TAGS_AT_ONCE):
-            mlflow.set_tags(some)
+        for batch in _pieces(logged.metrics, METRICS_AT_ONCE):
+            mlflow.log_metrics(batch, step=step)
+        for batch in _pieces(tags, TAGS_AT_ONCE):
+            mlflow.set_tags(batch)
         for file in logged.files:
             mlflow.log_artifact(str(file), artifact_path="troth")
     return logged.metrics
@@ -71,8 +71,8 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
     """
     logged = entries(run, report)
     wandb = require("wandb")
-    own = wandb.run is None
-    active: Any = wandb.init(project="troth") if own else wandb.run
+    is_new = wandb.run is None
+    active: Any = wandb.init(project="troth") if is_new else wandb.run
     try:
         about = {**logged.about, "signatures": logged.signatures, "unscored": logged.unscored}
         active.config.update({"troth": about}, allow_val_change=True)
@@ -83,7 +83,7 @@ def to_wandb(run: Run, *, report: str | os.PathLike[str] | None = None, step: in
                 artifact.add_file(str(file), name=file.name)
             active.log_artifact(artifact)
     finally:
-        if own:
+        if is_new:
             active.finish()
     return logged.metrics
 
@@ -134,5 +134,5 @@ def _keys(scores: Sequence[Score], *, named: bool) -> dict[str, Score]:
 
 def _pieces(items: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
     left = iter(items.items())
-    while some := dict(islice(left, size)):
-        yield some
+    while piece := dict(islice(left, size)):
+        yield piece

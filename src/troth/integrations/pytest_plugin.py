@@ -158,7 +158,7 @@ def _failure(error: UserError) -> BaseException:
 def _change(outcome: GateOutcome, over: str) -> str:
     from troth.core.table import signed
 
-    bounds = [signed(one, outcome.scale) for one in (outcome.low, outcome.high) if one is not None]
+    bounds = [signed(bound, outcome.scale) for bound in (outcome.low, outcome.high) if bound is not None]
     interval = f" ({' … '.join(bounds)})" if bounds else ""
     difference = signed(outcome.difference, outcome.scale)
     change = f"{outcome.metric} {difference}{interval} over {outcome.dialogues} {over}"
@@ -184,7 +184,7 @@ def _outside(score: Score, where: str, bound: float) -> str:
     wanted = number(bound, score.scale)
     if score.value is None:
         return f"{score.system}: {name} has no value, and {wanted} was asked for: {score.reason}"
-    bounds = [number(one, score.scale) for one in (score.low, score.high) if one is not None]
+    bounds = [number(edge, score.scale) for edge in (score.low, score.high) if edge is not None]
     interval = f" ({' … '.join(bounds)})" if bounds else ""
     value = f"{number(score.value, score.scale)}{interval}"
     return f"{score.system}: {name} {value} is {where} {wanted}\n  {score.signature}"

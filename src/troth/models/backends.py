@@ -99,7 +99,6 @@ def uncached_nli(name: Path) -> Nli:
 
 
 def uncached_lm(name: Path, *, timeout: float | None = None) -> Lm:
-    """The language model of this name without a cache."""
     stem, modifier = _split_modifier(name)
     timed = {"timeout": timeout} if timeout is not None and backend_for(stem).timed else {}
     model: Lm = backend_for(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)

@@ -77,7 +77,6 @@ def plan_batches(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
 
 
 def batch_by_length(lengths: Sequence[int], room: Room) -> list[Batch]:
-    """Batches of items of similar length."""
     return [Batch(batch, sum(lengths[i] for i in batch)) for batch in plan_batches(lengths, room)]
 
 

@@ -87,8 +87,6 @@ def compute_cached_pairs(
 
 
 class CachedNli(Cutting[TextPair]):
-    """An entailment model with a cache."""
-
     def __init__(self, inner: Nli, store: Store) -> None:
         super().__init__()
         self.inner, self.store = inner, store
@@ -120,8 +118,6 @@ class CachedNli(Cutting[TextPair]):
 
 
 class CachedLm:
-    """A language model with a cache."""
-
     def __init__(self, inner: Lm, store: Store) -> None:
         self.inner, self.store = inner, store
 

@@ -125,7 +125,6 @@ MODELS = (
 
 
 def find(name: str) -> Model:
-    """The model of this name."""
     models = {model.name: model for model in all_models()}
     if name not in models:
         raise UserError(

@@ -68,7 +68,6 @@ class Completion(NamedTuple):
 
     @property
     def message(self) -> dict[str, Any]:
-        """Message of a chat completion."""
         return _as_dict(self.choice.get("message"))
 
     @property

@@ -71,8 +71,6 @@ def entailments(logits: Any, order: Sequence[int]) -> list[Entailment]:
 
 
 class ModelCard(msgspec.Struct, frozen=True):
-    """What model.json holds."""
-
     name: str
     revision: str
     labels: tuple[str, ...]
@@ -149,7 +147,6 @@ def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tupl
 
 
 def card(folder: Path = FOLDER) -> ModelCard:
-    """The card of the model in a folder."""
     file = folder / "model.json"
     with reading(file, "the embedded entailment model is not complete", hint=AGAIN):
         return msgspec.json.decode(file.read_bytes(), type=ModelCard)

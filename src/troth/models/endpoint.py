@@ -78,7 +78,6 @@ class EndpointLm:
 
     @classmethod
     def from_name(cls, name: str, *, timeout: float | None = None, chat: bool = False) -> EndpointLm:
-        """From `http://HOST:PORT/v1#MODEL`."""
         url, model = parse_address(name, KEY)
         if not model:
             raise UserError(f"'{name}' has no name of a model", hint="such as http://localhost:8000/v1#MODEL")

@@ -113,7 +113,6 @@ def reach(tokenizer: Any, config: Any, otherwise: int) -> int:
 
 
 def _truncate_pair(tokenizer: Any, pair: TextPair, limit: int) -> Row:
-    """A pair that is too long, cut to the limit."""
     premise, hypothesis = pair
 
     def tokens(text: str) -> int:
@@ -128,8 +127,6 @@ def _truncate_pair(tokenizer: Any, pair: TextPair, limit: int) -> Row:
 
 
 class _Row(NamedTuple):
-    """A request in tokens."""
-
     ids: list[int]
     start: int  # where the continuation begins
     tokens: tuple[str, ...]  # of the continuation, as text; more than are in `ids` where it is too long by itself

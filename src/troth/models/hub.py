@@ -58,7 +58,6 @@ def source(name: str) -> ModelFiles:
 
 
 def in_folder(name: str) -> ModelFiles:
-    """The files of the model in a folder."""
     folder = Path(name)
     if not folder.is_dir():
         hint = "embedded, hf:ORG/MODEL@REVISION, or a folder; see troth ls backends"
@@ -150,7 +149,6 @@ def _check_files(folder: Path) -> Path:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files that a model is made of."""
     return sorted({path for pattern in NEEDED for path in folder.glob(pattern) if path.is_file() or path.is_symlink()})
 
 

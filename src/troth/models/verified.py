@@ -22,8 +22,6 @@ DAY = 24 * 3600
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """Files that were valid."""
-
     sha256: Mapping[str, str]
     stamps: Mapping[str, tuple[int, ...]]
     at: float  # seconds since the epoch

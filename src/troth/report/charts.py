@@ -16,7 +16,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def check_path(path: str) -> None:
-    """Checked before any work is done: a chart can be written under this name."""
+    """Raises UserError unless a chart can be written to this path."""
     if not path.endswith(ENDINGS):
         raise UserError("a chart cannot be written under this name", file=path, hint="end it in " + ", ".join(ENDINGS))
     altair()
@@ -64,7 +64,7 @@ def panels(rows: Rows, *, x: str, y: str, colour: str, panel: str, path: str, ti
 
 
 def write(chart: Any, path: str) -> None:
-    """Writes a chart in the form that the name ends in."""
+    """Writes a chart in the format of the file's ending."""
     forms: dict[str, dict[str, Any]] = {".html": {"inline": True}, ".png": {"scale_factor": 2}}  # HTML needs no network
     try:
         chart.save(path, **forms.get(Path(path).suffix, {}))
@@ -75,5 +75,5 @@ def write(chart: Any, path: str) -> None:
 
 
 def altair() -> Any:
-    """The library, or an error that says how to install it."""
+    """Imports Altair, or raises an error that says how to install it."""
     return require("altair", "vl_convert", extra="charts")

@@ -106,19 +106,19 @@ def compare(
     """
     systems = _systems(runs)
     if len(systems) < 2:
-        raise UserError("comparing takes two systems or more", hint="name another run or prediction")
+        raise UserError("at least two systems are needed", hint="name another run or prediction")
     if base is not None:
         systems = _put_first(base, systems)
     if common:
         systems = _restrict_to_common(systems)
     names = listed(metrics) or _first_metric(systems)
-    chosen = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
-    for one, other in chosen:
+    compared = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
+    for base_system, other in compared:
         for metric in names:
-            _check_alike(one, other, metric)
-        _note_schemas(one, other)
+            _check_alike(base_system, other, metric)
+        _note_schemas(base_system, other)
     return correct_differences(
-        [d for pair in chosen for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
+        [d for pair in compared for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
     )
 
 
@@ -184,15 +184,15 @@ def gate(
     _note_schemas(old, other)
     facts = _describe_metric(old, other, metric)
     if facts["scale"] == "share" and margin >= WIDEST:
-        what = f"a margin of {margin:g} is {100 * margin:g} points, and would let almost anything pass"
+        what = f"a margin of {margin:g} is {100 * margin:g} points, which accepts almost any result"
         raise UserError(what, hint="a margin is a fraction: 0.005 is half a point")
-    falls = facts["better"] == "lower"
-    sides = [(den - num if falls else num, den) for num, den in (old.sums(metric), other.sums(metric))]
-    found = stats.gate(*sides[0], *sides[1], margin=margin, confidence=confidence)
-    if falls:
-        low, high = (None if bound is None else -bound for bound in (found.high, found.low))
-        found = replace(found, difference=-found.difference, low=low, high=high)
-    return GateOutcome(base=old.name, new=other.name, **facts, **asdict(found))
+    lower_is_better = facts["better"] == "lower"
+    sides = [(den - num if lower_is_better else num, den) for num, den in (old.sums(metric), other.sums(metric))]
+    decision = stats.gate(*sides[0], *sides[1], margin=margin, confidence=confidence)
+    if lower_is_better:
+        low, high = (None if bound is None else -bound for bound in (decision.high, decision.low))
+        decision = replace(decision, difference=-decision.difference, low=low, high=high)
+    return GateOutcome(base=old.name, new=other.name, **facts, **asdict(decision))
 
 
 def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.95) -> LevelOutcome:
@@ -210,48 +210,50 @@ def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.
     systems = _systems((run,))
     if len(systems) != 1:
         raise UserError(f"a gate takes one system, and this run holds {len(systems)}", hint="one system per run")
-    (one,) = systems
-    num, den = one.sums(metric)
-    score, declared = one.score(metric), one.metric(metric)
+    (system,) = systems
+    num, den = system.sums(metric)
+    score, declared = system.score(metric), system.metric(metric)
     if declared.better == "lower":
-        raise UserError(f"of {metric} less is better", hint="name a base run and a margin")
+        raise UserError(f"lower is better for {metric}", hint="name a base run and a margin")
     if declared.scale == "share" and not 0 < at_least <= 1:
         raise UserError(f"{metric} is a share and cannot be {at_least:g}", hint="a share is a fraction: 0.95 is 95%")
-    found = stats.level_gate(num, den, at_least=at_least, top=declared.bound, confidence=confidence)
+    decision = stats.level_gate(num, den, at_least=at_least, top=declared.bound, confidence=confidence)
     return LevelOutcome(
-        metric=metric, system=one.name, signature=score.identity if score else "",
-        scale=score.scale if score else declared.scale, **asdict(found),
+        metric=metric, system=system.name, signature=score.identity if score else "",
+        scale=score.scale if score else declared.scale, **asdict(decision),
     )  # fmt: skip
 
 
 def compare_pair(
     base: ScoredSystem, other: ScoredSystem, metrics: Sequence[str], *, resamples: int, seed: int
 ) -> list[Difference]:
-    """A system against a base on each metric, before the correction for many tests.
+    """Compares a system with a base on each metric, without correction for multiple tests.
 
     Both must have the same dialogues: their sums are joined by the dialogues' ids.
     """
     if not metrics:
         return []
-    parts = [np.stack(sides, axis=1) for one in (base, other) for sides in zip(*map(one.sums, metrics), strict=True)]
+    parts = [
+        np.stack(sides, axis=1) for system in (base, other) for sides in zip(*map(system.sums, metrics), strict=True)
+    ]
     return [
         Difference(
-            base=base.name, system=other.name, **_describe_metric(base, other, metric), **asdict(found),
-            p_holm=found.p_randomization,
+            base=base.name, system=other.name, **_describe_metric(base, other, metric), **asdict(test),
+            p_holm=test.p_randomization,
         )
-        for metric, found in zip(metrics, stats.compare(*parts, resamples=resamples, seed=seed), strict=True)
+        for metric, test in zip(metrics, stats.compare(*parts, resamples=resamples, seed=seed), strict=True)
     ]  # fmt: skip
 
 
 def correct_differences(differences: Sequence[Difference]) -> list[Difference]:
-    """The same with Holm's correction over all of them."""
-    adjusted = stats.holm([one.p_randomization for one in differences])
-    return [msgspec.structs.replace(one, p_holm=p) for one, p in zip(differences, adjusted, strict=True)]
+    """Applies Holm's correction to the p-values of all differences."""
+    adjusted = stats.holm([difference.p_randomization for difference in differences])
+    return [msgspec.structs.replace(difference, p_holm=p) for difference, p in zip(differences, adjusted, strict=True)]
 
 
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
     """The systems of all runs, in the order given, each under a name of its own."""
-    sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
+    sources = [open_run(run, number) for number, run in enumerate(runs, 1)]
     systems = [system for source in sources for system in source.systems]
     names = distinct([(system.source.path, system.system) for system in systems])
     for name in names:
@@ -261,16 +263,16 @@ def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
 
 
 def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
-    """Only scores of the same dialogues by the same recipe can be compared."""
+    """Raises UserError unless both systems have the same dialogues, gold and recipe."""
     recipes = []
-    for one in (base, other):
-        one.sums(metric)
-        score = one.score(metric)
+    for system in (base, other):
+        system.sums(metric)
+        score = system.score(metric)
         recipes.append(None if score is None else score.identity)
     if base.dialogues != other.dialogues:
         sides = ((base, other), (other, base))
-        differing = [(one, sorted(set(two.dialogues) - set(one.dialogues))) for one, two in sides]
-        lacking = [_describe_missing(one, ids) for one, ids in differing if ids]
+        differing = [(system, sorted(set(two.dialogues) - set(system.dialogues))) for system, two in sides]
+        lacking = [_describe_missing(system, ids) for system, ids in differing if ids]
         over = base.source.result.clusters
         what = f"'{base.name}' and '{other.name}' are scored on different {over}: {', '.join(lacking)}"
         raise UserError(what, hint=f"score both on the same gold, or compare the {over} that they have in common")
@@ -284,7 +286,7 @@ def _check_alike(base: ScoredSystem, other: ScoredSystem, metric: str) -> None:
 
 
 def _note_schemas(base: ScoredSystem, other: ScoredSystem) -> None:
-    """Schemas may differ in words that no score depends on, so that this is said and not refused."""
+    """Notes different schemas; they may differ only in words that no score depends on."""
     if base.differs(other, "schema"):
         note(f"'{base.name}' and '{other.name}' are scored with different schemas")
 
@@ -295,7 +297,7 @@ def _describe_missing(system: ScoredSystem, ids: Sequence[str]) -> str:
 
 
 def _describe_metric(base: ScoredSystem, other: ScoredSystem, metric: str) -> dict[str, Any]:
-    """What is known of a metric and its two values without a test."""
+    """Returns a metric's two values, signature, scale and direction."""
     values = [float(num.sum() / den.sum()) for num, den in (base.sums(metric), other.sums(metric))]
     score, declared = base.score(metric), base.metric(metric)
     return {

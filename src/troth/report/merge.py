@@ -56,7 +56,7 @@ class _Shard:
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], Score]:
-        return {(one.system, one.metric): one for one in self.result.scores if one.group == ALL}
+        return {(score.system, score.metric): score for score in self.result.scores if score.group == ALL}
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -93,25 +93,25 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
         raise UserError("no run is named", hint="troth merge shard1 shard2 --out whole")
     out = None if settings.out is None else check_out(settings.out)
     shards = [
-        _Shard(f"result {place}", one) if isinstance(one, Result) else _Shard(path_of(one), open_run(one))
-        for place, one in enumerate(runs, 1)
+        _Shard(f"result {number}", shard) if isinstance(shard, Result) else _Shard(path_of(shard), open_run(shard))
+        for number, shard in enumerate(runs, 1)
     ]
     _check(shards)
     first = shards[0].result
-    keys = [key for key in shards[0].scores if all(one.is_ratio(key) for one in shards)]
+    keys = [key for key in shards[0].scores if all(shard.is_ratio(key) for shard in shards)]
     result = Result(
         first.task,
-        list(_scores(shards, keys, Resampling(settings.resamples, settings.seed))),
+        list(_scores(shards, keys, Resampling(settings.resamples, settings.seed, first.cluster))),
         _metrics(shards, keys),
         {system: _counts(shards, system) for system in first.systems},
-        [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for one in shards for note in one.result.notes)],
-        [finding for one in shards for finding in one.result.findings],
-        {"merged": [one.path for one in shards], "resamples": settings.resamples, "seed": settings.seed},
+        [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for shard in shards for note in shard.result.notes)],
+        [finding for shard in shards for finding in shard.result.findings],
+        {"merged": [shard.path for shard in shards], "resamples": settings.resamples, "seed": settings.seed},
         inputs={system: _inputs(shards, system) for system in first.systems},
         cluster=first.cluster,
         unscored=_unscored(shards),
         make_rows=lambda: _rows(shards, keys),
-        make_explorer=(lambda: _archive(shards)) if all(one.result.make_explorer for one in shards) else None,
+        make_explorer=(lambda: _archive(shards)) if all(shard.result.make_explorer for shard in shards) else None,
     )
     if out is not None:
         result.save(out)
@@ -123,15 +123,15 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
 
 def _check(shards: Sequence[_Shard]) -> None:
     first = shards[0]
-    for one in shards[1:]:
-        if one.result.task != first.result.task:
-            what = f"is a run of troth {one.result.task}, and {first.path} of troth {first.result.task}"
-            raise UserError(what, file=one.path, hint="merge runs of one command")
-        if set(one.result.systems) != set(first.result.systems):
-            odd = sorted(set(one.result.systems) ^ set(first.result.systems))[0]
-            hint = near(odd, {*one.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
-            raise UserError(f"system '{odd}' is not in all runs", file=one.path, hint=hint)
-        _check_rules(first, one)
+    for shard in shards[1:]:
+        if shard.result.task != first.result.task:
+            what = f"is a run of troth {shard.result.task}, and {first.path} of troth {first.result.task}"
+            raise UserError(what, file=shard.path, hint="merge runs of one command")
+        if set(shard.result.systems) != set(first.result.systems):
+            odd = sorted(set(shard.result.systems) ^ set(first.result.systems))[0]
+            hint = near(odd, {*shard.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
+            raise UserError(f"system '{odd}' is not in all runs", file=shard.path, hint=hint)
+        _check_rules(first, shard)
     _check_dialogues(shards)
 
 
@@ -156,16 +156,16 @@ def _check_rules(first: _Shard, one: _Shard) -> None:
 def _check_dialogues(shards: Sequence[_Shard]) -> None:
     """No unit may count twice. Responses to one document may be in several shards; a response may not."""
     seen: dict[tuple[str, ...], str] = {}
-    for one in shards:
-        if not one.rows.height:
+    for shard in shards:
+        if not shard.rows.height:
             continue
-        by_id = one.rows["id"].null_count() < one.rows.height
+        by_id = shard.rows["id"].null_count() < shard.rows.height
         columns = ["dialogue", "id"] if by_id else ["dialogue"]
-        for unit in one.rows.select(columns).unique().sort(columns).iter_rows():
+        for unit in shard.rows.select(columns).unique().sort(columns).iter_rows():
             if unit in seen:
                 what = f"{'response' if len(unit) > 1 else 'dialogue'} {unit[-1]} is in {seen[unit]}, too"
-                raise UserError(what, file=one.path, hint="no shard may overlap another")
-            seen[unit] = one.path
+                raise UserError(what, file=shard.path, hint="no shard may overlap another")
+            seen[unit] = shard.path
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -178,15 +178,14 @@ def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resa
     nothing = np.zeros(len(codes))
     known = {metric.name: metric for metric in shards[0].result.metrics}
     for system in shards[0].result.systems:
-        mine = [key for key in keys if key[0] == system]
+        system_keys = [key for key in keys if key[0] == system]
         cells = []
-        for key in mine:
+        for key in system_keys:
             num, den = whole.by.get(key, (nothing, nothing))
             reason = shards[0].scores[key].reason or ""
-            n = sum(one.scores[key].n for one in shards)
+            n = sum(shard.scores[key].n for shard in shards)
             cells.append(Cell(known.get(key[1]) or Metric(*key[1:] * 2), Parts(num, den, units), reason=reason, n=n))
-        cluster = shards[0].result.cluster
-        for key, score in zip(mine, score_cells(system, cells, whole.dialogues, how, cluster=cluster), strict=True):
+        for key, score in zip(system_keys, score_cells(system, cells, whole.dialogues, how), strict=True):
             yield msgspec.structs.replace(score, recipe=shards[0].scores[key].recipe)
 
 
@@ -194,7 +193,7 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     """Joins the rows of all shards, for the metrics that can be merged. The order of the shards does not matter."""
     import polars as pl
 
-    frames = [one.rows for one in shards if one.rows.height]
+    frames = [shard.rows for shard in shards if shard.rows.height]
     if not frames:
         return shards[0].rows
     rows = pl.concat(frames, how="diagonal")
@@ -213,12 +212,12 @@ def _metrics(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> list[
 def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
     """Sums; a document that several shards have responses to is one document."""
     total: dict[str, int] = {}
-    for one in shards:
-        for name, count in one.result.counts.get(system, {}).items():
+    for shard in shards:
+        for name, count in shard.result.counts.get(system, {}).items():
             total[name] = total.get(name, 0) + count
     if "documents" in total:
-        shared = sum(len(one.sums.dialogues) for one in shards)
-        total["documents"] -= shared - len({name for one in shards for name in one.sums.dialogues})
+        shared = sum(len(shard.sums.dialogues) for shard in shards)
+        total["documents"] -= shared - len({name for shard in shards for name in shard.sums.dialogues})
     return total
 
 
@@ -245,10 +244,10 @@ def _inputs(shards: Sequence[_Shard], system: str) -> dict[str, str]:
 def _notes(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> Iterator[str]:
     lost = dict.fromkeys(metric for system, metric in shards[0].scores if (system, metric) not in set(keys))
     if lost:
-        yield f"not merged, since they are no ratios of sums over rows: {', '.join(lost)}"
-    if any(score.group != ALL for one in shards for score in one.result.scores):
+        yield f"not merged, since they are not ratios of sums over rows: {', '.join(lost)}"
+    if any(score.group != ALL for shard in shards for score in shard.result.scores):
         yield "scores by group are not merged"
-    versions: Mapping[str, str] = {one.path: one.result.versions.get("troth", __version__) for one in shards}
+    versions: Mapping[str, str] = {shard.path: shard.result.versions.get("troth", __version__) for shard in shards}
     if len(set(versions.values())) > 1:
         yield "WARNING: the shards were scored by different versions of troth: " + ", ".join(
             f"{path} by {version}" for path, version in versions.items()
@@ -256,10 +255,10 @@ def _notes(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> Iterato
 
 
 def _archive(shards: Sequence[_Shard]) -> Archive:
-    archives = [one.result.explorer() for one in shards]
+    archives = [archive.result.explorer() for archive in shards]
     return Archive(
         archives[0].header,
-        chain.from_iterable(one.dialogues for one in archives),
-        chain.from_iterable(one.responses for one in archives),
-        chain.from_iterable(one.trajectories for one in archives),
+        chain.from_iterable(archive.dialogues for archive in archives),
+        chain.from_iterable(archive.responses for archive in archives),
+        chain.from_iterable(archive.trajectories for archive in archives),
     )

@@ -67,7 +67,7 @@ class Source:
         return self.read(lambda _: None)
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
-        """Goes through the dialogues one at a time, counts what they say, and hands each on."""
+        """Reads the dialogues one at a time, counts them, and passes each to `also`."""
         shown: list[Flip | VaryingUnit] = [*self.findings(Flip)[:SHOWN], *self.findings(VaryingUnit)[:SHOWN]]
         tallies = Tallies({(unit.dialogue, unit.turn) for unit in shown})
         archive = self.result.explorer()
@@ -84,13 +84,13 @@ class Source:
         return self.read_trials(lambda _: None)
 
     def read_trials(self, also: Callable[[TrajectoryView], None]) -> list[TrialFacts]:
-        """Goes through the trajectories one at a time, keeps a few facts of each, and hands it on."""
-        found = []
+        """Reads the trajectories one at a time, keeps a few facts of each, and passes it to `also`."""
+        facts = []
         for view in self.result.explorer().trajectories:
-            found.append(trials.trial_facts(view))
+            facts.append(trials.trial_facts(view))
             also(view)
-        self.__dict__["trials"] = found  # as `cached_property` keeps it: nothing is read twice
-        return found
+        self.__dict__["trials"] = facts  # as `cached_property` keeps it: nothing is read twice
+        return facts
 
     def findings(self, kind: type[T]) -> list[T]:
         """The findings of one kind that the run keeps."""
@@ -150,7 +150,7 @@ class ScoredSystem:
     found: dict[str, Any] = field(default_factory=dict)  # what has been computed of it
 
     def once(self, what: str, compute: Callable[[], T]) -> T:
-        """What a function gives, which is called the first time only."""
+        """Returns the value of a function, which is called only once."""
         if what not in self.found:
             self.found[what] = compute()
         return cast(T, self.found[what])
@@ -207,10 +207,10 @@ class ScoredSystem:
 
         Runs that do not say what they were scored against, as those of earlier versions, do not differ.
         """
-        ours, theirs = (one.source.result.inputs.get(one.system, {}).get(what) for one in (self, other))
+        ours, theirs = (system.source.result.inputs.get(system.system, {}).get(what) for system in (self, other))
         if ours is None or theirs is None or ours == theirs:
             return False
-        sides = (replace(one, among=None).dialogues for one in (self, other))
+        sides = (replace(system, among=None).dialogues for system in (self, other))
         return next(sides) == next(sides)
 
     def rows(self, metric: str) -> pl.DataFrame:
@@ -236,20 +236,20 @@ class ScoredSystem:
 
     def sums(self, metric: str) -> Sums:
         """Numerators and denominators of a metric per dialogue, in the order of `dialogues`."""
-        found = self.source.sums.by.get((self.system, metric))
-        if found is None or not found.den[self._mine].any():
+        sums = self.source.sums.by.get((self.system, metric))
+        if sums is None or not sums.den[self._mine].any():
             known = [name for system, name in self.source.sums.by if system == self.system and name != metric]
             score = self.score(metric)
             hint = near(metric, known) or "it has: " + (", ".join(known) or "none")
             what = f"'{self.name}' has no metric '{metric}'"
             raise UserError(what, hint=(score.reason if score is not None else None) or hint)
-        return Sums(found.num[self._mine], found.den[self._mine])
+        return Sums(sums.num[self._mine], sums.den[self._mine])
 
 
-def open_run(run: Run, place: int) -> Source:
+def open_run(run: Run, number: int) -> Source:
     """A run of a report, which is the one at this place, from 1: what is not in a folder is called by its place."""
     if isinstance(run, Result):
-        return Source(run, f"run {place}")
+        return Source(run, f"run {number}")
     path = path_of(run)
     if os.path.isfile(path):
         raise UserError("is not a run's folder", file=path, hint="name the folder that --out made")
@@ -259,8 +259,8 @@ def open_run(run: Run, place: int) -> Source:
 def parts_of(rows: pl.DataFrame) -> Parts:
     """Rows as parts of a ratio, by dialogue."""
     dialogues = sorted(rows["dialogue"].unique().to_list())
-    place = {name: code for code, name in enumerate(dialogues)}
-    codes = np.array([place[name] for name in rows["dialogue"].to_list()], dtype=np.int64)
+    codes_by_name = {name: code for code, name in enumerate(dialogues)}
+    codes = np.array([codes_by_name[name] for name in rows["dialogue"].to_list()], dtype=np.int64)
     nothing = np.full(rows.height, NONE)
     num, den = (rows[side].to_numpy().astype(np.float64) for side in ("num", "den"))
     return Parts(num, den, Units(dialogues, codes, nothing, (), nothing))
@@ -270,8 +270,8 @@ def estimate_groups(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
     """Each group's ratio of sums with its interval, as the task itself gives it for groups."""
     labels = sorted(rows[column].drop_nulls().unique().to_list())
     parts, group = parts_of(rows), np.array(rows[column].to_list(), dtype=object)
-    found = estimates((parts.take(group == label) for label in labels), parts.units.dialogues, Resampling())
-    return dict(zip(map(str, labels), found, strict=True))
+    values = estimates((parts.take(group == label) for label in labels), parts.units.dialogues, Resampling())
+    return dict(zip(map(str, labels), values, strict=True))
 
 
 def estimate_parts(groups: Mapping[str, Parts]) -> dict[str, Estimate]:

@@ -99,7 +99,7 @@ class TrackTally:
     @property
     def acts(self) -> Iterator[tuple[Answered, ActView]]:
         """Every act that the system's responses were to convey."""
-        return ((one, act) for one in self.answers for act in one.answer.acts)
+        return ((answered, act) for answered in self.answers for act in answered.answer.acts)
 
 
 class Tallies:
@@ -120,10 +120,10 @@ class Tallies:
             if (view.id, said.number) in self._wanted:
                 self.texts[view.id, said.number] = said.text
         for track in view.tracks:
-            mine = self._tracks.get(track.system) or self._tracks.setdefault(track.system, TrackTally())
-            if not view.set:
-                mine.add(view, track.tracked, gold)
-            mine.answers += (Answered(view.id, view.set, answer) for answer in track.answers)
+            tally = self._tracks.get(track.system) or self._tracks.setdefault(track.system, TrackTally())
+            if not view.set and not track.wording:
+                tally.add(view, track.tracked, gold)
+            tally.answers += (Answered(view.id, view.set, answer) for answer in track.answers)
 
     def track(self, system: str) -> TrackTally:
         return self._tracks.get(system) or TrackTally()

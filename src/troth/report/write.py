@@ -52,25 +52,25 @@ def report(
         sources = open_runs(runs)
         _note_gold(sources)
         dialogues, trials = pack(sources), pack_trials(sources)
-        made = build(sources)
-        file.write(render(made, dialogues.block(made.systems), trials.block(made.systems)).encode())
-    return WrittenReport(page, [] if figures is None else _draw(made, path_of(figures)))
+        content = build(sources)
+        file.write(render(content, dialogues.block(content.systems), trials.block(content.systems)).encode())
+    return WrittenReport(page, [] if figures is None else _draw(content, path_of(figures)))
 
 
 def _note_gold(sources: Sequence[Source]) -> None:
-    """Says which systems do not compare with the first of their task, although their dialogues have the same ids."""
+    """Notes systems that were scored against different gold than the first system of their task."""
     first: dict[str, ScoredSystem] = {}
-    for one in (system for source in sources for system in source.systems):
-        base = first.setdefault(one.source.result.task, one)
-        if one.differs(base):
-            note(f"'{base.name}' and '{one.name}' are scored against different gold for the same dialogues")
+    for system in (system for source in sources for system in source.systems):
+        base = first.setdefault(system.source.result.task, system)
+        if system.differs(base):
+            note(f"'{base.name}' and '{system.name}' are scored against different gold for the same dialogues")
 
 
-def _foreign_content(place: Path) -> str | None:
-    """What is there that is not a page. Of a page, its first line is read; of a pipe, nothing: it may never end."""
-    if not place.is_file():
-        return "is a folder" if place.is_dir() else "is no file"
-    with place.open("rb") as file:
+def _foreign_content(path: Path) -> str | None:
+    """Returns why a path must not be overwritten. Only the first line of a file is read, and nothing of a pipe."""
+    if not path.is_file():
+        return "is a folder" if path.is_dir() else "is not a file"
+    with path.open("rb") as file:
         return None if file.read(len(MARK)) == MARK.encode() else "exists and is not a page of troth"
 
 

@@ -25,7 +25,6 @@ Counts = NDArray[np.float64]  # a row per response: 4 matched, 4 tried, length o
 
 
 def is_installed() -> bool:
-    """Whether sacreBLEU is installed."""
     from importlib.util import find_spec
 
     return find_spec("sacrebleu") is not None
@@ -66,9 +65,9 @@ def bleu(summed: Sequence[float]) -> float:
 def estimate(counts: Counts, dialogues: Sequence[str], how: Resampling) -> Estimate:
     """Corpus BLEU of some responses with its interval over their dialogues (`dialogues`: that of each response)."""
     names = sorted(set(dialogues))
-    place = {name: code for code, name in enumerate(names)}
+    code_of = {name: code for code, name in enumerate(names)}
     summed = np.zeros((len(names), counts.shape[1]))
-    np.add.at(summed, [place[name] for name in dialogues], counts)
+    np.add.at(summed, [code_of[name] for name in dialogues], counts)
     value = bleu(summed.sum(axis=0).tolist())
     resamples = intervals.enough_resamples(len(names), how.resamples)
     # Means of the counts, times how many dialogues are drawn.

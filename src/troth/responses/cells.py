@@ -41,11 +41,11 @@ class JudgedSystem:
 
     @cached_property
     def keys(self) -> list[tuple[str, int, str]]:
-        return [(one.dialogue, one.answer.index, "+".join(one.services)) for one in self.responses]
+        return [(response.dialogue, response.answer.index, "+".join(response.services)) for response in self.responses]
 
     @property
     def dialogues(self) -> list[str]:
-        return [one.dialogue for one in self.responses]
+        return [response.dialogue for response in self.responses]
 
     def parts(self, metric: Metric) -> Parts:
         """The metric's part of every response."""
@@ -65,7 +65,6 @@ class ResponseScorer:
 
     @cached_property
     def seen_domains(self) -> frozenset[str]:
-        """The domains of the training services."""
         return frozenset(map(groups.domain, self.seen or ()))
 
     def system_cells(self, system: JudgedSystem, inputs: Mapping[str, str]) -> SystemCells:
@@ -83,7 +82,7 @@ class ResponseScorer:
 
     def _cells(self, system: JudgedSystem, metrics: Sequence[Metric]) -> Iterator[Cell]:
         nothing = "no response to score" if not system.responses else "no turn has acts"
-        empty = not any(one.answer.acts for one in system.responses)
+        empty = not any(response.answer.acts for response in system.responses)
 
         def cells(metric: Metric, unit: str, parts: Parts, members: dict[Group, Ints]) -> Iterator[Cell]:
             kind = replace(metric.compute.recipe(self.recipes), unit=unit)
@@ -100,7 +99,7 @@ class ResponseScorer:
             yield from cells(metric, metric.unit, system.parts(metric), wide)
         if not {"act", "slot", "kind"} & set(self.by):
             return
-        acts = [one.alone(act) for one in system.responses for act in one.answer.acts]
+        acts = [response.alone(act) for response in system.responses for act in response.answer.acts]
         keys = [(act.dialogue, act.answer.index, str(index)) for index, act in enumerate(acts)]
         # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
         by_act = sorted((metric for metric in metrics if metric.compute.by_act), key=lambda m: "nli" not in m.needs)
@@ -112,13 +111,13 @@ class ResponseScorer:
     def _corpus_scores(self, system: JudgedSystem, metric: Metric) -> Iterator[Score]:
         """BLEU over the turns that have a gold utterance."""
         counts = metric.compute.counts(system.responses)
-        spoken = np.array([bool(one.gold.strip()) for one in system.responses], dtype=bool)
+        spoken = np.array([bool(response.gold.strip()) for response in system.responses], dtype=bool)
         dialogues = system.dialogues
         for group, members in self._turn_groups(system).items():
             scored = members[spoken[members]]
             if len(scored):
-                mine = [dialogues[index] for index in scored]
-                yield self._score(system, metric, group, bleu.estimate(counts[scored], mine, self.how))
+                clusters = [dialogues[index] for index in scored]
+                yield self._score(system, metric, group, bleu.estimate(counts[scored], clusters, self.how))
             elif group == ALL:
                 yield self._score(system, metric, group, reason="no gold utterance")
 

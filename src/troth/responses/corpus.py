@@ -48,7 +48,6 @@ def read(gold: Gold, schema: Path | Schema | None = None, *, format: str | None 
 
 
 def find_schema(schema: Path | Schema | None, gold: Gold) -> Schema | None:
-    """The given schema, or the one beside gold."""
     if schema is not None:
         return schema if isinstance(schema, dict) else readers.schema(path_of(schema))
     return readers.schema_beside(path_of(gold)) if isinstance(gold, str | PathLike) else None
@@ -75,7 +74,7 @@ def _strip_dialogue(dialogue: Dialogue, *, acts: bool) -> Dialogue:
     def frames(turn: Turn) -> tuple[Frame, ...]:
         if not acts or turn.speaker != "SYSTEM":
             return ()
-        return tuple(Frame(one.service, acts=one.acts, service_call=one.service_call) for one in turn.frames)
+        return tuple(Frame(frame.service, acts=frame.acts, service_call=frame.service_call) for frame in turn.frames)
 
     turns = tuple(msgspec.structs.replace(turn, frames=frames(turn)) for turn in dialogue.turns)
     return msgspec.structs.replace(dialogue, turns=turns)
@@ -83,7 +82,7 @@ def _strip_dialogue(dialogue: Dialogue, *, acts: bool) -> Dialogue:
 
 def classify_descriptions(schema: Schema) -> str:
     """Whether slots and intents are described: `schema` if all are, else `part` or `none`."""
-    texts = [item.description.strip() for one in schema.values() for item in elements(one)]
+    texts = [item.description.strip() for service in schema.values() for item in elements(service)]
     return "schema" if all(texts) else "part" if any(texts) else "none"
 
 

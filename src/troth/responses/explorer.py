@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+import msgspec
+
+from troth.core.result import Finding
 from troth.models import Entailment
 from troth.responses.metrics import JudgedResponse
 from troth.storage.explorer import Archive, DialogueView, SystemView, Utterance
@@ -13,23 +15,25 @@ from troth.storage.explorer import Archive, DialogueView, SystemView, Utterance
 def archive(systems: Mapping[str, Sequence[JudgedResponse]]) -> Archive:
     """Every dialogue with each system's responses."""
     dialogues: dict[str, dict[str, list[JudgedResponse]]] = {}
-    for system, said in systems.items():
-        for one in said:
-            dialogues.setdefault(one.dialogue, {}).setdefault(system, []).append(one)
+    for system, responses in systems.items():
+        for response in responses:
+            dialogues.setdefault(response.dialogue, {}).setdefault(system, []).append(response)
     return Archive(dialogues=(_dialogue(name, by_system) for name, by_system in dialogues.items()))
 
 
 def _dialogue(name: str, by_system: Mapping[str, Sequence[JudgedResponse]]) -> DialogueView:
-    said: dict[int, Utterance] = {}
+    utterances: dict[int, Utterance] = {}
     services: dict[str, None] = {}
-    for one in (one for mine in by_system.values() for one in mine):
-        turn = one.answer.index
-        if one.previous:
-            said[turn - 1] = Utterance(turn - 1, one.before, one.previous)
-        said[turn] = Utterance(turn, "SYSTEM", one.gold)
-        services |= dict.fromkeys(one.services)
-    tracks = tuple(SystemView(system, answers=tuple(one.answer for one in mine)) for system, mine in by_system.items())
-    return DialogueView(name, tuple(said[index] for index in sorted(said)), tracks, "", tuple(services))
+    for r in (r for responses in by_system.values() for r in responses):
+        turn = r.answer.index
+        if r.previous:
+            utterances[turn - 1] = Utterance(turn - 1, r.before, r.previous)
+        utterances[turn] = Utterance(turn, "SYSTEM", r.gold)
+        services |= dict.fromkeys(r.services)
+    tracks = tuple(
+        SystemView(system, answers=tuple(r.answer for r in responses)) for system, responses in by_system.items()
+    )
+    return DialogueView(name, tuple(utterances[index] for index in sorted(utterances)), tracks, "", tuple(services))
 
 
 def collect_responses(dialogues: Iterable[DialogueView]) -> dict[str, list[JudgedResponse]]:
@@ -41,28 +45,45 @@ def collect_responses(dialogues: Iterable[DialogueView]) -> dict[str, list[Judge
         for track in dialogue.tracks:
             for answer in track.answers:
                 gold, before = (lines.get(answer.index - back, nothing) for back in (0, 1))
-                one = JudgedResponse(dialogue.id, answer, gold.text, before.text, before.speaker)
-                systems.setdefault(track.system, []).append(one)
+                response = JudgedResponse(dialogue.id, answer, gold.text, before.text, before.speaker)
+                systems.setdefault(track.system, []).append(response)
     return systems
 
 
-def act_rows(systems: Mapping[str, Sequence[JudgedResponse]], *, validated: bool) -> Iterator[dict[str, Any]]:
-    """Every act that a model judged, with the texts that it is about; each probability under its name.
+class JudgedAct(Finding, frozen=True, tag="act", omit_defaults=False):
+    """An act that the model judged in a response, with the texts that it is about."""
 
-    `validated`: whether gold was validated. Where it was not, the rows do not say why an act is excluded: None would
-    mean that it is valid.
-    """
-    for system, said in systems.items():
-        for one, act in ((r, a) for r in said for a in r.answer.acts if a.present is not None):
-            yield {
-                "system": system, "dialogue": one.dialogue, "turn": one.answer.index,
-                "service": act.service, "act": act.act, "slot": act.slot, "values": act.values, "kind": act.kind,
-                "reference": act.reference, "plain": _name_probabilities(act.plain), "augmented": _name_probabilities(act.augmented),
-                "helped": act.helped, "entailed": bool(act.entailed),
-                "entailed_plain": act.entailed_plain, "present": act.present,
-                **({"excluded": act.excluded} if validated else {}),
-                "response": one.answer.text, "gold": one.gold, "previous": one.previous,
-            }  # fmt: skip
+    system: str
+    dialogue: str
+    turn: int
+    service: str
+    act: str
+    slot: str
+    values: tuple[str, ...]
+    kind: str
+    reference: str | None  # None: no rule for such an act
+    plain: dict[str, float] | None  # probabilities for the response alone
+    augmented: dict[str, float] | None  # probabilities in context; None: not asked
+    helped: bool
+    entailed: bool
+    entailed_plain: bool | None
+    present: bool | None
+    excluded: str | msgspec.UnsetType | None  # why validation leaves the act out; unset: gold was not validated
+    response: str | None
+    gold: str
+    previous: str
+
+
+def judged_acts(systems: Mapping[str, Sequence[JudgedResponse]], *, validated: bool) -> Iterator[JudgedAct]:
+    """Every act that a model judged. `validated`: whether gold was validated."""
+    for system, responses in systems.items():
+        for response, act in ((r, a) for r in responses for a in r.answer.acts if a.present is not None):
+            yield JudgedAct(
+                system, response.dialogue, response.answer.index, act.service, act.act, act.slot, act.values, act.kind,
+                act.reference, _name_probabilities(act.plain), _name_probabilities(act.augmented), act.helped,
+                bool(act.entailed), act.entailed_plain, act.present, act.excluded if validated else msgspec.UNSET,
+                response.answer.text, response.gold, response.previous,
+            )  # fmt: skip
 
 
 def _name_probabilities(probabilities: Sequence[float] | None) -> dict[str, float] | None:

@@ -42,9 +42,9 @@ def judge(
     verdicts = sgsacc.verdicts(bare, prepared, responses, nli, augment=augment)
     return [
         assemble_response(
-            turn, text, mine, ser.noncategorical_slots({due.service.name: due.service for due in turn.acts}), kinds=True
+            turn, text, acts, ser.noncategorical_slots({due.service.name: due.service for due in turn.acts}), kinds=True
         )
-        for turn, text, mine in zip(bare, responses, verdicts, strict=True)
+        for turn, text, acts in zip(bare, responses, verdicts, strict=True)
     ]
 
 

@@ -46,9 +46,6 @@ class JudgedResponse(NamedTuple):
         return self._replace(answer=msgspec.structs.replace(self.answer, acts=(act,)))
 
 
-# -- recipes -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class SerRecipe:
     """What changes a slot error rate."""
@@ -123,23 +120,20 @@ class CorpusScoring(NamedTuple):
     recipe: Callable[[Recipes], Any]
 
 
-# -- metrics -----------------------------------------------------------------------------------------------------------
+def _ser(response: JudgedResponse) -> Fraction:
+    return float(response.answer.text is None or any(act.missed for act in response.answer.acts)), 1.0
 
 
-def _ser(one: JudgedResponse) -> Fraction:
-    return float(one.answer.text is None or any(act.missed for act in one.answer.acts)), 1.0
-
-
-def _ser_applicable(one: JudgedResponse) -> Fraction:
-    return _ser(one) if any(act.sought for act in one.answer.acts) else NONE
+def _ser_applicable(response: JudgedResponse) -> Fraction:
+    return _ser(response) if any(act.sought for act in response.answer.acts) else NONE
 
 
 def _score_acts(true: Callable[[ActView], Any], *, validated: bool = False) -> Callable[[JudgedResponse], Fraction]:
     """Whether a response is true to all acts that a rule fits; `validated`: if the turn passes validation."""
 
-    def part(one: JudgedResponse) -> Fraction:
-        judged = [act for act in one.answer.acts if act.entailed is not None]
-        if not judged or (validated and any(act.excluded for act in one.answer.acts)):
+    def part(response: JudgedResponse) -> Fraction:
+        judged = [act for act in response.answer.acts if act.entailed is not None]
+        if not judged or (validated and any(act.excluded for act in response.answer.acts)):
             return NONE
         return float(all(map(true, judged))), 1.0
 
@@ -203,7 +197,7 @@ def select_metrics(names: str | Iterable[str] | None) -> list[Metric]:
     metrics: dict[str, Metric] = {}
     for name in listed(names) or METRICS.own:
         metric = METRICS.load(name)
-        metrics |= {one.name: one for one in (metric, *(one for one in OURS if one.of == metric.name))}
+        metrics |= {m.name: m for m in (metric, *(m for m in OURS if m.of == metric.name))}
     return list(metrics.values())
 
 
@@ -220,12 +214,12 @@ def gives_value(act: ActView) -> bool:
     return bool(act.values) and act.act != "REQUEST" and (act.act, act.slot) not in PSEUDO
 
 
-def _agreement(one: JudgedResponse) -> Fraction:
+def _agreement(response: JudgedResponse) -> Fraction:
     """Whether SER and SGSAcc say the same of a response, where SER looks for all values."""
-    acts = one.answer.acts
-    faithful, judged = SGSACC.compute.part(one)
-    alone = any(act.sought for act in acts) and all(act.sought for act in acts if gives_value(act))
-    if one.answer.text is None or not judged or not alone:
+    acts = response.answer.acts
+    faithful, judged = SGSACC.compute.part(response)
+    spoken = any(act.sought for act in acts) and all(act.sought for act in acts if gives_value(act))
+    if response.answer.text is None or not judged or not spoken:
         return NONE
     return float(any(act.missed for act in acts) != bool(faithful)), 1.0
 
@@ -248,7 +242,7 @@ def companion_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 
 def coverage_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """Shares of turns and of acts that the metrics apply to: `coverage:ser`, `act_coverage:ser`, …"""
-    covered = [(key, *one) for key, one in COVERED.items() if one[1] in metrics]
+    covered = [(key, *scope) for key, scope in COVERED.items() if scope[1] in metrics]
     return [
         metric.derive(
             f"{prefix}:{key}", title=f"{unit.capitalize()} coverage of {named}", better="higher",
@@ -261,8 +255,8 @@ def coverage_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def _cover_turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
-    return lambda one: (scoring.part(one)[1], 1.0)
+    return lambda response: (scoring.part(response)[1], 1.0)
 
 
 def _cover_acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
-    return lambda one: (sum(scoring.part(one.alone(act))[1] for act in one.answer.acts), float(len(one.answer.acts)))
+    return lambda r: (sum(scoring.part(r.alone(act))[1] for act in r.answer.acts), float(len(r.answer.acts)))

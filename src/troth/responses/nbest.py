@@ -70,47 +70,47 @@ def rerank_file(
     turns = _match_turns(lists, known)
     with new_file(path_of(out)) as file:
         choices = rerank_all(turns.values(), nli, gated=gated, augment=augment)
-        for (dialogue, turn), one in zip(turns, choices, strict=True):
-            file.write(encode_choice(dialogue, turn, one))
+        for (dialogue, turn), choice in zip(turns, choices, strict=True):
+            file.write(encode_choice(dialogue, turn, choice))
     described = corpus.classify_descriptions(known.schema)
     recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
     notes = [*corpus.description_notes(described), *corpus.truncation_notes(nli)]
     return summarize(choices, signature("rerank", recipe, n=len(choices)), notes)
 
 
-def encode_choice(dialogue: str, turn: int, one: Choice) -> bytes:
+def encode_choice(dialogue: str, turn: int, choice: Choice) -> bytes:
     """A line of the file: the chosen response and the reasons."""
-    row = {"dialogue": dialogue, "turn": turn, "response": one.response, "choice": one.choice}
-    rest = {"fidelity": one.fidelity, "acts": one.acts, "reasons": one.reasons}
+    row = {"dialogue": dialogue, "turn": turn, "response": choice.response, "choice": choice.choice}
+    rest = {"fidelity": choice.fidelity, "acts": choice.acts, "reasons": choice.reasons}
     return msgspec.json.encode(row | rest) + b"\n"
 
 
 def merge_lists(systems: Mapping[str, Mapping[Key, _List]]) -> dict[Key, _List]:
     """One list for each turn, of the lists that systems have for it; each candidate with its system."""
-    found: dict[Key, _List] = {}
+    by_turn: dict[Key, _List] = {}
     for name, lists in systems.items():
-        for key, one in lists.items():
-            own = one._replace(systems=(name,) * len(one.candidates))
-            before = found.get(key)
+        for key, nbest in lists.items():
+            entry = nbest._replace(systems=(name,) * len(nbest.candidates))
+            before = by_turn.get(key)
             if before is None:
-                found[key] = own
+                by_turn[key] = entry
                 continue
-            if (before.scores is None) != (own.scores is None):
+            if (before.scores is None) != (entry.scores is None):
                 what = "some systems have scores for this turn and some have none"
-                raise UserError(what, file=one.file, dialogue=key[0], turn=key[1], hint="score all of them, or none")
-            scores = None if before.scores is None else before.scores + (own.scores or ())
-            found[key] = before._replace(
-                candidates=before.candidates + own.candidates, scores=scores, systems=before.systems + own.systems
+                raise UserError(what, file=nbest.file, dialogue=key[0], turn=key[1], hint="score all of them, or none")
+            scores = None if before.scores is None else before.scores + (entry.scores or ())
+            by_turn[key] = before._replace(
+                candidates=before.candidates + entry.candidates, scores=scores, systems=before.systems + entry.systems
             )
-    return found
+    return by_turn
 
 
 def summarize(choices: list[Choice], signature: str, notes: list[str]) -> RerankSummary:
     return RerankSummary(
         turns=len(choices),
-        changed=sum(one.choice != one.likeliest for one in choices),
-        faithful=sum(one.acts > 0 and one.fidelity == one.acts for one in choices),
-        without_acts=sum(one.acts == 0 for one in choices),
+        changed=sum(choice.choice != choice.likeliest for choice in choices),
+        faithful=sum(choice.acts > 0 and choice.fidelity == choice.acts for choice in choices),
+        without_acts=sum(choice.acts == 0 for choice in choices),
         signature=signature,
         notes=tuple(notes),
     )
@@ -151,15 +151,15 @@ def _parse_candidate(item: object) -> tuple[str, float | None]:
         return item, None
     if not isinstance(item, dict):
         raise UserError(f'a candidate is {describe(item)}, not text or {{"text": …, "score": …}}')
-    said = text(field(item, "text", "a candidate"), "a candidate's 'text'")
+    candidate = text(field(item, "text", "a candidate"), "a candidate's 'text'")
     refuse_unknown_keys(item, ("text", "score", "system"))
     score = item.get("score")
     if score is None:
-        return said, None
+        return candidate, None
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise UserError(f"a score is {describe(score)}, not a number")
     try:
-        return said, float(score)
+        return candidate, float(score)
     except OverflowError:
         raise UserError("a score is not a finite number", hint="leave out candidates that have none") from None
 
@@ -169,17 +169,17 @@ def _match_turns(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key
     turns = {turn.key: turn for turn in gold.turns}
     names = [dialogue.id for dialogue in gold.dialogues]
     matched: dict[Key, Nbest] = {}
-    for key, one in lists.items():
+    for key, row in lists.items():
         dialogue, turn = key
         try:
-            with error_context(line=one.line, dialogue=dialogue, turn=turn):
+            with error_context(line=row.line, dialogue=dialogue, turn=turn):
                 if dialogue not in names:
                     hint = near(dialogue, names) or "do gold and lists belong together?"
                     raise UserError("gold has no such dialogue", hint=hint)
                 if key not in turns:
                     hint = "turns count from 0, the user's and the system's"
                     raise UserError("gold has no such system turn", hint=hint)
-                matched[key] = Nbest(one.candidates, turns[key].acts, turns[key].previous, one.scores, one.systems)
+                matched[key] = Nbest(row.candidates, turns[key].acts, turns[key].previous, row.scores, row.systems)
         except UserError as error:
-            raise error.at(file=one.file) from error
+            raise error.at(file=row.file) from error
     return matched

@@ -98,12 +98,12 @@ def candidates(act: Act, service: Service, refs: Refs = "b") -> tuple[str, ...]:
     if is_boolean(slot) and len(act.values) == 1 and act.values[0].lower() in ("true", "false"):
         yes = act.values[0].lower() == "true"
         answered = tuple(f"{head}? {'Yes' if yes else 'No'}." for head in heads)
-        said = (
+        sentences = (
             _table_3_sentences(name, groups.domain(service.name))
             if refs == "table3" and not yes
             else _boolean_sentences(name, yes=yes)
         )
-        return tuple(dict.fromkeys(answered + said))
+        return tuple(dict.fromkeys(answered + sentences))
     verb = "is" if len(act.values) == 1 else "are"
     return tuple(f"{head} {verb} {_join_values(act.values)}" for head in heads)
 
@@ -122,9 +122,9 @@ def _table_3_sentences(name: str, domain: str) -> tuple[str, ...]:
     split = name.lower().split()
     if {"has", "have", "is"}.isdisjoint(split):
         return f"Has no {name}", f"Is not {name}", f"Does not {name}"
-    (said,) = _boolean_sentences(name, yes=False)
-    about = " ".join(SPELLING.get(word, word) for word in said.split())
-    return (said, f"{domain} {about}") if said.lower().startswith("is not ") else (said,)
+    (sentence,) = _boolean_sentences(name, yes=False)
+    about = " ".join(SPELLING.get(word, word) for word in sentence.split())
+    return (sentence, f"{domain} {about}") if sentence.lower().startswith("is not ") else (sentence,)
 
 
 def _offer_sentences(values: Sequence[str], service: Service) -> tuple[str, ...]:

@@ -152,8 +152,8 @@ def due_acts(acts: Mapping[str, Sequence[Act]], schema: Schema) -> tuple[DueAct,
 
 
 def _choose_all(turns: Sequence[Nbest], nli: Nli, *, gated: bool, augment: Augment, refs: Refs) -> Iterator[Choice]:
-    every = [[(due, references.candidates(*due, refs)) for due in turn.acts] for turn in turns]
-    judged = [[(due, sentences) for due, sentences in acts if sentences] for acts in every]
+    all_acts = [[(due, references.candidates(*due, refs)) for due in turn.acts] for turn in turns]
+    judged = [[(due, sentences) for due, sentences in acts if sentences] for acts in all_acts]
     questions = [
         sgsacc.build_question(due, text, turn.previous, sentences)
         for turn, acts in zip(turns, judged, strict=True)
@@ -177,10 +177,10 @@ def _choose(
         )
         candidates.append(Candidate(text, score, sum(act.faithful for act in acts), acts, system))
     likely = [0.0 if score is None else score for score in scores]
-    close = [math.fsum(act.entailment for act in one.acts) for one in candidates]
-    places = range(len(candidates))
-    best = max(places, key=lambda place: (candidates[place].fidelity, likely[place], close[place]))  # the first of ties
-    likeliest = max(places, key=likely.__getitem__)
+    close = [math.fsum(act.entailment for act in candidate.acts) for candidate in candidates]
+    indexes = range(len(candidates))
+    best = max(indexes, key=lambda i: (candidates[i].fidelity, likely[i], close[i]))  # the first of ties
+    likeliest = max(indexes, key=likely.__getitem__)
     chosen = candidates[best]
     return Choice(chosen.text, best, likeliest, chosen.fidelity, len(judged), tuple(candidates))
 
@@ -189,9 +189,9 @@ def _explain_act(due: DueAct, best: tuple[str, bool, Entailment], answer: Answer
     act, service = due
     present = tamper.has_values(act, service, text)
     faithful = answer.entailed and (present or not gated)
-    reference, context, said = best
+    reference, context, scores = best
     return Reason(
-        service.name, act.act, act.slot, act.values, faithful, answer.entailed, present, reference, context, *said
+        service.name, act.act, act.slot, act.values, faithful, answer.entailed, present, reference, context, *scores
     )
 
 
@@ -200,8 +200,8 @@ def _best_reference(candidates: Sequence[str], answer: Answer) -> tuple[str, boo
     pairs = [(*pair, False) for pair in zip(candidates, answer.plain, strict=True)]
     if answer.augmented:
         pairs += [(*pair, True) for pair in zip(candidates, answer.augmented, strict=True)]
-    reference, said, context = max(pairs, key=lambda item: (item[1].entailed, item[1].entailment))
-    return reference, context, said
+    reference, probabilities, context = max(pairs, key=lambda item: (item[1].entailed, item[1].entailment))
+    return reference, context, probabilities
 
 
 def _is_finite(score: float) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core import groups
+from troth.core.data_options import format_option, nli_option, schema_option, train_schema_option
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
@@ -56,10 +57,8 @@ class ResponseSettings:
         None, "Metrics, comma-separated; ser and sgsacc include their variants. Default: all.", "NAMES",
         complete=("troth.responses.metrics:METRICS",),
     )  # fmt: skip
-    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
-    train_schema: Path | Schema | None = option(
-        None, "Training schema; adds scores for seen and unseen services.", "FILE"
-    )
+    schema: Path | Schema | None = schema_option("gold")
+    train_schema: Path | Schema | None = train_schema_option()
     by: str | Iterable[str] = option(
         (), "Add scores by service, domain, act, slot or kind, comma-separated.", "NAMES", complete=cells.GROUPS[1:]
     )
@@ -69,9 +68,7 @@ class ResponseSettings:
         choices=get_args(Missing),
     )
     ids: Path | None = option(None, "File with `dialogue turn` per line, for files with one response per line.", "FILE")
-    nli: str | Nli = option(
-        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
-    )
+    nli: str | Nli = nli_option()
     cache: Path | None = cache_file()
     augment: Augment = option(
         "retry", "Whether acts that a response alone does not entail are tried again in context.",
@@ -85,7 +82,7 @@ class ResponseSettings:
     gold_text: bool = option(
         True, "Use gold's acts only, as in production: any of the reference sentences may match.", flag="--no-gold-text"
     )
-    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    format: str | None = format_option("gold")
     pred_format: str | None = option(
         None, "Format of the responses: jsonl, csv or lines. Default: detected.", "NAME",
         complete=("jsonl", "csv", "lines"),
@@ -98,10 +95,7 @@ class ResponseSettings:
 
 @keywords(ResponseSettings)
 def nlg(
-    gold: Gold,
-    *files: Path,
-    responses: Mapping[str, Mapping[Key, str | Response]] | None = None,
-    **options: Any,
+    gold: Gold, *files: Path, responses: Mapping[str, Mapping[Key, str | Response]] | None = None, **options: Any
 ) -> Result:
     """Scores responses against the acts and utterances of gold.
 
@@ -153,11 +147,11 @@ def read_responses(
     speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in read.dialogues}
     if isinstance(responses, Mapping):
         by_system = {
-            name: {key: Response(said, name, 0) if isinstance(said, str) else said for key, said in own.items()}
-            for name, own in responses.items()
+            name: {key: Response(text, name, 0) if isinstance(text, str) else text for key, text in texts.items()}
+            for name, texts in responses.items()
         }
-        for own in by_system.values():
-            response_files.check_keys(own, speakers)
+        for texts in by_system.values():
+            response_files.check_keys(texts, speakers)
     else:
         ids = None if settings.ids is None else path_of(settings.ids)
         by_system = {
@@ -179,7 +173,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
     how = Resampling(settings.resamples, settings.seed)
     scorer = ResponseScorer(metrics, run.unscored(metrics), run.recipes(), by, read.seen, how)
     judged = {system.name: system.responses for system in systems}
-    rows = explorer.act_rows(judged, validated="negatives" in run.needs)
+    acts = explorer.judged_acts(judged, validated="negatives" in run.needs)
     inputs = {"gold": digest(read.gold.dialogues), **schema_digest(read.gold.schema)}
     return build_result(
         TASK.name,
@@ -187,11 +181,10 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         how,
         metrics=[*metrics, *measures.companion_metrics(metrics)],
         notes=[Note(text) for text in run.all_notes(systems)],
-        findings=[row for row in rows if row["reference"] is not None and not row["entailed"]],
+        findings=[act for act in acts if act.reference is not None and not act.entailed],
         arguments=recorded(settings, **read.arguments),
         explorer=lambda: explorer.archive(judged),
-        out=settings.out,
-    )
+    ).save_if(settings.out)
 
 
 class _Run:
@@ -226,7 +219,7 @@ class _Run:
         absent = {} if any(turn.gold.strip() for turn in self.turns) else {"text": NO_TEXT}
         absent |= {} if bleu.is_installed() else {"sacrebleu": bleu.MISSING}
         reasons = {metric.name: [absent[need] for need in metric.needs if need in absent] for metric in metrics}
-        return {name: mine[0] for name, mine in reasons.items() if mine}
+        return {name: texts[0] for name, texts in reasons.items() if texts}
 
     def all_notes(self, systems: Sequence[JudgedSystem]) -> list[str]:
         notes = [*self.notes, *([DIFFERENT] if len({system.recipe.set for system in systems}) > 1 else [])]
@@ -260,8 +253,8 @@ class _Run:
         work = WithModel(partial(_ask_with_cuts, ask), partial(corpus.open_model, settings.nli, settings.cache))
         chunks = [items[start : start + sgsacc.CHUNK] for start in range(0, len(items), sgsacc.CHUNK)]
         answers: list[Any] = []
-        for some, cut in parallel_map(work, chunks, settings.workers):
-            answers += some
+        for part, cut in parallel_map(work, chunks, settings.workers):
+            answers += part
             if isinstance(model, Cutting):
                 model.shortened |= cut
         return answers
@@ -269,17 +262,17 @@ class _Run:
     def _scored(self) -> dict[str, list[SystemTurn]]:
         """The turns that count, by system. Except under `skip`, all systems have the same turns."""
         if self.settings.missing == "skip":
-            return {name: [one for one in self.turns if one.key in mine] for name, mine in self.files.items()}
-        answered = {dialogue for mine in self.files.values() for dialogue, _ in mine}
-        every = self.settings.missing == "zero"
-        turns = [turn for turn in self.turns if every or turn.dialogue in answered]
+            return {name: [one for one in self.turns if one.key in responses] for name, responses in self.files.items()}
+        answered = {dialogue for responses in self.files.values() for dialogue, _ in responses}
+        all_turns = self.settings.missing == "zero"
+        turns = [turn for turn in self.turns if all_turns or turn.dialogue in answered]
         return {name: turns for name in self.files}  # noqa: C420 (nobody changes them)
 
     def _system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
-        said, slots = self.files[name], ser.noncategorical_slots(self.gold.schema)
-        texts = [said[turn.key].text if turn.key in said else None for turn in turns]
+        responses, slots = self.files[name], ser.noncategorical_slots(self.gold.schema)
+        texts = [responses[turn.key].text if turn.key in responses else None for turn in turns]
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
             refs = [prepared[turn.key] for turn in turns]
@@ -287,15 +280,15 @@ class _Run:
             verdicts = self._asked(judge, list(zip(turns, refs, texts, strict=True)))
         judged = [
             judged_response(
-                turn, text, mine, slots, kinds=self.kinds,
-                candidates=said[turn.key].candidates if turn.key in said else (),
+                turn, text, acts, slots, kinds=self.kinds,
+                candidates=responses[turn.key].candidates if turn.key in responses else (),
             )
-            for turn, text, mine in zip(turns, texts, verdicts, strict=True)
+            for turn, text, acts in zip(turns, texts, verdicts, strict=True)
         ]  # fmt: skip
         recipe = TurnRecipe(self.settings.missing)
         if self.settings.missing == "skip":  # the system's own responses decide which turns count
             recipe = replace(recipe, set=groups.fingerprint(f"{turn.dialogue}\t{turn.turn}" for turn in turns))
-        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(said)), recipe)
+        return JudgedSystem(name, judged, _counts(judged, len(self.turns) - len(responses)), recipe)
 
 
 def _ask_with_cuts(
@@ -305,27 +298,27 @@ def _ask_with_cuts(
     return ask(items, model), set(model.shortened)
 
 
-def _counts(said: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:
+def _counts(responses: Sequence[JudgedResponse], lacking: int) -> dict[str, int]:
     """What the user should know of; `run.json` keeps it."""
-    texts = [one.answer.text for one in said]
+    texts = [response.answer.text for response in responses]
     counts = {
-        "dialogues": len({one.dialogue for one in said}),
-        "turns": len(said),
+        "dialogues": len({response.dialogue for response in responses}),
+        "turns": len(responses),
         "turns_without_a_response": lacking,
         "of_them_scored_as_wrong": sum(text is None for text in texts),
         "empty_responses": sum(text is not None and not text.strip() for text in texts),
-        "turns_without_acts": sum(not one.answer.acts for one in said),
+        "turns_without_acts": sum(not response.answer.acts for response in responses),
     }
-    judged = [[act for act in one.answer.acts if act.present is not None] for one in said]
-    flat = [act for mine in judged for act in mine]
+    judged = [[act for act in response.answer.acts if act.present is not None] for response in responses]
+    flat = [act for acts in judged for act in acts]
     if not flat:
         return counts
     counts["acts"] = len(flat)
     counts["acts_true_only_in_context"] = sum(act.helped for act in flat)
     counts["responses_faithful_only_in_context"] = sum(
-        all(act.entailed for act in mine) and any(act.helped for act in mine) for mine in judged
+        all(act.entailed for act in acts) and any(act.helped for act in acts) for acts in judged
     )
-    first = [next((r for r in sgsacc.REASONS if any(act.excluded == r for act in mine)), None) for mine in judged]
+    first = [next((r for r in sgsacc.REASONS if any(act.excluded == r for act in acts)), None) for acts in judged]
     for what, excluded in (("turns", Counter(first)), ("acts", Counter(act.excluded for act in flat))):
         for reason in (reason for reason in sgsacc.REASONS if excluded[reason]):
             counts[f"{what}_excluded:_{reason.replace(' ', '_')}"] = excluded[reason]

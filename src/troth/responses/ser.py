@@ -40,6 +40,5 @@ def due(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
 
 
 def missing_values(values: Iterable[str], response: str) -> list[str]:
-    """The values that the response leaves out."""
     text = response.lower()
     return [value for value in values if value.lower() not in text]

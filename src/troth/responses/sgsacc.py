@@ -6,7 +6,7 @@ What its text says, and what is chosen where it leaves something open:
 
 - Reference: the candidate that the gold utterance entails with the highest probability, entailed ones first. If gold
   alone entails none and gold in its context does, the context decides; so gold itself is faithful wherever validation
-  passes. Without gold, as for the reranker, any candidate will do.
+  passes. Without gold, as for the reranker, any candidate may match.
 - Retry: where the utterance alone fails, the premise is `{previous turn} {description}. {utterance}`, for gold, for
   negatives and for responses alike. The verdict without the retry is kept beside it.
 - Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
@@ -95,9 +95,6 @@ def batches(items: Sequence[T], what: str) -> Iterator[Sequence[T]]:
             progress(min(start + CHUNK, len(items)), len(items))
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
-
-
 class Question(NamedTuple):
     """Sentences put to a text, and to the same text in its context."""
 
@@ -114,11 +111,11 @@ class Answer(NamedTuple):
 
     @property
     def entailed_plain(self) -> bool:
-        return any(one.entailed for one in self.plain)
+        return any(entailment.entailed for entailment in self.plain)
 
     @property
     def entailed(self) -> bool:
-        return self.entailed_plain or any(one.entailed for one in self.augmented)
+        return self.entailed_plain or any(entailment.entailed for entailment in self.augmented)
 
 
 def add_context(due: DueAct, text: str, previous: str) -> str:
@@ -137,13 +134,13 @@ def build_question(
 
 def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") -> list[Answer]:
     """Answers to all questions; those of which no hypothesis is entailed are asked again in their context."""
-    plain = _ask_pairs(nli, [(one.hypotheses, one.text) for one in questions])
+    plain = _ask_pairs(nli, [(q.hypotheses, q.text) for q in questions])
     again: list[int] = []
     if augment == "retry":
         again = [
             number
-            for number, (one, answers) in enumerate(zip(questions, plain, strict=True))
-            if one.text.strip() and one.augmented != one.text and not any(answer.entailed for answer in answers)
+            for number, (q, answers) in enumerate(zip(questions, plain, strict=True))
+            if q.text.strip() and q.augmented != q.text and not any(answer.entailed for answer in answers)
         ]
     retried = _ask_pairs(nli, [(questions[number].hypotheses, questions[number].augmented) for number in again])
     second = dict(zip(again, retried, strict=True))
@@ -152,9 +149,9 @@ def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") 
 
 def _ask_pairs(nli: Nli, asked: Sequence[tuple[tuple[str, ...], str]]) -> list[tuple[Entailment, ...]]:
     """Equal pairs are asked once, in one call, so that the backend can sort them into batches."""
-    pairs = dict.fromkeys((text, one) for hypotheses, text in asked if text.strip() for one in hypotheses)
+    pairs = dict.fromkeys((text, hypothesis) for hypotheses, text in asked if text.strip() for hypothesis in hypotheses)
     answers = dict(zip(pairs, nli.probabilities(list(pairs)), strict=True)) if pairs else {}
-    return [tuple(answers.get((text, one), NOTHING) for one in hypotheses) for hypotheses, text in asked]
+    return [tuple(answers.get((text, hypothesis), NOTHING) for hypothesis in hypotheses) for hypotheses, text in asked]
 
 
 def best_hypothesis(hypotheses: Sequence[str], answers: Sequence[Entailment]) -> str:
@@ -163,26 +160,21 @@ def best_hypothesis(hypotheses: Sequence[str], answers: Sequence[Entailment]) ->
     return hypotheses[ranks.index(max(ranks))]
 
 
-# -- negatives ---------------------------------------------------------------------------------------------------------
-
-
 def make_negatives(turn: SystemTurn, pool: tamper.Pool, *, count: int = 1, seed: int = 0) -> list[tuple[DueAct, ...]]:
     """The tampered twins of each act, up to `count` different ones; none where no other value is known."""
     by_act = []
-    for place, (act, service) in enumerate(turn.acts):
-        said = [other.act for other in turn.acts if other.service.name == service.name]
-        rng = generator(seed, "sgsacc", f"{turn.dialogue}\n{turn.turn}\n{place}")
+    for index, (act, service) in enumerate(turn.acts):
+        turn_acts = [other.act for other in turn.acts if other.service.name == service.name]
+        rng = generator(seed, "sgsacc", f"{turn.dialogue}\n{turn.turn}\n{index}")
         twins: list[Act] = []
         for _ in range(count):
-            twin = tamper.tamper_act(act, service, pool, rng, said=[*said, *twins])
+            twin = tamper.tamper_act(act, service, pool, rng, acts=[*turn_acts, *twins])
             if twin is None or twin in twins:  # a boolean has one other value
                 break
             twins.append(twin)
         by_act.append(tuple(DueAct(twin, service) for twin in twins))
     return by_act
 
-
-# -- gold's part: references and validation ----------------------------------------------------------------------------
 
 NO_RULE = "no rule for the act"
 NO_GOLD = "no gold utterance"
@@ -211,7 +203,7 @@ def prepare(
     seed: int = 0,
     refs: Refs = "b",
 ) -> list[tuple[ActReference, ...]]:
-    """The references of each turn's acts. A turn without gold asks nothing: every candidate will do.
+    """The references of each turn's acts. A turn without gold asks nothing: any candidate may match.
 
     `validate`: also ask whether gold entails one of `count` tampered twins of each act, whose values come from `pool`.
     """
@@ -223,21 +215,23 @@ def prepare(
         ]
         answers = iter(ask(nli, asked, augment=augment))
         twins = [
-            (number, place, build_question(twin, turn.gold, turn.previous, refs=refs))
+            (number, index, build_question(twin, turn.gold, turn.previous, refs=refs))
             for number, turn in (by_gold.items() if validate else ())
-            for place, some in enumerate(make_negatives(turn, pool, count=count, seed=seed))
-            for twin in some
+            for index, act_twins in enumerate(make_negatives(turn, pool, count=count, seed=seed))
+            for twin in act_twins
         ]
-        said = ask(nli, [twin for _, _, twin in twins], augment=augment)
-        believed = {(number, place) for (number, place, _), one in zip(twins, said, strict=True) if one.entailed}
+        twin_answers = ask(nli, [twin for _, _, twin in twins], augment=augment)
+        believed = {
+            (number, index) for (number, index, _), ref in zip(twins, twin_answers, strict=True) if ref.entailed
+        }
         for number, turn in enumerate(part):
-            mine = tuple(
-                _reference_by_gold(due, refs, next(answers), (number, place) in believed)
+            own_refs = tuple(
+                _reference_by_gold(due, refs, next(answers), (number, index) in believed)
                 if number in by_gold
                 else _any_reference(due, refs)
-                for place, due in enumerate(turn.acts)
+                for index, due in enumerate(turn.acts)
             )
-            prepared.append(mine if validate else tuple(one._replace(excluded=None) for one in mine))
+            prepared.append(own_refs if validate else tuple(ref._replace(excluded=None) for ref in own_refs))
     return prepared
 
 
@@ -256,9 +250,6 @@ def _reference_by_gold(due: DueAct, refs: Refs, answer: Answer, believed: bool) 
 def _any_reference(due: DueAct, refs: Refs) -> ActReference:
     candidates = references.candidates(*due, refs)
     return ActReference(due, candidates, candidates, NO_GOLD if candidates else NO_RULE)
-
-
-# -- a system's part ---------------------------------------------------------------------------------------------------
 
 
 class ActVerdict(NamedTuple):
@@ -291,33 +282,33 @@ def judged(
     """As `verdicts`, of turns that come with their references and response."""
     judged: list[tuple[ActVerdict, ...]] = []
     for rows in batches(items, "responses"):
-        flat = [(turn, one, response or "") for turn, mine, response in rows for one in mine]
-        asked = [build_question(one.due, text, turn.previous, one.hypotheses) for turn, one, text in flat]
+        flat = [(turn, ref, response or "") for turn, refs, response in rows for ref in refs]
+        asked = [build_question(ref.due, text, turn.previous, ref.hypotheses) for turn, ref, text in flat]
         answers = ask(nli, asked, augment=augment)
-        other = [Question(one.plain, text, text) for _, one, text in flat if one.plain != one.hypotheses]
+        other = [Question(ref.plain, text, text) for _, ref, text in flat if ref.plain != ref.hypotheses]
         second = iter(ask(nli, other, augment="never"))
         plain = [
-            answer if one.plain == one.hypotheses else next(second)
-            for (_, one, _), answer in zip(flat, answers, strict=True)
+            answer if ref.plain == ref.hypotheses else next(second)
+            for (_, ref, _), answer in zip(flat, answers, strict=True)
         ]
         by_act = iter(
-            [_judge_act(one, text, *rest) for (_, one, text), *rest in zip(flat, answers, plain, strict=True)]
+            [_judge_act(ref, text, *rest) for (_, ref, text), *rest in zip(flat, answers, plain, strict=True)]
         )
-        judged += [tuple(next(by_act) for _ in mine) for _, mine, _ in rows]
+        judged += [tuple(next(by_act) for _ in refs) for _, refs, _ in rows]
     return judged
 
 
-def _judge_act(one: ActReference, text: str, answer: Answer, plain: Answer) -> ActVerdict:
+def _judge_act(reference: ActReference, text: str, answer: Answer, plain: Answer) -> ActVerdict:
     shown: int | None = None
-    if one.hypotheses:
+    if reference.hypotheses:
         deciding = answer.augmented if answer.entailed and not answer.entailed_plain else answer.plain
-        shown = one.hypotheses.index(best_hypothesis(one.hypotheses, deciding))
+        shown = reference.hypotheses.index(best_hypothesis(reference.hypotheses, deciding))
     return ActVerdict(
-        reference=None if shown is None else one.hypotheses[shown],
+        reference=None if shown is None else reference.hypotheses[shown],
         plain=None if shown is None else answer.plain[shown],
         augmented=answer.augmented[shown] if shown is not None and answer.augmented else None,
         entailed=answer.entailed,
         entailed_plain=plain.entailed_plain,
-        present=bool(text.strip()) and tamper.has_values(*one.due, text),
-        excluded=one.excluded,
+        present=bool(text.strip()) and tamper.has_values(*reference.due, text),
+        excluded=reference.excluded,
     )

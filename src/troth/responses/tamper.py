@@ -69,13 +69,13 @@ def collect_values(dialogues: Iterable[Dialogue]) -> dict[tuple[str, str], list[
         for act in frame.acts:
             if act.slot and act.values and act.act != "REQUEST":
                 values[frame.service, act.slot][act.values, act.canonical_values] = None
-    return {key: sorted(some) for key, some in values.items()}
+    return {key: sorted(slot_values) for key, slot_values in values.items()}
 
 
-def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, said: Iterable[Act] = ()) -> Act | None:
+def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, acts: Iterable[Act] = ()) -> Act | None:
     """The act with another value; None where it has no value, or no other is known.
 
-    `said`: the turn's acts. A value that the turn gives this slot in another act is true as well, and not taken.
+    `acts`: the turn's acts. A value that the turn gives this slot in another act is true as well, and not taken.
     """
     what = classify_act(act, service)
     if what in ("request", "act"):
@@ -83,7 +83,7 @@ def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, 
     if what == "boolean":
         flipped = {"true": "False", "false": "True"}.get(act.values[0].lower())
         return _with(act, (flipped,), ()) if flipped else None
-    true = [act, *(other for other in said if other.slot == act.slot and other.values)]
+    true = [act, *(other for other in acts if other.slot == act.slot and other.values)]
     choices, width = _candidate_values(act, service, others)
 
     def fits(values: Values) -> bool:
@@ -129,8 +129,8 @@ def has_values(act: Act, service: Service, text: str) -> bool:
     if classify_act(act, service) in UNSAID:
         return True
     canonical = act.canonical_values if len(act.canonical_values) == len(act.values) else act.values
-    said = [(value, form) for value, form in zip(act.values, canonical, strict=True) if value.lower() != "none"]
-    return all(contains_value(value, (form,), text) for value, form in said)
+    pairs = [(value, form) for value, form in zip(act.values, canonical, strict=True) if value.lower() != "none"]
+    return all(contains_value(value, (form,), text) for value, form in pairs)
 
 
 def _candidate_values(act: Act, service: Service, others: Pool) -> tuple[Sequence[Values], int]:
@@ -148,9 +148,9 @@ def _candidate_values(act: Act, service: Service, others: Pool) -> tuple[Sequenc
 @lru_cache(maxsize=1 << 16)
 def value_forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> frozenset[str]:
     """How values may be written: in lower case, canonically, as digits or as a number word."""
-    said = {" ".join(value.lower().split()) for value in (*values, *canonical)}
-    said |= {NUMBERS[int(form)] for form in list(said) if form.isdecimal() and int(form) < len(NUMBERS)}
-    return frozenset(said | {str(NUMBERS.index(form)) for form in said if form in NUMBERS})
+    written = {" ".join(value.lower().split()) for value in (*values, *canonical)}
+    written |= {NUMBERS[int(form)] for form in list(written) if form.isdecimal() and int(form) < len(NUMBERS)}
+    return frozenset(written | {str(NUMBERS.index(form)) for form in written if form in NUMBERS})
 
 
 def _with(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:

@@ -80,29 +80,29 @@ def respond(gold: names.Path, folder: names.Path, out: names.Path, *, format: st
                 if turn.speaker != "SYSTEM":
                     continue
                 acts = sum(len(frame.acts) for frame in turn.frames)
-                said = render_turn(turn, known)
-                lacking.update((sentence.service, sentence.key) for sentence in said.lacking)
-                count.update(acts=acts, without_acts=not acts, silent=bool(acts and not said.text))
-                if said.text:
-                    count.update(responses=1, partial=bool(said.lacking))
-                    row = {"dialogue": dialogue.id, "turn": number, "response": said.text}
+                rendered = render_turn(turn, known)
+                lacking.update((sentence.service, sentence.key) for sentence in rendered.lacking)
+                count.update(acts=acts, without_acts=not acts, silent=bool(acts and not rendered.text))
+                if rendered.text:
+                    count.update(responses=1, partial=bool(rendered.lacking))
+                    row = {"dialogue": dialogue.id, "turn": number, "response": rendered.text}
                     file.write(msgspec.json.encode(row) + b"\n")
         if not count["responses"]:
             hint = "are these its services?"
             raise UserError("no act of its system turns has a template", file=names.path_of(gold), hint=hint)
     ranked = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
-    absent = [MissingTemplate(*place, acts, nearest_name(*place, known)) for place, acts in ranked]
+    absent = [MissingTemplate(*owner, acts, nearest_name(*owner, known)) for owner, acts in ranked]
     totals = {name: count[name] for name in ("responses", "partial", "silent", "without_acts", "acts")}
     return TemplateSummary(**totals, lacking=absent)
 
 
 def read(folder: str) -> Templates:
     """Every `.tsv` file of a folder, under its service's name."""
-    place = Path(folder)
+    path = Path(folder)
     with reading(folder):
-        if not place.is_dir():
+        if not path.is_dir():
             raise UserError("no such folder", file=folder, hint="name the folder with the services' .tsv files")
-        templates = {file.stem: _read_file(file) for file in sorted(place.glob(f"*{ENDING}"))}
+        templates = {file.stem: _read_file(file) for file in sorted(path.glob(f"*{ENDING}"))}
     if not templates:
         raise UserError(f"no {ENDING} file in this folder", file=folder, hint="one per service, such as Hotels_2.tsv")
     return templates
@@ -131,7 +131,6 @@ def _line_problem(key: str, text: str) -> str | None:
 
 
 def template_key(act: Act, frame: Frame) -> str:
-    """The key of the act's template."""
     marks = VALUE * len(act.values)
     if act.act in BY_INTENT:
         parts = [act.act, *filter(None, [_intent(act, frame)])]
@@ -151,15 +150,14 @@ def render_frame(frame: Frame, templates: Templates) -> list[Sentence]:
 
 
 def render_turn(turn: Turn, templates: Templates) -> TemplateResponse:
-    """The response to a turn by its templates."""
     texts: list[str] = []
     lacking: list[Sentence] = []
     for frame in turn.frames:
-        said = render_frame(frame, templates)
-        if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in said):
+        sentences = render_frame(frame, templates)
+        if any(sentence.act.act == "CONFIRM" and sentence.text is not None for sentence in sentences):
             texts.append(CONFIRM)
-        texts += [sentence.text for sentence in said if sentence.text is not None]
-        lacking += [sentence for sentence in said if sentence.text is None]
+        texts += [sentence.text for sentence in sentences if sentence.text is not None]
+        lacking += [sentence for sentence in sentences if sentence.text is None]
     return TemplateResponse(" ".join(texts), tuple(lacking))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from troth.core.data_options import schema_option
 from troth.core.errors import UserError
 from troth.core.names import Path, named
 from troth.core.options import option, recorded
@@ -23,7 +24,7 @@ class RobustnessSettings(StateSettings):
     profile: str | Profile | None = option(
         None, "Scoring recipe; `troth ls profiles` lists them.", "NAME", complete=("troth.tracking.profiles:PROFILES",)
     )
-    schema: Path | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
+    schema: Path | None = schema_option("gold")
 
     @property
     def rules(self) -> dict[str, str | None]:
@@ -35,10 +36,7 @@ class RobustnessSettings(StateSettings):
         counts, arguments = further.pop("counts"), recorded(self, **further.pop("arguments"))
         system = SystemCells(self.name, cells, dialogues)
         result = build_result(task, [system], self.resampling, arguments=arguments, **further)
-        result = replace(result, counts=counts)  # one entry per set, which share the system's name
-        if self.out is not None:
-            result.save(self.out)
-        return result
+        return replace(result, counts=counts).save_if(self.out)  # one entry per set, which share the system's name
 
 
 def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth import readers
+from troth.core.data_options import train_schema_option
 from troth.core.errors import UserError
 from troth.core.groups import SEEN, UNSEEN, Group, fingerprint, parse_groups
 from troth.core.metric import Metric
@@ -67,7 +68,7 @@ class SgdxSettings(RobustnessSettings):
     by: str | Iterable[str] = option(
         "service", "Add scores by service or domain, comma-separated.", "NAMES", complete=("service", "domain")
     )
-    train_schema: Path | None = option(None, "Training schema; adds scores for seen and unseen services.", "FILE")
+    train_schema: Path | None = train_schema_option()
     ss: str = option(
         "zero", "How to count units that are wrong under every variant: as 0, or not at all.", choices=("zero", "skip")
     )
@@ -173,7 +174,7 @@ def _score_variants(
     consumed = feed(corpus.gold, predictions, workers=settings.workers)
     systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(labels, consumed, strict=True)}
     return systems, [
-        ScoredDialogues(dialogues, systems[label].frames, f"{settings.name}:{label}")
+        ScoredDialogues(dialogues, systems[label].frames, settings.name, label)
         for label, (_, *recorders) in zip(labels, consumed, strict=True)
         for dialogues in recorders
     ]

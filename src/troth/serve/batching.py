@@ -44,7 +44,7 @@ class MicroBatcher:
         try:
             return await answer
         except asyncio.CancelledError:  # while a long batch runs, requests whose time is up must not pile up
-            self._queue = deque(one for one in self._queue if one.answer is not answer)
+            self._queue = deque(waiting_item for waiting_item in self._queue if waiting_item.answer is not answer)
             raise
 
     async def close(self) -> None:
@@ -62,17 +62,17 @@ class MicroBatcher:
 
     def _next(self) -> list[_Waiting]:
         """The oldest item and those of its kind that wait, in their order."""
-        waiting = [one for one in self._queue if not one.answer.done()]
-        batch = [one for one in waiting if one.score == waiting[0].score][: self.most]
+        waiting = [waiting_item for waiting_item in self._queue if not waiting_item.answer.done()]
+        batch = [waiting_item for waiting_item in waiting if waiting_item.score == waiting[0].score][: self.most]
         taken = set(map(id, batch))
-        self._queue = deque(one for one in waiting if id(one) not in taken)
+        self._queue = deque(waiting_item for waiting_item in waiting if id(waiting_item) not in taken)
         return batch
 
     async def _scored(self, batch: Sequence[_Waiting]) -> None:
         loop = asyncio.get_running_loop()
         self._thread = self._thread or ThreadPoolExecutor(1, "troth-scoring")
         try:
-            items = [one.item for one in batch]
+            items = [waiting_item.item for waiting_item in batch]
             answers = await loop.run_in_executor(self._thread, batch[0].score, items)
             if len(answers) != len(batch):
                 raise ValueError(NO_ANSWER)
@@ -80,17 +80,17 @@ class MicroBatcher:
             raise
         except BaseException as error:  # noqa: BLE001 (whoever asked gets it; a panic of Rust code is no Exception)
             if len(batch) > 1:  # one request must not fail the others
-                for one in batch:
-                    if not one.answer.done():
-                        await self._scored([one])
+                for waiting_item in batch:
+                    if not waiting_item.answer.done():
+                        await self._scored([waiting_item])
             elif not batch[0].answer.done():
                 own = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
                 batch[0].answer.set_exception(own)
             return
-        for one, answer in zip(batch, answers, strict=True):
-            if one.answer.done():
+        for waiting_item, answer in zip(batch, answers, strict=True):
+            if waiting_item.answer.done():
                 continue
             if isinstance(answer, Exception):
-                one.answer.set_exception(answer)
+                waiting_item.answer.set_exception(answer)
             else:
-                one.answer.set_result(answer)
+                waiting_item.answer.set_result(answer)

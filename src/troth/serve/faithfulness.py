@@ -79,33 +79,33 @@ class GroundTask:
 
     def score(self, items: Sequence[GroundRequest]) -> list[GroundAnswer]:
         responses = [
-            Grounded(str(place), item.document, item.response, item.history) for place, item in enumerate(items)
+            Grounded(str(index), item.document, item.response, item.history) for index, item in enumerate(items)
         ]
         (system,) = grade_systems({"": responses}, self.graders, self.judges)
         words = self._words(items)
-        return [self._answer(system, place, words.get(place)) for place in range(len(items))]
+        return [self._answer(system, index, words.get(index)) for index in range(len(items))]
 
     def _words(self, items: Sequence[GroundRequest]) -> dict[int, tuple[Word, ...]]:
         """The marked words, for the responses whose request asked for them."""
         views = [
-            ResponseView("", str(place), item.document, item.response, item.history)
-            for place, item in enumerate(items)
+            ResponseView("", str(index), item.document, item.response, item.history)
+            for index, item in enumerate(items)
             if item.words
         ]
         if not views:
             return {}
         return {int(one.id): one.words for one in word_by_word(views, self.settings.open_models.language_model)}
 
-    def _answer(self, system: GradedSystem, place: int, words: tuple[Word, ...] | None) -> GroundAnswer:
+    def _answer(self, system: GradedSystem, index: int, words: tuple[Word, ...] | None) -> GroundAnswer:
         scores = []
         for one in system.metrics:
-            value, verdict = one.values[place], one.verdicts[place]
+            value, verdict = one.values[index], one.verdicts[index]
             reason = value.reason if isinstance(value, Unscored) else None
             number = None if isinstance(value, Unscored) else float(value)
             line = signature(one.metric, one.recipe, n=1)
             scores.append(ResponseScore(one.metric.name, number, line, reason, *(verdict or (None, None))))
         faithful, reason = self._verdict(scores)
-        item = system.items[place]
+        item = system.items[index]
         doubted = doubted_words(item.document, item.response)
         unsupported = tuple(word.text for word in doubted if word.unsupported)
         return GroundAnswer(faithful, reason, tuple(scores), unsupported, words)

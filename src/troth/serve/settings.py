@@ -72,7 +72,7 @@ class ServeSettings:
         return replace(own, nli=nli, lm=lm, cache=None)
 
     def forget(self) -> None:
-        """Lets go of what models remember of the requests so far."""
+        """Clears what models have cached of earlier requests."""
         nli = vars(self.open_models).get("entailment_model")
         if isinstance(nli, Cutting):
             nli.forget()

@@ -20,7 +20,7 @@ from troth.core.score import Score
 from troth.integrations.evaluate import load
 from troth.readers.source import Document
 from troth.readers.trajectories import chat
-from troth.responses.explorer import act_rows
+from troth.responses.explorer import judged_acts
 from troth.responses.judge import judge
 from troth.responses.rerank import Choice, Nbest, due_acts, rerank_all
 from troth.responses.sgsacc import SystemTurn
@@ -121,11 +121,11 @@ class ActsTask:
         nli = self.settings.open_models.entailment_model
         judged = judge([item.turn for item in items], [item.response for item in items], nli)
         answers = []
-        for one in judged:
-            rows = list(act_rows({"": [one]}, validated=False))
+        for answered in judged:
+            verdicts = judged_acts({"": [answered]}, validated=False)
             acts = tuple(
-                msgspec.convert(row | {"missed": act.missed}, ActVerdictAnswer)
-                for row, act in zip(rows, one.answer.acts, strict=True)
+                msgspec.convert(msgspec.structs.asdict(verdict) | {"missed": act.missed}, ActVerdictAnswer)
+                for verdict, act in zip(verdicts, answered.answer.acts, strict=True)
             )
             ruled = [act.entailed for act in acts if act.reference is not None]
             answers.append(ActsAnswer(all(ruled) if ruled else None, acts))
@@ -185,8 +185,8 @@ class AgentAnswer(msgspec.Struct, frozen=True):
 
 def score_calls(asked: AgentRequest) -> AgentAnswer:
     fields = msgspec.to_builtins(asked)
-    kept = {name: value for name, value in fields.items() if name in ("messages", "tools", "expected", "outputs")}
-    document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | kept))
+    transcript = {name: value for name, value in fields.items() if name in ("messages", "tools", "expected", "outputs")}
+    document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | transcript))
     corpus = join({"": ReadTrials(list(chat.read(document)), "chat", "request")})
     result = score_corpus(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
     return AgentAnswer(tuple(result.scores), tuple(result.findings))
@@ -196,7 +196,7 @@ def score_calls(asked: AgentRequest) -> AgentAnswer:
 
 
 def tasks(settings: ServeSettings) -> list[ServedTask]:
-    """Everything that can be asked. After each batch, nothing of it is remembered."""
+    """All tasks of the service. Caches are cleared after each batch."""
 
     def forgetting(task: ServedTask) -> ServedTask:
         def score(items: Sequence[Any]) -> Sequence[Any]:
@@ -211,7 +211,7 @@ def tasks(settings: ServeSettings) -> list[ServedTask]:
 
 
 def score_each(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
-    """Scores items that gain nothing together; the answer to one that is wrong is its error."""
+    """Scores items one at a time; the answer to an invalid item is its error."""
 
     def scored_or_error(item: Any) -> Any:
         try:

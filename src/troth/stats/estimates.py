@@ -7,7 +7,6 @@ bound, get Wilson's interval, which needs no resampling; all other ratios get th
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -28,10 +27,11 @@ FEW = 10  # dialogues that hold an error: an interval that rests on fewer says s
 
 
 class Resampling(NamedTuple):
-    """How intervals are made: how many resamples of the dialogues, and the random seed."""
+    """How intervals are made: the number of resamples, the random seed, and what is resampled."""
 
     resamples: int = 1000
     seed: int = 0
+    cluster: str = "dialogue"  # or "document", "task"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class SystemCells:
     counts: Mapping[str, int] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)  # digests of what it is scored against
     further: Sequence[Score] = ()  # scores that are not ratios of sums: BLEU, AUROC
-    unscored: Iterable[Cell] = ()  # cells that only the rows have: the values that an AUROC is made from
+    row_cells: Iterable[Cell] = ()  # cells that only the rows have: the values that an AUROC is made from
+    unscored: Sequence[UnscoredCount] = ()
 
 
 class _RowParts(NamedTuple):
@@ -73,24 +74,22 @@ def build_result(
     how: Resampling,
     *,
     metrics: Sequence[Metric] | None = None,
-    cluster: str = "dialogue",
     notes: Sequence[Note] = (),
     findings: Sequence[Any] = (),
-    unscored: Sequence[UnscoredCount] = (),
     arguments: Mapping[str, Any] | None = None,
     explorer: Callable[[], Any] | None = None,
-    out: str | os.PathLike[str] | None = None,
 ) -> Result:
     """The result of any task: each cell becomes a score, and those over all units become rows as well.
 
     Cells are taken one at a time; what is kept of them are sums per cluster, and the parts of the rows. Without
-    `metrics`, they are those of the cells. With `out`, the result is saved.
+    `metrics`, they are those of the cells.
     """
     rows: list[_RowParts] = []
     declared: dict[str, Metric] = {}
     scored: list[Score] = []
     counts: dict[str, Mapping[str, int]] = {}
     inputs: dict[str, Mapping[str, str]] = {}
+    unscored: list[UnscoredCount] = []
 
     def record(system: SystemCells) -> Iterator[Cell]:
         for cell in system.cells:
@@ -100,13 +99,14 @@ def build_result(
             yield cell
 
     for system in systems:
-        scored += score_cells(system.name, record(system), system.clusters, how, cluster=cluster)
+        scored += score_cells(system.name, record(system), system.clusters, how)
         scored += system.further
-        rows += (_RowParts(system.name, cell.metric.name, cell.parts) for cell in system.unscored if cell.group == ALL)
+        rows += (_RowParts(system.name, cell.metric.name, cell.parts) for cell in system.row_cells if cell.group == ALL)
         counts[system.name] = system.counts
+        unscored += system.unscored
         if system.inputs:
             inputs[system.name] = system.inputs
-    result = Result(
+    return Result(
         task,
         scored,
         list(declared.values()) if metrics is None else metrics,
@@ -115,19 +115,14 @@ def build_result(
         findings,
         arguments or {},
         inputs=inputs,
-        cluster=cluster,
+        cluster=how.cluster,
         unscored=unscored,
         make_rows=lambda: lazy_rows(lambda: (row.parts.frame(row.system, row.metric) for row in rows)),
         make_explorer=explorer,
     )
-    if out is not None:
-        result.save(out)
-    return result
 
 
-def score_cells(
-    system: str, cells: Iterable[Cell], clusters: Sequence[str], how: Resampling, *, cluster: str = "dialogue"
-) -> Iterator[Score]:
+def score_cells(system: str, cells: Iterable[Cell], clusters: Sequence[str], how: Resampling) -> Iterator[Score]:
     """One score per cell, in their order; groups without units are left out.
 
     `clusters`: the ids of all dialogues (documents, tasks), scored or not. Cells may come one at a time: only their
@@ -142,7 +137,7 @@ def score_cells(
             yield cell.parts
 
     num, den = stack_sums(parts(), order)
-    estimated = _estimates(num, den, [cell.metric.bound for cell in heads], how, cluster)
+    estimated = _estimates(num, den, [cell.metric.bound for cell in heads], how)
     for cell, estimate in zip(heads, estimated, strict=True):
         if cell.group == ALL or estimate.n:
             n = estimate.n // cell.shared if cell.n is None else cell.n
@@ -154,20 +149,18 @@ def score_cells(
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:
     """Each ratio of sums with its interval, as a share where it can be one."""
     num, den = stack_sums(parts, dialogues)
-    return _estimates(num, den, [1.0] * num.shape[1], how, "dialogue")
+    return _estimates(num, den, [1.0] * num.shape[1], how)
 
 
-def _estimates(
-    num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling, cluster: str
-) -> list[Estimate]:
+def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling) -> list[Estimate]:
     """`bounds`: the highest possible value of each mean that is never below 0; infinite for a number without one."""
     found: dict[int, Estimate] = {}
     alike: dict[bytes, list[int]] = {}  # ratios over the same dialogues are resampled together
     for column, bound in enumerate(bounds):
         n, d = num[:, column], den[:, column]
         if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
-            (ends,) = intervals.share(n, d, top=bound, cluster=cluster)
-            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, cluster)))
+            (ends,) = intervals.share(n, d, top=bound, cluster=how.cluster)
+            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, how.cluster)))
         else:
             alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)
     for mask, columns in alike.items():
@@ -175,7 +168,7 @@ def _estimates(
         n, d, count = num[held][:, columns], den[held][:, columns], int(held.sum())
         resamples = intervals.enough_resamples(count, how.resamples)
         samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
-        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count, cluster=cluster)
+        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count, cluster=how.cluster)
         for c, ends in zip(columns, ends_of, strict=True):
             low = ends.low if ends.low is None or bounds[c] != math.inf else max(0.0, ends.low)
             found[c] = _estimate(num[:, c], den[:, c], ends._replace(low=low))

@@ -50,8 +50,6 @@ BY_MODEL = (
 
 
 class ModelAnswers(NamedTuple):
-    """Answers of one model in the cache."""
-
     model: str
     answers: int
     bytes: int
@@ -59,8 +57,6 @@ class ModelAnswers(NamedTuple):
 
 
 class CacheSummary(NamedTuple):
-    """Content of the cache."""
-
     file: str
     bytes: int  # on disk
     answers: int
@@ -101,7 +97,6 @@ class Store:
         return cls(path, limit=size(limit) if limit else LIMIT)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The answers in the cache for these keys."""
         distinct = list(dict.fromkeys(keys))
         return self._with(lambda connection: self._get(connection, distinct)) if distinct else {}
 

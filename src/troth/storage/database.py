@@ -116,7 +116,6 @@ def _create_file(path: str) -> None:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Creates empty tables."""
     for statement in SCHEMA:
         connection.execute(statement)
 

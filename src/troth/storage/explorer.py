@@ -137,6 +137,7 @@ class SystemView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     system: str
     tracked: tuple[TurnView, ...] = ()
     answers: tuple[AnswerView, ...] = ()
+    wording: str = ""  # of the schema that the system was given, where a run has several
 
 
 class DialogueView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -147,7 +147,6 @@ def read_claim(folder: Path, record: str, kind: str) -> bytes | None:
 
 
 def sha256(file: Path) -> str:
-    """The SHA-256 of a file."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 

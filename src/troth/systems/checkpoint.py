@@ -29,7 +29,6 @@ class FitState(msgspec.Struct):
 
 
 def is_done(folder: Path) -> bool:
-    """Whether the training of a checkpoint is complete."""
     return (folder / STATE_FILE).is_file() and _read_state(folder).done
 
 
@@ -46,7 +45,6 @@ def replaced(place: Path) -> Iterator[Path]:
 
 
 def store(module: Any, optimizer: Any, state: FitState, folder: Path) -> None:
-    """Writes weights, optimiser and state to a folder."""
     from safetensors.torch import save_file
 
     save_file(weights(module), folder / WEIGHTS)
@@ -61,7 +59,6 @@ def store(module: Any, optimizer: Any, state: FitState, folder: Path) -> None:
 
 
 def restore(module: Any, optimizer: Any, folder: Path) -> FitState:
-    """Reads back what `store` has written."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

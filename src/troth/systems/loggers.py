@@ -54,7 +54,6 @@ def check_installed(names: Sequence[str]) -> None:
 
 
 def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -> Report:
-    """A function that reports to all of these."""
     reports: list[Report] = []
     for name in names:
         make = LOGGERS.load(name)

@@ -100,7 +100,6 @@ def question(turn: TrackerTurn) -> str:
 
 
 def answer_schema(services: Sequence[Service]) -> dict[str, Any]:
-    """The JSON schema of an answer."""
     each = {service.name: _state_schema(service) for service in services}
     return {"type": "object", "properties": each, "required": list(each), "additionalProperties": False}
 

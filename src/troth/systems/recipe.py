@@ -139,5 +139,4 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def recipe_of(name: str, options: Mapping[str, Any] | None = None) -> Recipe:
-    """The recipe of this name with these options."""
     return configure(RECIPES, name, options or {})

@@ -41,7 +41,6 @@ def _same(folder: Folder, before: bytes | None, text: bytes) -> None:
 
 
 def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
-    """How to train, from the fields that are set."""
     return resolve(FitSettings, {**fields, "seed": seed})
 
 

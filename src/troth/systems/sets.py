@@ -31,8 +31,6 @@ PERTURBED = {"NED": "entities", "SDI": "disfluency", "PI": "paraphrase"}  # as C
 
 
 class SetPlan(NamedTuple):
-    """The requested test sets."""
-
     families: dict[str, str]  # name to family
     variants: list[str]
     folders: dict[str, str]  # name to an existing set

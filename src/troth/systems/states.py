@@ -27,7 +27,6 @@ def dialogue_text(turn: TrackerTurn) -> str:
 
 
 def format_states(turn: TrackerTurn) -> str:
-    """The gold states of a turn as text."""
     said = dialogue_text(turn).casefold()
     return " ".join(f"[{service.name}] {_format_state(turn.gold[service.name], said)}" for service in turn.services)
 

@@ -19,8 +19,6 @@ from troth.text.identifiers import split_identifier
 
 
 class SlotModel(TextModel):
-    """Reads dialogue and slot, writes the slot's value."""
-
     def __init__(self, network: TextNetwork, negatives: float) -> None:
         super().__init__(network)
         self.negatives = negatives

@@ -30,8 +30,6 @@ FAR = 1024  # tokens that are read, where neither model nor tokenizer says (T5)
 
 
 class TextExample(NamedTuple):
-    """A source and its answer in tokens."""
-
     source: array[int]
     target: array[int]
     weight: float = 1.0
@@ -169,8 +167,6 @@ class TextNetwork:
 
 
 class TextLearner(Trainable[TextExample]):
-    """A network that learns to write text."""
-
     def __init__(self, network: TextNetwork) -> None:
         self.network, self.module = network, network.module
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from troth.core.data_options import format_option, schema_option
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import keywords, option, resolve, seed_option, workers_option
@@ -45,10 +46,8 @@ class TrackSettings:
         None, "Source of the wordings v1, v2, …: a folder as SGD-X, backtranslate, corrupt, or a file of paraphrases.",
         "FROM",
     )  # fmt: skip
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
-    format: str | None = option(
-        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
+    schema: Path | None = schema_option()
+    format: str | None = format_option("the dialogues")
     limit: int | None = option(None, "Number of dialogues to track, drawn by the seed.", least=0, zero="all")
     seed: int = seed_option("Random seed of the perturbations and of the drawn dialogues.")
     workers: int = workers_option()

@@ -24,8 +24,6 @@ AT_ONCE = 16  # dialogues that are tracked together
 
 
 class TrackerCard(msgspec.Struct, frozen=True):
-    """What `tracker.json` says."""
-
     recipe: str
     options: dict[str, Any] = {}
     model: str = ""  # what it was trained from
@@ -36,8 +34,6 @@ class TrackerCard(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Tracker:
-    """A tracker that can be run."""
-
     name: str
     card: TrackerCard
     model: TrackerModel
@@ -72,7 +68,6 @@ def open_tracker(model: Path) -> Tracker:
 
 
 def describe(folder: Folder, card: TrackerCard) -> None:
-    """Writes `tracker.json`."""
     (folder / CARD).write_bytes(encode_indented(card))
 
 

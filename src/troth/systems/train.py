@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from troth.core.data_options import format_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
@@ -50,17 +51,13 @@ class TrainSettings:
     sets: str | Sequence[str] = option(
         (), "Perturbed versions of the dev data to measure on as well, for example NED,SDI,PI.", "NAMES"
     )
-    shots: Shots | None = option(
-        None, "Train on some dialogues: a share (5%), a number per domain, or a file of ids.", "SHOTS"
-    )
+    shots: Shots | None = shots_option()
     augment: str | None = option(
         None, "Also train on other wordings of the schema: backtranslate, corrupt or oracle.", "HOW"
     )
     schemas: Path | None = option(None, "Folder with the schemas of the wordings, for oracle, as in SGD-X.", "FOLDER")
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
-    format: str | None = option(
-        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
+    schema: Path | None = schema_option()
+    format: str | None = format_option("the dialogues")
     first: str | Sequence[str] = option(
         (), "Data of the first phase: NAME=FILE of tasks, or dialogues; see docs/trackers.md.", "SOURCES"
     )

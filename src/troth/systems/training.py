@@ -250,7 +250,6 @@ class _Run:
             self.fitting.describe(fresh, metrics)
 
     def save(self) -> None:
-        """Writes a checkpoint, whole or not at all."""
         with replaced(self.folder / STATE) as fresh:
             store(self.model.module, self.optimizer, self.state, fresh)
 

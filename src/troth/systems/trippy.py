@@ -38,8 +38,6 @@ READ = 512  # tokens, where neither model nor tokenizer says
 
 
 class ValueSource(IntEnum):
-    """Where a slot's value comes from."""
-
     NONE = 0
     DONTCARE = 1
     SPAN = 2

@@ -19,8 +19,6 @@ SchemaText = Literal["none", "names", "descriptions"]
 
 
 class WholeStateModel(TextModel):
-    """Reads dialogue and schema, writes the states."""
-
     def __init__(self, network: TextNetwork, schema: SchemaText) -> None:
         super().__init__(network)
         self.schema: SchemaText = schema

@@ -142,6 +142,7 @@ class ScoredDialogues(NamedTuple):
     recorded: DialogueRecorder
     frames: Frames
     system: str
+    wording: str = ""  # of the schema
 
 
 def views(systems: Sequence[ScoredDialogues], *, set: str = "") -> Iterator[DialogueView]:
@@ -150,7 +151,7 @@ def views(systems: Sequence[ScoredDialogues], *, set: str = "") -> Iterator[Dial
     for dialogue in systems[0].recorded.dialogues:
         read = [one.read(dialogue) for one in verdicts]
         tracks = [
-            SystemView(one.scored.system, tuple(one.turns(dialogue, mine)))
+            SystemView(one.scored.system, tuple(one.turns(dialogue, mine)), wording=one.scored.wording)
             for one, mine in zip(verdicts, read, strict=True)
         ]
         yield DialogueView(dialogue, read[0].utterances, tuple(tracks), set, read[0].services)

@@ -7,19 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from troth import readers
+from troth.core.data_options import format_option, schema_option, train_schema_option
 from troth.core.digest import schema_digest
 from troth.core.errors import UserError
 from troth.core.groups import parse_groups
 from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
-from troth.core.options import (
-    keywords,
-    option,
-    resamples_option,
-    resolve,
-    run_folder,
-    seed_option,
-    workers_option,
-)
+from troth.core.options import keywords, option, resamples_option, resolve, run_folder, seed_option, workers_option
 from troth.core.records import Dialogue, Gold, Schema
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
@@ -93,12 +86,10 @@ class TrackingSettings(StateSettings):
     by: str | Iterable[str] = option(
         (), "Add scores by service, domain, slot or turn, comma-separated.", "NAMES", complete=GROUPS[1:]
     )
-    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
-    train_schema: Path | None = option(None, "Training schema; adds scores for seen and unseen services.", "FILE")
-    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
-    pred_format: str | None = option(
-        None, "Format of the predictions. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
+    schema: Path | Schema | None = schema_option("gold")
+    train_schema: Path | None = train_schema_option()
+    format: str | None = format_option("gold")
+    pred_format: str | None = format_option("the predictions")
     unknown: str = option(
         "error", "Predicted slots that are not in the schema: stop, or leave them out and count them.",
         choices=("error", "ignore"),
@@ -223,8 +214,7 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         notes=_notes(corpus.systems, consumed, systems),
         arguments=_arguments(corpus, settings),
         explorer=(lambda: _archive(corpus.systems, consumed, grouping)) if settings.explorer else None,
-        out=settings.out,
-    )
+    ).save_if(settings.out)
 
 
 def _notes(

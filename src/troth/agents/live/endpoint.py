@@ -56,7 +56,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
         """The message as a record; UserError where it is none."""
         read = read_messages([{**self.message, "role": "assistant"}])
         if len(read) != 1:
-            raise UserError("the answer is not one message")
+            raise UserError("the answer is not a single message")
         return msgspec.structs.replace(read[0], usage=self.usage)
 
 
@@ -138,7 +138,7 @@ def open_assistant(
 
 def _function(name: str) -> Callable[..., Any]:
     if ":" not in name or name.startswith("endpoint:"):
-        raise UserError(f"'{name}' names no assistant", hint=FORMS)
+        raise UserError(f"'{name}' is not the name of an assistant", hint=FORMS)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # a module beside the user, as with `python -m`
     try:

@@ -1,4 +1,4 @@
-"""Answers of an assistant kept on disk, so that a run that was stopped goes on, and a budget of what may be asked.
+"""Answers of an assistant kept on disk, so that an interrupted run can be resumed, and a budget of what may be asked.
 
 Answers go to a JSON Lines file by the digest of the question; lines are appended whole, and one that was torn by
 a kill, or damaged, is passed over. A question that two conversations ask at the same time is asked once.
@@ -31,8 +31,8 @@ class _Line(msgspec.Struct, frozen=True):
     digest: str = ""  # of both: an answer that is not what was written is not used
 
     def sealed(self) -> _Line:
-        own = msgspec.json.encode((self.key, self.reply), order="sorted")
-        return msgspec.structs.replace(self, digest=hashlib.sha256(own).hexdigest()[:16])
+        content = msgspec.json.encode((self.key, self.reply), order="sorted")
+        return msgspec.structs.replace(self, digest=hashlib.sha256(content).hexdigest()[:16])
 
 
 class Journal:
@@ -48,11 +48,11 @@ class Journal:
         decoder = msgspec.json.Decoder(_Line)
         for line in lines:
             try:
-                one = decoder.decode(line)
+                entry = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue  # torn by a kill, or damaged: asked again
-            if one == one.sealed():
-                self._known[one.key] = one.reply
+            if entry == entry.sealed():
+                self._known[entry.key] = entry.reply
 
     def answer(self, question: Any, ask: Callable[[], Reply]) -> Reply:
         """The answer to a question: a known one, or what `ask` gives, which is kept."""
@@ -61,10 +61,10 @@ class Journal:
             if key in self._known:
                 return self._known[key]
             pending = self._open.get(key)
-            mine = pending is None
+            is_new = pending is None
             if pending is None:
                 pending = self._open[key] = Future()
-        if mine:
+        if is_new:
             self._fill(key, pending, ask)
         return pending.result()
 
@@ -95,7 +95,7 @@ class Budget:
         """`text`: such as `500`, `500 calls`, `200k tokens`; None: without a limit."""
         limit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([km]?)\s*(calls?|tokens?)?", str(text or "").strip().lower())
         if text is not None and (limit is None or float(limit[1]) <= 0):
-            raise UserError(f"'{text}' is no budget", hint="such as 500, 500calls or 200ktokens")
+            raise UserError(f"'{text}' is not a valid budget", hint="such as 500, 500calls or 200ktokens")
         self.unit = "tokens" if limit is not None and (limit[3] or "").startswith("token") else "calls"
         self.limit = None if limit is None else float(limit[1]) * UNITS[limit[2]]
         self.calls = self.tokens = 0
@@ -121,5 +121,7 @@ class Budget:
 def _tokens(reply: Reply) -> int:
     """The tokens that a reply has cost; where the server does not say, about four characters of the answer each."""
     spent = reply.usage
-    counted = [] if spent is None else [one for one in (spent.input_tokens, spent.output_tokens) if one is not None]
+    counted = (
+        [] if spent is None else [count for count in (spent.input_tokens, spent.output_tokens) if count is not None]
+    )
     return sum(counted) if counted else len(msgspec.json.encode(reply.message)) // 4 + 1

@@ -17,6 +17,7 @@ from troth.agents.live.endpoint import KEY
 from troth.agents.live.replay import Recording, ToolWording, make_recordings, openai_tools
 from troth.agents.live.summary import ORIGINAL
 from troth.agents.live.users import reword_users
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import option, seed_option
@@ -51,9 +52,7 @@ class RunAgentSettings:
         None, "File with the expected calls, where the recordings have none; may be given several times.", "FILE",
         repeat=True,
     )  # fmt: skip
-    format: str | None = option(
-        None, "Format of the recordings. Default: detected.", "NAME", complete=("troth.readers.trajectories:FORMATS",)
-    )
+    format: str | None = format_option("the recordings", "troth.readers.trajectories:FORMATS")
     budget: str | int | None = option(None, "Most that this run may ask: 500, 500calls or 200ktokens.", "N")
     parallel: int = option(4, "Number of concurrent conversations.", least=1)
     steps: int = option(10, "Most messages of the assistant in one turn.", least=1)
@@ -86,18 +85,22 @@ class RunPlan(NamedTuple):
     recordings: list[Recording]
     own_tools: dict[str, ToolWording]  # by task, where the tools are not the same for all
     sets: list[WordingSet]
-    identity: dict[str, str]  # what a folder must share to be gone on with
+    identity: dict[str, str]  # what a folder must share to be resumed
 
     def wording(self, wording_set: WordingSet, task: str) -> ToolWording:
         return wording_set.wording or self.own_tools[task]
 
     @property
     def wordings(self) -> list[ToolWording]:
-        return [one.wording for one in self.sets if one.wording is not None and not one.users]
+        return [
+            wording_set.wording
+            for wording_set in self.sets
+            if wording_set.wording is not None and not wording_set.users
+        ]
 
     @property
     def users(self) -> list[str]:
-        return [one.name for one in self.sets if one.users]
+        return [wording_set.name for wording_set in self.sets if wording_set.users]
 
 
 def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
@@ -134,7 +137,8 @@ def _variant_names(variants: str | Iterable[str] | None) -> list[str]:
 
 def _original(tools: Sequence[Tool]) -> ToolWording:
     functions = [
-        {"name": one.name, "description": one.description, "parameters": _parameters(one.parameters)} for one in tools
+        {"name": tool.name, "description": tool.description, "parameters": _parameters(tool.parameters)}
+        for tool in tools
     ]
     return _wording(ORIGINAL, functions, {})
 
@@ -144,22 +148,22 @@ def _variant(folder: Folder, name: str, tools: Sequence[Tool]) -> ToolWording:
     file = folder / "tools.json"
     if not file.is_file():
         raise UserError(f"there is no rewording '{name}' of the tools", file=str(file), hint=MAKE)
-    one = _original(tool_readers.load(str(file)))
+    wording = _original(tool_readers.load(str(file)))
     names = renamed_calls.load(folder / NAMES)
     if {function.name for function in names.values()} != {tool.name for tool in tools}:
         raise UserError("is a rewording of other tools", file=str(file), hint=MAKE)
-    return _wording(name, [tool["function"] for tool in one.tools], names)
+    return _wording(name, [tool["function"] for tool in wording.tools], names)
 
 
 def _wording(name: str, functions: Sequence[dict[str, Any]], names: Mapping[str, FunctionNames]) -> ToolWording:
     """Tools as they are sent. A name that the API does not take (`math.add`) is sent as `math_add`."""
     back = dict(names)
     sent = []
-    for one in functions:
-        safe = SAFE.sub("_", one["name"])
-        if safe != one["name"]:
-            back[safe] = back.pop(one["name"], FunctionNames(one["name"]))
-        sent.append({**one, "name": safe})
+    for function in functions:
+        safe = SAFE.sub("_", function["name"])
+        if safe != function["name"]:
+            back[safe] = back.pop(function["name"], FunctionNames(function["name"]))
+        sent.append({**function, "name": safe})
     return ToolWording(name, openai_tools(sent), back)
 
 
@@ -168,8 +172,8 @@ def _parameters(schema: dict[str, Any]) -> Any:
 
 
 def _digest(path: str) -> str:
-    place = Folder(path)
-    files = sorted(place.iterdir()) if place.is_dir() else [place]
+    root = Folder(path)
+    files = sorted(root.iterdir()) if root.is_dir() else [root]
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes() if file.is_file() else b"")

@@ -66,19 +66,19 @@ class Replayed(msgspec.Struct, frozen=True):
 def make_recordings(trajectories: Iterable[Trajectory]) -> list[Recording]:
     """One recording per task, in order: of its trials the one with the highest reward, the first of equals."""
     trials: dict[str, list[Trajectory]] = {}
-    for one in trajectories:
-        trials.setdefault(one.unit, []).append(one)
+    for trial in trajectories:
+        trials.setdefault(trial.unit, []).append(trial)
     return [_recording(task, listed) for task, listed in trials.items()]
 
 
 def _recording(task: str, trials: Sequence[Trajectory]) -> Recording:
-    best = max(trials, key=lambda one: (one.reward or 0.0, -one.trial))
-    first = next((place for place, message in enumerate(best.messages) if message.role == "user"), 0)
+    best = max(trials, key=lambda trial: (trial.reward or 0.0, -trial.trial))
+    first = next((index for index, message in enumerate(best.messages) if message.role == "user"), 0)
     opening = tuple(message for message in best.messages[:first] if message.role in ("system", "assistant"))
     others: dict[str, list[str]] = {}
-    for one in trials:
-        if one is not best:
-            _collect(one, others)
+    for trial in trials:
+        if trial is not best:
+            _collect(trial, others)
     return Recording(
         task,
         opening,
@@ -86,14 +86,14 @@ def _recording(task: str, trials: Sequence[Trajectory]) -> Recording:
         (_collect(best, {}), others),
         best.expected,
         best.outputs,
-        tuple(one.call for one in best.calls()),
+        tuple(trial.call for trial in best.calls()),
     )
 
 
 def _collect(trajectory: Trajectory, results: dict[str, list[str]]) -> dict[str, list[str]]:
-    for one in trajectory.calls():
-        if one.result is not None:
-            results.setdefault(call_key(one.call), []).append(trajectory.messages[one.result].text)
+    for numbered in trajectory.calls():
+        if numbered.result is not None:
+            results.setdefault(call_key(numbered.call), []).append(trajectory.messages[numbered.result].text)
     return results
 
 
@@ -114,7 +114,7 @@ def _normalize_numbers(value: Any) -> Any:
 def replay(
     recording: Recording, users: Sequence[str], wording: ToolWording, ask: Ask, *, trial: int, steps: int
 ) -> Replayed:
-    """The conversation that comes of the users' turns. `steps`: messages of the assistant in one turn, at most."""
+    """Replays the users' turns to an assistant. `steps`: maximum number of its messages per turn."""
     conversation = _Conversation(recording, wording)
     for user in users:
         conversation.said(user)
@@ -151,10 +151,10 @@ class _Conversation:
     def answered(self, reply: Reply) -> int:
         """Adds an answer and the results of its calls; returns how many calls it has."""
         message = reply.read()
-        first = sum(len(one.calls) for one in self.messages)
+        first = sum(len(known.calls) for known in self.messages)
         calls = [
-            msgspec.structs.replace(call, id=call.id or f"call_{first + place}")
-            for place, call in enumerate(message.calls)
+            msgspec.structs.replace(call, id=call.id or f"call_{first + index}")
+            for index, call in enumerate(message.calls)
         ]
         as_sent = msgspec.structs.replace(message, calls=tuple(calls), usage=None)
         self.sent.append(chat.message_row(as_sent))
@@ -182,4 +182,4 @@ class _Conversation:
 
 def openai_tools(definitions: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Functions with `name`, `description` and `parameters` as OpenAI's chat takes them."""
-    return tuple({"type": "function", "function": dict(one)} for one in definitions)
+    return tuple({"type": "function", "function": dict(function)} for function in definitions)

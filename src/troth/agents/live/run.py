@@ -3,7 +3,7 @@
 Sets are the original, each rewording of the tools (users as they were) and each rewording of the users (tools as they
 were). Every task is replayed in every set and trial, several at a time. The folder gets `SET/trial-N.jsonl` with the
 trajectories under the original names, `missing.json` with what could not be finished, `result/` with the scores, and
-`journal.jsonl` with every answer: the same command goes on where it was stopped.
+`journal.jsonl` with every answer: the same command resumes the run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> R
 
     `agent` is `endpoint:URL#MODEL` (an OpenAI-compatible server), `module:function`, or a Python function of messages
     and tools. `tasks` holds the recorded conversations, in any format of trajectories. The folder `out` gets the
-    trajectories; the same call goes on in it without asking anything twice. The options are those of
+    trajectories; the same call resumes it without asking anything twice. The options are those of
     `RunAgentSettings`.
 
     >>> import tempfile
@@ -140,7 +140,7 @@ def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[
                     raise outcome
                 replays[key] = outcome
                 step(len(replays), len(jobs))
-    finally:  # an interrupt, or an error that the user can mend: answers so far are in the journal
+    finally:  # an interrupt, or an error that the user can fix: answers so far are in the journal
         waiting.clear()
         live.budget.stop()
     return {key: replays[key] for key in jobs}
@@ -163,16 +163,16 @@ def _open(folder: Folder, identity: dict[str, str]) -> None:
 def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:
     """One file of trajectories for each set and trial, and what is missing."""
     missing = [
-        {"set": key.set, "task": key.task, "trial": key.trial, "reason": one}
-        for key, one in replays.items()
-        if isinstance(one, str)
+        {"set": key.set, "task": key.task, "trial": key.trial, "reason": outcome}
+        for key, outcome in replays.items()
+        if isinstance(outcome, str)
     ]
     for name, trial in dict.fromkeys((key.set, key.trial) for key in replays):
-        mine = [one.trajectory for key, one in replays.items() if (key.set, key.trial) == (name, trial) and
-                isinstance(one, Replayed)]  # fmt: skip
+        of_set = [outcome for key, outcome in replays.items() if (key.set, key.trial) == (name, trial)]
+        trajectories = [outcome.trajectory for outcome in of_set if isinstance(outcome, Replayed)]
         with writing(str(folder)):
             (folder / name).mkdir(exist_ok=True)
-        encoded = b"".join(msgspec.json.encode(chat.to_row(one)) + b"\n" for one in mine)
+        encoded = b"".join(msgspec.json.encode(chat.to_row(outcome)) + b"\n" for outcome in trajectories)
         _replace(folder / name / f"trial-{trial}.jsonl", encoded)
     _replace(folder / MISSED, encode_indented(missing))
 
@@ -203,9 +203,8 @@ def _result(
     return build_result(
         TASK.name,
         (SystemCells(name, summary.cells(one, recipe), tasks, counts[name]) for name, one in sets.items()),
-        Resampling(seed=settings.seed),
+        Resampling(seed=settings.seed, cluster="task"),
         metrics=[summary.METRICS.load(name) for name in summary.METRICS],
-        cluster="task",
         notes=[Note(text) for text in _notes(plan, replays, counts, spent)],
         findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
         arguments={"agent": plan.agent} | recorded(settings),
@@ -213,19 +212,19 @@ def _result(
 
 
 def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:
-    mine = {key: one for key, one in replays.items() if key.set == name}
-    return LiveSet([one for one in seen if one.key.set == name], mine)
+    replays_of_set = {key: outcome for key, outcome in replays.items() if key.set == name}
+    return LiveSet([outcome for outcome in seen if outcome.key.set == name], replays_of_set)
 
 
 def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:
-    mine = [one for key, one in replays.items() if key.set == name]
-    done = [one for one in mine if isinstance(one, Replayed)]
+    outcomes = [outcome for key, outcome in replays.items() if key.set == name]
+    done = [outcome for outcome in outcomes if isinstance(outcome, Replayed)]
     return {
-        "conversations": len(mine),
-        "missing": len(mine) - len(done),
-        "calls": sum(len(list(one.trajectory.calls())) for one in done),
-        "unrecorded": sum(one.unrecorded for one in done),
-        "turns_cut": sum(one.cut for one in done),
+        "conversations": len(outcomes),
+        "missing": len(outcomes) - len(done),
+        "calls": sum(len(list(outcome.trajectory.calls())) for outcome in done),
+        "unrecorded": sum(outcome.unrecorded for outcome in done),
+        "turns_cut": sum(outcome.cut for outcome in done),
     }
 
 
@@ -237,20 +236,20 @@ def _notes(
 ) -> list[str]:
     journal, budget = spent
     total: Counter[str] = Counter()
-    for one in counts.values():
-        total.update(one)
+    for item in counts.values():
+        total.update(item)
     notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
-    reasons = Counter(one for one in replays.values() if isinstance(one, str))
+    reasons = Counter(item for item in replays.values() if isinstance(item, str))
     if reasons:
         why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
-        notes.append(f"{lacking} ({why}): the same command goes on with them")
+        notes.append(f"{lacking} ({why}): resume with the same command")
     if total["unrecorded"]:
         notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
     if total["turns_cut"]:
         notes.append(f"cut after the last step that is allowed: {counted(total['turns_cut'], 'turn')}")
-    if not all(plan.wording(plan.sets[0], one.task).tools for one in plan.recordings):
+    if not all(plan.wording(plan.sets[0], item.task).tools for item in plan.recordings):
         notes.append("there are tasks without tools; give their definitions")
-    if any(one.expected is None for one in plan.recordings):
+    if any(item.expected is None for item in plan.recordings):
         notes.append("tasks without expected calls are compared with the calls of their recording")
     return notes

@@ -58,21 +58,23 @@ def outcomes(key: ReplayKey, replayed: Replayed, expected: Sequence[Expected]) -
     """Every expected call of a conversation, and the call that comes closest to it."""
     matched = match_calls(replayed.trajectory, expected, RULE, Toolbox())
     near = pair_nearest(matched, RULE)
-    for place, gold in enumerate(matched.gold):
-        number = near.pairs.get(place)
+    for index, gold in enumerate(matched.gold):
+        number = near.pairs.get(index)
         arguments: dict[str, str | None] = {}
         if number is not None:
-            made = matched.calls[number].call.arguments
-            arguments = {name: argument_error(made.get(name, MISSING), gold, name, RULE) for name in gold.arguments}
-            arguments |= {name: "unexpected" for name in near.wrong.get(place, ()) if name not in gold.arguments}
-        yield CallOutcome(key, place, gold.tool, number is not None, arguments)
+            arguments_sent = matched.calls[number].call.arguments
+            arguments = {
+                name: argument_error(arguments_sent.get(name, MISSING), gold, name, RULE) for name in gold.arguments
+            }
+            arguments |= {name: "unexpected" for name in near.wrong.get(index, ()) if name not in gold.arguments}
+        yield CallOutcome(key, index, gold.tool, number is not None, arguments)
 
 
 def reference(recording: Recording) -> tuple[Expected, ...]:
     """The calls that are expected of a task: gold's, or, where there is no gold, those that were recorded."""
     if recording.expected is not None:
         return recording.expected
-    return tuple(Expected(one.tool, {name: (v,) for name, v in one.arguments.items()}) for one in recording.recorded)
+    return tuple(Expected(call.tool, {name: (v,) for name, v in call.arguments.items()}) for call in recording.recorded)
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -89,7 +91,9 @@ class LiveSet(NamedTuple):
 
     def of_calls(self, fraction: Callable[[CallOutcome], tuple[float, float]]) -> Parts:
         """Parts with one unit per expected call."""
-        keys = [(one.key.task, NONE, f"trial {one.key.trial}, call {one.place}") for one in self.outcomes]
+        keys = [
+            (outcome.key.task, NONE, f"trial {outcome.key.trial}, call {outcome.place}") for outcome in self.outcomes
+        ]
         return Parts.of(map(fraction, self.outcomes), keys)
 
     def of_replays(self, fraction: Callable[[Replayed | str], tuple[float, float]]) -> Parts:
@@ -162,12 +166,15 @@ def cells(live_set: LiveSet, recipe: Any) -> Iterator[Cell]:
     for member in metrics:
         yield Cell(member, member.compute(live_set), recipe)
     for tool in sorted({call.tool for call in live_set.outcomes}):
-        mine = LiveSet([call for call in live_set.outcomes if call.tool == tool], {})
+        calls_of_tool = LiveSet([call for call in live_set.outcomes if call.tool == tool], {})
         for member in metrics:
-            yield Cell(member, member.compute(mine), recipe, Group("tool", tool))
-        for argument in sorted({name for call in mine.outcomes for name in call.arguments}):
+            yield Cell(member, member.compute(calls_of_tool), recipe, Group("tool", tool))
+        for argument in sorted({name for call in calls_of_tool.outcomes for name in call.arguments}):
             yield Cell(
-                ARGUMENT_RECALL, _arguments(_select_argument(mine, argument)), recipe, f"argument:{tool}.{argument}"
+                ARGUMENT_RECALL,
+                _arguments(_select_argument(calls_of_tool, argument)),
+                recipe,
+                f"argument:{tool}.{argument}",
             )
 
 
@@ -217,21 +224,23 @@ def findings(
     seen: Sequence[CallOutcome], wordings: Sequence[ToolWording], users: Sequence[str], *, seed: int
 ) -> list[RewordingEffect]:
     """Tools and arguments under other words, those that lose most first; each rewording of the tools by itself, too."""
-    listed: list[RewordingEffect] = []
-    variants = [one.name for one in wordings if one.name != ORIGINAL]
+    effects: list[RewordingEffect] = []
+    variants = [effect.name for effect in wordings if effect.name != ORIGINAL]
     for reworded, sets in (("tools", variants), ("users", list(users))):
         if sets:
-            listed += _compare_sets(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
-    for one in wordings:
-        if one.name != ORIGINAL:
-            renamed = _new_names(one)
-            listed += [found for found in _compare_sets(seen, "tools", [one.name], renamed, seed) if found.name]
-    corrected = paired.holm([1.0 if one.p is None else one.p for one in listed])
+            effects += _compare_sets(seen, reworded, sets, {}, seed)  # type: ignore[arg-type]
+    for effect in wordings:
+        if effect.name != ORIGINAL:
+            renamed = _new_names(effect)
+            effects += [effect for effect in _compare_sets(seen, "tools", [effect.name], renamed, seed) if effect.name]
+    corrected = paired.holm([1.0 if effect.p is None else effect.p for effect in effects])
     judged = [
-        one if one.p is None else msgspec.structs.replace(one, p=float(p))
-        for one, p in zip(listed, corrected, strict=True)
+        effect if effect.p is None else msgspec.structs.replace(effect, p=float(p))
+        for effect, p in zip(effects, corrected, strict=True)
     ]
-    return sorted(judged, key=lambda one: (one.set != "", one.difference if one.difference is not None else 0.0))
+    return sorted(
+        judged, key=lambda effect: (effect.set != "", effect.difference if effect.difference is not None else 0.0)
+    )
 
 
 def _compare_sets(
@@ -268,9 +277,16 @@ def _difference(before: Parts, after: Parts, sets: int, seed: int) -> dict[str, 
     num_b, den_b = num_b / sets, den_b / sets
     if not den_a.sum() or not den_b.sum():
         return {}
-    (one,) = paired.compare(num_a[:, None], den_a[:, None], num_b[:, None], den_b[:, None], seed=seed, resamples=1000)
+    (comparison,) = paired.compare(
+        num_a[:, None], den_a[:, None], num_b[:, None], den_b[:, None], seed=seed, resamples=1000
+    )
     shares = {"original": float(num_a.sum() / den_a.sum()), "share": float(num_b.sum() / den_b.sum())}
-    return shares | {"difference": one.difference, "low": one.low, "high": one.high, "p": one.p_randomization}
+    return shares | {
+        "difference": comparison.difference,
+        "low": comparison.low,
+        "high": comparison.high,
+        "p": comparison.p_randomization,
+    }
 
 
 def _new_names(wording: ToolWording) -> dict[tuple[str, str], str]:

@@ -33,14 +33,14 @@ def _texts(family: Family, dialogue: Dialogue, known: Inventory, seed: int) -> t
 
 
 def _dialogue(recording: Recording) -> Dialogue:
-    called = [(one.tool, {name: one.arguments[name] for name in one.arguments}) for one in recording.recorded]
-    expected = [(one.tool, dict(one.arguments)) for one in recording.expected or ()]
+    called = [(call.tool, {name: call.arguments[name] for name in call.arguments}) for call in recording.recorded]
+    expected = [(call.tool, dict(call.arguments)) for call in recording.expected or ()]
     values = sorted({item for tool, arguments in (*called, *expected) for item in _values(arguments, tool)})
     turns = []
     for text in recording.users:
         said = to_lower(text)
-        mine = [(slot, value) for slot, value in values if next(find_words(said, value.lower()), None)]
-        slots = {slot: tuple(value for other, value in mine if other == slot) for slot, _ in mine}
+        spoken = [(slot, value) for slot, value in values if next(find_words(said, value.lower()), None)]
+        slots = {slot: tuple(value for other, value in spoken if other == slot) for slot, _ in spoken}
         turns.append(Turn("USER", text, (Frame("tools", State(slot_values=slots)),) if slots else ()))
     return Dialogue(recording.task, tuple(turns), ("tools",))
 

@@ -67,16 +67,9 @@ class FittingSettings(ScoringSettings):
 
 
 @dataclass(frozen=True)
-class EvaluateSettings(ScoringSettings):
+class EvaluateSettings(FittingSettings):
     dev: Path | Iterable[Path] = option(
         (), "Other labelled data, for the thresholds; may be given several times.", "FILE", repeat=True
-    )
-    recall: float | None = option(
-        None, "Share of the unfaithful responses that a threshold should flag. Default: the best F1 of the faithful.",
-        "NUMBER", least=0, above=True, most=1,
-    )  # fmt: skip
-    precision: float | None = option(
-        None, "Share of the flagged responses that should be unfaithful.", "NUMBER", least=0, above=True, most=1
     )
     resamples: int = resamples_option(10_000, over="documents")
     seed: int = seed_option()
@@ -105,7 +98,7 @@ def evaluate(*data: Path, **options: Any) -> Result:
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
     judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]
-    evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed))
+    evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed, "document"))
     differences = evaluation.differences(judged)
     scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
     texts = [*collect_remarks(settings.graders), *unlabelled_notes(_count_unlabelled(test)), *system.notes(), *lost]
@@ -116,17 +109,14 @@ def evaluate(*data: Path, **options: Any) -> Result:
     counts = system.counts() | {"positive": sum(item.label or 0 for item in test.items)}
     return build_result(
         "meta eval",
-        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
-        Resampling(settings.resamples, settings.seed),
+        [SystemCells(name, (), (), counts, further=scores, row_cells=system.cells(), unscored=system.unscored())],
+        Resampling(settings.resamples, settings.seed, "document"),
         metrics=[*(column.metric for column in system.columns), *evaluation.metrics.values()],
-        cluster="document",
         notes=[Note(text) for text in texts],
         findings=differences,
-        unscored=system.unscored(),
         arguments={"data": [path_of(path) for path in data], "dev": [path_of(path) for path in dev],
                    **settings.arguments(), "resamples": settings.resamples, "seed": settings.seed},
-        out=out,
-    )  # fmt: skip
+    ).save_if(out)  # fmt: skip
 
 
 @keywords(FittingSettings)
@@ -149,22 +139,18 @@ def fit(*dev: Path, **options: Any) -> Calibration:
     (system,) = grade_systems({"": data.items}, settings.graders)
     metrics: list[Fitted] = []
     for values in system.metrics:
-        one = _fit(values, data.items, aim)
-        if isinstance(one, str):
-            what = f"'{values.metric.name}' cannot be fitted: {one}"
+        fit_or_reason = _fit(values, data.items, aim)
+        if isinstance(fit_or_reason, str):
+            what = f"'{values.metric.name}' cannot be fitted: {fit_or_reason}"
             raise UserError(what, file=path_of(dev[0]), hint="give other data")
-        metrics.append(one)
-    made = Calibration(data.files, tuple(metrics))
+        metrics.append(fit_or_reason)
+    fitted = Calibration(data.files, tuple(metrics))
     if settings.out is not None:
-        calibration.save(made, path_of(settings.out))
-    return made
-
-
-# -- data --------------------------------------------------------------------------------------------------------------
+        calibration.save(fitted, path_of(settings.out))
+    return fitted
 
 
 def _load_labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) -> ResponseSet:
-    """The responses that have a label."""
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
     data = settings.load(paths)
@@ -201,11 +187,11 @@ def _fit_dev(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings)
 def _check_overlap(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
     """Refuses dev data that is the test data, as a file or response by response; a note where they overlap."""
     hint = "take other labelled responses for the thresholds, or none"
-    digests = {one.sha256: one.file for one in test.files}
-    for one in dev.files:
-        if one.sha256 in digests:
+    digests = {data_file.sha256: data_file.file for data_file in test.files}
+    for data_file in dev.files:
+        if data_file.sha256 in digests:
             raise UserError(
-                f"dev has the same content as the test file {digests[one.sha256]}", file=one.file, hint=hint
+                f"dev has the same content as the test file {digests[data_file.sha256]}", file=data_file.file, hint=hint
             )
     ours, theirs = ({(item.document, item.history, item.response) for item in data.items} for data in (dev, test))
     both = len(ours & theirs)
@@ -219,14 +205,14 @@ def _fit(values: MetricValues, items: Sequence[Grounded], aim: Aim) -> Fitted | 
     able = [(number, item.label) for number, item in zip(values.numbers, items, strict=True) if number is not None]
     recipe = identity(values.metric, values.recipe)
     numbers, labels = [number for number, _ in able], [int(label or 0) for _, label in able]
-    found = calibration.fit(values.metric.name, recipe, numbers, labels, aim)
-    if isinstance(found, Fitted):
-        return msgspec.structs.replace(found, unscored=values.unscored)
-    if found == NO_SCORE:
-        return f"{found}: {next(iter(values.unscored))}"
-    if found == ONE_LABEL and len({item.label for item in items}) > 1:
+    fitted = calibration.fit(values.metric.name, recipe, numbers, labels, aim)
+    if isinstance(fitted, Fitted):
+        return msgspec.structs.replace(fitted, unscored=values.unscored)
+    if fitted == NO_SCORE:
+        return f"{fitted}: {next(iter(values.unscored))}"
+    if fitted == ONE_LABEL and len({item.label for item in items}) > 1:
         return "the labelled responses that could be scored have only one label"
-    return found
+    return fitted
 
 
 def _judge_metric(values: MetricValues, fitted: Fitted | str) -> JudgedMetric:
@@ -237,7 +223,7 @@ def _judge_metric(values: MetricValues, fitted: Fitted | str) -> JudgedMetric:
 def _evaluation(system: GradedSystem, how: Resampling) -> Evaluation:
     """Documents are numbered in the order of their keys, so that the order of files does not change an interval."""
     documents = sorted(set(system.documents) - {""})
-    number = {key: place for place, key in enumerate(documents)}
+    number = {key: index for index, key in enumerate(documents)}
     units = np.array([number.get(key, -1) for key in system.documents], dtype=np.int64)
     labels = np.array([item.label for item in system.items], dtype=np.float64)
     return Evaluation(system.name, labels, units, documents, _groups(system.items), how)
@@ -250,7 +236,7 @@ def _groups(items: Sequence[Grounded]) -> dict[Group, Mask]:
     ]
     sources = sorted({item.source for item in items if item.source})
     known = [*(Group("source", name) for name in sources), *(Group("slice", name) for name in SLICES)]
-    masks = {group: np.array([group in mine for mine in members]) for group in known}
+    masks = {group: np.array([group in groups for groups in members]) for group in known}
     return {ALL: np.ones(len(items), dtype=np.bool_)} | {group: mask for group, mask in masks.items() if mask.any()}
 
 

@@ -108,7 +108,7 @@ def resample(cells: Sequence[Labelled], documents: int, how: Resampling) -> list
 
 def assign_bins(scores: Floats, count: int) -> Ints:
     """The number of the bin, from 0, that each score is in, of `count` bins of equal size. Equal scores share a bin."""
-    _, place, size = np.unique(scores, return_inverse=True, return_counts=True)
+    _, index, size = np.unique(scores, return_inverse=True, return_counts=True)
     middle = np.cumsum(size) - size / 2
     numbers: Ints = np.minimum(count - 1, (middle * count / max(len(scores), 1)).astype(np.int64))
-    return numbers[place]
+    return numbers[index]

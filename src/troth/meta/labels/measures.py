@@ -132,7 +132,7 @@ class Evaluation:
                 yield self._score(measure, one, group, found, _explain_undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
-        yield from estimates.score_cells(self.system, ratios, self.documents, self.how, cluster="document")
+        yield from estimates.score_cells(self.system, ratios, self.documents, self.how)
         for one in judged:
             if isinstance(one.fitted, str):
                 none = Estimate(None, None, None, int(one.scored.sum()))
@@ -145,24 +145,24 @@ class Evaluation:
                     fitted = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
                     yield self._score(measure, one, "dev", fitted)
 
-    def _verdicts(self, one: JudgedMetric, group: str, data: Labelled) -> Iterator[Cell]:
+    def _verdicts(self, judged: JudgedMetric, group: str, data: Labelled) -> Iterator[Cell]:
         """The measures with the threshold from dev, if there is one."""
-        if isinstance(one.fitted, Fitted):
-            called = one.fitted.faithful(data.scores).astype(np.float64)
+        if isinstance(judged.fitted, Fitted):
+            called = judged.fitted.faithful(data.scores).astype(np.float64)
             for measure in JUDGED:
-                yield self._cell(measure, one, group, data, *measure.compute(called, data.labels))
+                yield self._cell(measure, judged, group, data, *measure.compute(called, data.labels))
 
-    def _curve(self, one: JudgedMetric) -> Iterator[Cell]:
+    def _curve(self, judged: JudgedMetric) -> Iterator[Cell]:
         """In bins of equal size: the mean score, the share of positives, and the share that dev leads one to expect."""
-        data = self._part(one, one.scored)
-        place = assign_bins(data.scores, BINS)
-        for number in np.unique(place).tolist():
-            mine = data.take(place == number)
-            sides = [(MEAN, mine.scores), (POSITIVE, mine.labels)]
-            if isinstance(one.fitted, Fitted):
-                sides.append((EXPECTED, one.fitted.probability(mine.scores)))
+        data = self._part(judged, judged.scored)
+        bin_numbers = assign_bins(data.scores, BINS)
+        for number in np.unique(bin_numbers).tolist():
+            members = data.take(bin_numbers == number)
+            sides = [(MEAN, members.scores), (POSITIVE, members.labels)]
+            if isinstance(judged.fitted, Fitted):
+                sides.append((EXPECTED, judged.fitted.probability(members.scores)))
             for measure, side in sides:
-                yield self._cell(measure, one, Group("bin", str(number + 1)), mine, side, np.ones(len(mine)))
+                yield self._cell(measure, judged, Group("bin", str(number + 1)), members, side, np.ones(len(members)))
 
     def _calibration_error(self, data: Labelled, fitted: Fitted) -> Estimate:
         """The mean over bins of |expected share − share of positives|, each bin weighted by its responses.
@@ -172,10 +172,10 @@ class Evaluation:
         """
         if not len(data):
             return Estimate(None, None, None, 0)
-        place = assign_bins(data.scores, BINS)
+        bin_numbers = assign_bins(data.scores, BINS)
         known, unit = np.unique(data.units, return_inverse=True)
         apart, count = np.zeros((len(known), BINS)), np.bincount(unit).astype(np.float64)[:, None]
-        np.add.at(apart, (unit, place), fitted.probability(data.scores) - data.labels)
+        np.add.at(apart, (unit, bin_numbers), fitted.probability(data.scores) - data.labels)
 
         def error(sums: Floats, counts: Floats) -> Floats:
             mean: Floats = np.abs(sums).sum(axis=1) / counts[:, 0]
@@ -188,23 +188,23 @@ class Evaluation:
         (bounds,) = intervals.expanded(value, shifted, len(known))
         return Estimate(value, bounds.low, bounds.high, len(data), bounds.reason)
 
-    def _cell(self, measure: Metric, one: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
-        metric = measure.on(one.metric.name)
+    def _cell(self, measure: Metric, judge: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
+        metric = measure.on(judge.metric.name)
         self.metrics[metric.name] = metric
         parts = self._parts(data, num, den)
-        return Cell(metric, parts, one.recipe_of(measure), group, "nothing to divide by", n=len(data))
+        return Cell(metric, parts, judge.recipe_of(measure), group, "nothing to divide by", n=len(data))
 
     def _score(
-        self, measure: Metric, one: JudgedMetric, group: str, found: Estimate, reason: str | None = None
+        self, measure: Metric, judged: JudgedMetric, group: str, estimate: Estimate, reason: str | None = None
     ) -> Score:
-        return self._scored(measure.on(one.metric.name), one.recipe_of(measure), group, found, reason)
+        return self._scored(measure.on(judged.metric.name), judged.recipe_of(measure), group, estimate, reason)
 
-    def _scored(self, metric: Metric, recipe: Any, group: str, found: Estimate, reason: str | None = None) -> Score:
+    def _scored(self, metric: Metric, recipe: Any, group: str, estimate: Estimate, reason: str | None = None) -> Score:
         self.metrics[metric.name] = metric
-        return make_score(self.system, metric, found, recipe, group=group, reason=reason)
+        return make_score(self.system, metric, estimate, recipe, group=group, reason=reason)
 
-    def _part(self, one: JudgedMetric, mask: Mask) -> Labelled:
-        return Labelled(one.scores, self.labels, self.units).take(one.scored & mask)
+    def _part(self, judged: JudgedMetric, mask: Mask) -> Labelled:
+        return Labelled(judged.scores, self.labels, self.units).take(judged.scored & mask)
 
     def _parts(self, data: Labelled, num: Floats, den: Floats) -> Parts:
         none = np.full(len(data), NONE)
@@ -217,17 +217,15 @@ class Evaluation:
         counts = [len(np.unique(cell.units)) for cell in distinct.values()]
         most = max((intervals.enough_resamples(count, self.how.resamples) for count in counts if count > 1), default=1)
         samples = resample(list(distinct.values()), len(self.documents), Resampling(most, self.how.seed))
-        found = dict(zip(distinct, samples, strict=True))
-        return [found[key] for key in keys]
-
-    # -- metrics side by side ------------------------------------------------------------------------------------------
+        by_key = dict(zip(distinct, samples, strict=True))
+        return [by_key[key] for key in keys]
 
     def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
         """Every metric against the first, on the responses that both can score."""
-        found = [one for other in judged[1:] for one in self._compared(judged[0], other)]
-        tested = [one.p_randomization if one.p_randomization is not None else one.p_bootstrap or 1.0 for one in found]
-        corrected = zip(found, stats.holm(tested), strict=True)
-        return [msgspec.structs.replace(one, p_holm=p) for one, p in corrected]
+        differences = [d for other in judged[1:] for d in self._compared(judged[0], other)]
+        tested = [d.p_randomization if d.p_randomization is not None else d.p_bootstrap or 1.0 for d in differences]
+        corrected = zip(differences, stats.holm(tested), strict=True)
+        return [msgspec.structs.replace(d, p_holm=p) for d, p in corrected]
 
     def _compared(self, base: JudgedMetric, other: JudgedMetric) -> Iterator[MetricDifference]:
         names, both = (base.metric.name, other.metric.name), base.scored & other.scored
@@ -251,18 +249,18 @@ class Evaluation:
                     tested.p_bootstrap, tested.p_randomization, 1.0, len(a),
                 )  # fmt: skip
 
-    def compared(self, judged: Sequence[JudgedMetric], found: Sequence[MetricDifference]) -> Iterator[Score]:
+    def compared(self, judged: Sequence[JudgedMetric], differences: Sequence[MetricDifference]) -> Iterator[Score]:
         """Each difference as a score (`auroc:bleu-u_f1`), and its corrected p-value (`p:auroc:bleu-u_f1`)."""
-        by_name = {one.metric.name: one for one in judged}
-        for one in found:
-            measure, base = (AUROC if one.measure == AUROC.name else F1), by_name[one.base]
+        by_name = {d.metric.name: d for d in judged}
+        for d in differences:
+            measure, base = (AUROC if d.measure == AUROC.name else F1), by_name[d.base]
             against = {"against": identity(base.metric, base.recipe_of(measure))}
-            recipe = (by_name[one.metric].recipe_of(measure), against)
-            whole = measure.on(one.metric)
-            title = f"{whole.title} against {one.base}"
-            metric = whole.derive(f"{whole.name}-{one.base}", title=title, variant=one.base)
-            yield self._scored(metric, recipe, ALL, Estimate(one.difference, one.low, one.high, one.n))
-            corrected = Estimate(one.p_holm, None, None, one.n)
+            recipe = (by_name[d.metric].recipe_of(measure), against)
+            whole = measure.on(d.metric)
+            title = f"{whole.title} against {d.base}"
+            metric = whole.derive(f"{whole.name}-{d.base}", title=title, variant=d.base)
+            yield self._scored(metric, recipe, ALL, Estimate(d.difference, d.low, d.high, d.n))
+            corrected = Estimate(d.p_holm, None, None, d.n)
             yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)
 
 

@@ -30,7 +30,7 @@ from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.parts import Parts
-from troth.core.result import Note, Result
+from troth.core.result import Finding, Note, Result
 from troth.core.score import Estimate, Score, make_score
 from troth.meta.people import ratings, sheets
 from troth.meta.people.annotate import SheetKey, SheetRow, mark_pairs
@@ -66,13 +66,26 @@ class Vote(NamedTuple):
         return None if 2 * yes == len(self.faithful) else 2 * yes > len(self.faithful)
 
 
+class Disagreement(Finding, frozen=True, tag="disagreement"):
+    """A pair on which the metric and most annotators differ."""
+
+    id: str
+    dialogue: str
+    turn: int
+    words: str  # the act in words
+    previous: str
+    utterance: str
+    metric: bool  # whether the metric calls it faithful
+    votes: tuple[bool, ...]
+
+
 class _Agreement(NamedTuple):
-    """What a study gives: numbers, what they are, what a reader should know, and single items to look at."""
+    """Scores of a study, their metrics, notes, findings, cells for the rows, and the number of ties."""
 
     scores: list[Score]
     metrics: list[Metric]
     notes: Sequence[str] = ()
-    findings: Sequence[Any] = ()
+    findings: Sequence[Finding] = ()
     cells: Sequence[Cell] = ()
     undecided: int | None = None
 
@@ -94,36 +107,35 @@ def agree(
         raise UserError("no sheet is given", hint="one filled sheet per annotator")
     if out is not None:
         check_out(out)
-    place = None if key is None else names.path_of(key)
-    known = None if place is None else load_key(place)
+    key_path = None if key is None else names.path_of(key)
+    known = None if key_path is None else load_key(key_path)
     if len(set(map(os.path.realpath, files))) < len(files):
         raise UserError("the same sheet is given twice", hint="one filled sheet per annotator")
     study = sheets.detect_study(files[0]) if known is None else _study(known)
     read = {file: sheets.read_answers(file, study) for file in files}
     wanted = read[files[0]] if known is None else _items(known)
-    sheets.check_items(read, place or files[0], wanted, study.item)
-    votes = {id: [mine[id] for mine in read.values()] for id in wanted}
-    found = _agreement(votes, known, study, Resampling(resamples, seed))
+    sheets.check_items(read, key_path or files[0], wanted, study.item)
+    votes = {id: [sheet_answers[id] for sheet_answers in read.values()] for id in wanted}
+    agreement = _agreement(votes, known, study, Resampling(resamples, seed))
     system = PEOPLE if known is None or isinstance(known, ratings.ResponseKey) else known.system
     counts = {"annotators": len(files), f"{study.item}s": len(votes)}
-    if found.undecided is not None:
-        counts["undecided"] = found.undecided
+    if agreement.undecided is not None:
+        counts["undecided"] = agreement.undecided
     return build_result(
         "meta agree",
-        [SystemCells(system, (), (), counts, further=found.scores, unscored=found.cells)],
+        [SystemCells(system, (), (), counts, further=agreement.scores, row_cells=agreement.cells)],
         Resampling(resamples, seed),
-        metrics=found.metrics,
-        notes=[Note(text) for text in found.notes],
-        findings=found.findings,
-        arguments={"sheets": files, "key": place, "study": study.name, "resamples": resamples, "seed": seed},
-        out=out,
-    )
+        metrics=agreement.metrics,
+        notes=[Note(text) for text in agreement.notes],
+        findings=agreement.findings,
+        arguments={"sheets": files, "key": key_path, "study": study.name, "resamples": resamples, "seed": seed},
+    ).save_if(out)
 
 
 def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) -> _Agreement:
     if study == FGA_STUDY:
-        own = key if isinstance(key, ratings.DialogueKey) else None
-        return _Agreement(*ratings.dialogue_scores(votes, own, how))
+        dialogues = key if isinstance(key, ratings.DialogueKey) else None
+        return _Agreement(*ratings.dialogue_scores(votes, dialogues, how))
     if study == PMI_STUDY:
         responses = key if isinstance(key, ratings.ResponseKey) else None
         differences = [] if responses is None else ratings.compare_systems(votes, responses, how)
@@ -133,7 +145,7 @@ def _agreement(votes: Votes, key: AnyKey | None, study: Study, how: Resampling) 
 
 def _score_faithfulness(votes: Votes, key: SheetKey | None, how: Resampling) -> _Agreement:
     """SGSAcc's verdicts against the majority, and kappa."""
-    asked = [Vote(id, tuple(one == ("yes",) for one in said)) for id, said in votes.items()]
+    asked = [Vote(id, tuple(answer == ("yes",) for answer in answers)) for id, answers in votes.items()]
     raters = len(asked[0].faithful)
     decided = [] if key is None else [(vote, key.pairs[vote.id]) for vote in asked if vote.majority is not None]
     cells = [] if key is None else list(_cells(decided, key, raters))
@@ -144,13 +156,16 @@ def _score_faithfulness(votes: Votes, key: SheetKey | None, how: Resampling) -> 
         [*_scores(system, cells, decided), kappa(items, SGSACC_STUDY.categories, how, _recipe(raters, key))],
         [*{cell.metric.name: cell.metric for cell in cells}.values(), KAPPA],
         [f"{len(ties)} undecided (ties, left out: {', '.join(ties[:5])})"] if ties and key else [],
-        [_make_disagreement(vote, row) for vote, row in decided if vote.majority != row.faithful],
+        [
+            Disagreement(
+                vote.id, row.dialogue, row.turn, row.words, row.previous, row.utterance, row.faithful, vote.faithful
+            )
+            for vote, row in decided
+            if vote.majority != row.faithful
+        ],
         cells,
         len(ties),
     )
-
-
-# -- the key -----------------------------------------------------------------------------------------------------------
 
 
 class _Tag(msgspec.Struct):
@@ -178,7 +193,7 @@ def load_key(path: str) -> AnyKey:
 
 def _check_sides(key: SheetKey, path: str) -> None:
     for side, there in ((True, key.faithful), (False, key.unfaithful)):
-        drawn = sum(one.faithful == side for one in key.pairs.values())
+        drawn = sum(row.faithful == side for row in key.pairs.values())
         if there < drawn or (there and not drawn):
             name = "faithful" if side else "unfaithful"
             raise UserError(f"{drawn} {name} pairs drawn of {there} cannot be", file=path, hint=TAKE)
@@ -192,9 +207,6 @@ def _items(key: AnyKey) -> Mapping[str, Any]:
     return key.pairs if isinstance(key, SheetKey) else key.items
 
 
-# -- SGSAcc ------------------------------------------------------------------------------------------------------------
-
-
 def _cluster(vote: Vote, key: SheetKey | None) -> tuple[str, int]:
     """The dialogue of a pair, and the stratum that it was drawn from."""
     return (vote.id, 0) if key is None else (key.pairs[vote.id].dialogue, int(key.pairs[vote.id].faithful))
@@ -204,10 +216,10 @@ def _scores(system: str, cells: Sequence[Cell], decided: Sequence[tuple[Vote, Sh
     """Each share with Wilson's interval, by the spread between dialogues within the strata of the sheet."""
     owners = [(int(row.faithful), row.dialogue) for _, row in decided]
     order = sorted(set(owners))
-    place = np.array([order.index(owner) for owner in owners], dtype=np.int64)
+    stratum_index = np.array([order.index(owner) for owner in owners], dtype=np.int64)
     for cell in cells:
         metric, n = cell.metric, len(decided)
-        num, den = (np.bincount(place, side, len(order)) for side in (cell.parts.num, cell.parts.den))
+        num, den = (np.bincount(stratum_index, side, len(order)) for side in (cell.parts.num, cell.parts.den))
         (value,) = resampling.ratio(num, den).tolist()
         none = np.isnan(value)
         (bounds,) = intervals.share(num, den, strata=[stratum for stratum, _ in order])
@@ -234,12 +246,6 @@ def _weights(key: SheetKey) -> dict[bool, float]:
     """How many pairs a drawn pair represents: its side's share of the run by its side's share of the sheet."""
     weights = {}
     for side, there in ((True, key.faithful), (False, key.unfaithful)):
-        drawn = sum(one.faithful == side for one in key.pairs.values())
+        drawn = sum(row.faithful == side for row in key.pairs.values())
         weights[side] = (there / (key.faithful + key.unfaithful)) / (drawn / len(key.pairs)) if drawn else 0.0
     return weights
-
-
-def _make_disagreement(vote: Vote, row: SheetRow) -> dict[str, object]:
-    """A pair on which the metric and most people differ."""
-    shown = {name: getattr(row, name) for name in ("dialogue", "turn", "words", "previous", "utterance")}
-    return {"id": vote.id, **shown, "metric": row.faithful, "votes": vote.faithful}

@@ -89,7 +89,7 @@ def annotate(
     if pairs < 2:
         raise UserError(f"{pairs} pairs cannot be balanced", hint="take 2 or more; the paper has 400")
     score = _score(runs.load(source), source, system, of)
-    drawn = draw(sheet_rows(saved_dialogues(source), score.system, of), pairs=pairs, seed=seed)
+    drawn = draw(sheet_rows(open_archive(source).dialogues, score.system, of), pairs=pairs, seed=seed)
     if not drawn.rows:
         hint = "was it scored with sgsacc_validated, and gold's utterances?"
         raise UserError("no pair to draw from" if of == "all" else f"no {of} pair to draw from", file=source, hint=hint)
@@ -111,16 +111,13 @@ class Drawn(NamedTuple):
 
 def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
     """Half faithful and half not, as far as there are so many; neither order nor ids tell which is which."""
-    every = set(rows)  # a turn may have the same act twice, which is one pair
-    sides = [sorted(row for row in every if row.faithful == side) for side in (True, False)]
+    distinct = set(rows)  # a turn may have the same act twice, which is one pair
+    sides = [sorted(row for row in distinct if row.faithful == side) for side in (True, False)]
     rng = generator(seed, "sgsacc", "annotate")
     wanted = (pairs - pairs // 2, pairs // 2)
     drawn = [row for side, count in zip(sides, wanted, strict=True) for row in rng.sample(side, min(count, len(side)))]
     rng.shuffle(drawn)
     return Drawn(sheets.number_items(drawn, mark_pairs(drawn)), len(sides[0]), len(sides[1]))
-
-
-# -- from a run --------------------------------------------------------------------------------------------------------
 
 
 def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
@@ -129,20 +126,20 @@ def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
     systems = [name for metric, name in whole if metric == SGSACC.name]
     if run.command != "nlg" or not systems:
         raise UserError(f"not a run with {SGSACC.name}", file=path, hint="make one with troth nlg … --out RUN")
-    if system is None and len(systems) > 1:
-        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
-    if system is not None and system not in systems:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
     metric = SGSACC if of == "all" else SGSACC_VALIDATED
-    score = whole.get((metric.name, system or systems[0]))
+    score = whole.get((metric.name, select_system(systems, system, path)))
     if score is None:
         raise UserError(f"the run has no {metric.name}", file=path, hint="score that, too, or draw from all turns")
     return score
 
 
-def saved_dialogues(path: str) -> Iterable[explorer.DialogueView]:
-    """The dialogues that a run keeps."""
-    return open_archive(path).dialogues
+def select_system(systems: Sequence[str], system: str | None, path: str) -> str:
+    """The system of a run that is asked for, or the only one."""
+    if system is None and len(systems) > 1:
+        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
+    if system is not None and system not in systems:
+        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
+    return system or systems[0]
 
 
 def open_archive(path: str) -> explorer.Archive:
@@ -157,14 +154,14 @@ def open_archive(path: str) -> explorer.Archive:
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
     """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
     rows = []
-    for one in collect_responses(dialogues).get(system, ()):
-        answer = one.answer
+    for response in collect_responses(dialogues).get(system, ()):
+        answer = response.answer
         valid = not any(act.excluded for act in answer.acts)
         if (answer.text or "").strip() and (of == "all" or valid == (of == "validated")):
             rows += [
                 SheetRow(
-                    one.dialogue, answer.index, act.service, act.act, act.slot, act.values,
-                    describe_act(act.act, act.slot, act.values), one.previous, answer.text or "", act.entailed,
+                    response.dialogue, answer.index, act.service, act.act, act.slot, act.values,
+                    describe_act(act.act, act.slot, act.values), response.previous, answer.text or "", act.entailed,
                 )
                 for act in answer.acts
                 if act.entailed is not None
@@ -172,30 +169,27 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
     return rows
 
 
-# -- the sheet ---------------------------------------------------------------------------------------------------------
-
-
 def mark_pairs(pairs: Iterable[SheetRow]) -> str:
     """A short hash of what is asked, in its order, without the metric's verdicts."""
-    return sheets.hash_items([msgspec.structs.replace(one, faithful=False) for one in pairs])
+    return sheets.hash_items([msgspec.structs.replace(row, faithful=False) for row in pairs])
 
 
 def describe_act(act: str, slot: str, values: Sequence[str]) -> str:
     """The act in words, for people who do not know dialogue acts."""
     if act in WORDS:
         return WORDS[act]
-    name, said = humanize(slot), ", ".join(values)
+    name, text = humanize(slot), ", ".join(values)
     if act == "REQUEST":
-        return f"asks for: {name}" + (f" (such as {said})" if values else "")
+        return f"asks for: {name}" + (f" (such as {text})" if values else "")
     if act == "INFORM_COUNT":
-        return f"tells how many results there are: {said}"
+        return f"tells how many results there are: {text}"
     if act == "OFFER_INTENT":
         return "offers to do: " + ", ".join(humanize(value).lower() for value in values)
-    said = {"true": "yes", "false": "no"}.get(said.lower(), said)
+    text = {"true": "yes", "false": "no"}.get(text.lower(), text)
     verb = VERBS.get(act, humanize(act.lower()))
-    return f"{verb}: {name}" + (f" = {said}" if said else "") if name else verb
+    return f"{verb}: {name}" + (f" = {text}" if text else "") if name else verb
 
 
 def sheet_cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
     """What the sheet shows of each pair."""
-    return {id: (one.previous, one.utterance, one.service, one.words) for id, one in pairs.items()}
+    return {id: (row.previous, row.utterance, row.service, row.words) for id, row in pairs.items()}

@@ -41,15 +41,15 @@ def kappa(
     nothing = intervals.Bounds(None, None)
     if raters < 2:
         return score(None, "one annotator has nobody to agree with", nothing)
-    counts = np.array([[one.answers.count(category) for category in categories] for one in items], dtype=np.float64)
+    counts = np.array([[item.answers.count(category) for category in categories] for item in items], dtype=np.float64)
     value = stats.fleiss_kappa(counts)
     if value is None:
         return score(None, "all answers are the same", nothing)
-    order = sorted({(one.stratum, one.cluster) for one in items})
-    place = {cluster: number for number, cluster in enumerate(order)}
+    order = sorted({(item.stratum, item.cluster) for item in items})
+    index_of = {cluster: number for number, cluster in enumerate(order)}
     sums = np.zeros((len(order), 2 + len(categories)))
     within = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    np.add.at(sums, np.array([place[one.stratum, one.cluster] for one in items]),
+    np.add.at(sums, np.array([index_of[item.stratum, item.cluster] for item in items]),
               np.column_stack([np.ones(len(items)), within, counts]))  # fmt: skip
 
     def again(total: Array) -> Array:
@@ -58,7 +58,7 @@ def kappa(
         # A resample in which everybody says the same has no kappa.
         return divide(seen - chance, np.where(chance < 1 - stats.TIE, 1 - chance, 0))
 
-    sizes = [sum(stratum == own for own, _ in order) for stratum in sorted({own for own, _ in order})]
+    sizes = [sum(stratum == other for other, _ in order) for stratum in sorted({other for other, _ in order})]
     resamples = intervals.enough_resamples(len(order), how.resamples) if len(order) > 1 else how.resamples
     drawn = resampled([sums], again, resamples=resamples, seed=how.seed, strata=sizes)
     return score(value, None, intervals.expanded(value, drawn, len(order))[0])

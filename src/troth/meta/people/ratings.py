@@ -30,7 +30,7 @@ from troth.core.table import one_line
 from troth.core.version import __version__
 from troth.meta.labels.labelled import PEARSON
 from troth.meta.people import sheets
-from troth.meta.people.annotate import open_archive
+from troth.meta.people.annotate import open_archive, select_system
 from troth.meta.people.raters import KAPPA, RatedItem, kappa
 from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, Answers
 from troth.readers import grounded as readers
@@ -69,7 +69,7 @@ class DialogueKey(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        return sheets.hash_items([one.log for one in self.items.values()])
+        return sheets.hash_items([item.log for item in self.items.values()])
 
 
 class RatedResponse(msgspec.Struct, frozen=True):
@@ -93,17 +93,14 @@ class ResponseKey(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        return sheets.hash_items([(one.document, one.dialog, one.response) for one in self.items.values()])
+        return sheets.hash_items([(item.document, item.dialog, item.response) for item in self.items.values()])
 
     def check(self, path: str) -> None:
         """Refuses a key that names a system other than its two, or lacks the response of one."""
-        pairs = sorted((one.context, one.system) for one in self.items.values())
+        pairs = sorted((item.context, item.system) for item in self.items.values())
         if pairs != sorted((context, system) for context, _ in pairs[::2] for system in self.systems):
             what = "its responses are not one of each system for each context"
             raise UserError(what, file=path, hint="take the key that was written with the sheet")
-
-
-# -- whole dialogues ---------------------------------------------------------------------------------------------------
 
 
 def annotate_dialogues(
@@ -116,7 +113,7 @@ def annotate_dialogues(
     whole = [score for score in record.scores if score.group == ALL and _is_correlated(score.metric)]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
-    name = _select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
+    name = select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
     recipes = {score.metric: score.identity for score in whole if score.system == name}
     values = _dialogue_values(source, name, list(recipes))
     views = [one for one in open_archive(source).dialogues if not one.set and one.id in values]
@@ -137,14 +134,6 @@ def _is_correlated(metric: str) -> bool:
     return metric.partition("@")[0] in CORRELATED
 
 
-def _select_system(systems: Sequence[str], system: str | None, path: str) -> str:
-    if system is None and len(systems) > 1:
-        raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
-    if system is not None and system not in systems:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
-    return system or systems[0]
-
-
 def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
     """The value of each metric on each dialogue of the run, where it has one."""
     import polars as pl
@@ -161,7 +150,7 @@ def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str,
 
 def format_log(dialogue: explorer.DialogueView, system: str) -> str:
     """A dialogue as figure 2 of the paper shows it; empty where the system has tracked no turn of it."""
-    tracked = {turn.number: turn for one in dialogue.tracks if one.system == system for turn in one.tracked}
+    tracked = {turn.number: turn for track in dialogue.tracks if track.system == system for turn in track.tracked}
     lines, said = [], ""
     for line in dialogue.utterances:
         if line.number is None:
@@ -195,7 +184,7 @@ def dialogue_scores(
     """Correlations of ratings with metrics, the share of satisfied answers, and kappa."""
     raters = len(next(iter(votes.values())))
     cluster = {id: id if key is None else key.items[id].dialogue for id in votes}
-    rated = [RatedItem(tuple(one for (one,) in said), cluster[id]) for id, said in votes.items()]
+    rated = [RatedItem(tuple(one for (one,) in answers), cluster[id]) for id, answers in votes.items()]
     recipe: dict[str, object] = {"study": FGA_STUDY.name, "annotators": raters}
     system = "people" if key is None else key.system
     parts = Parts.of([(one.answers.count("yes"), raters) for one in rated], [(one.cluster, 0, "") for one in rated])
@@ -204,16 +193,16 @@ def dialogue_scores(
     metrics = [SATISFIED]
     for name, of in ({} if key is None else key.recipes).items():
         metric = PEARSON.on(name)
-        items = [] if key is None else [(key.items[id].values.get(name), said) for id, said in votes.items()]
-        known = [(value, _satisfied_share(said)) for value, said in items if value is not None]
+        items = [] if key is None else [(key.items[id].values.get(name), answers) for id, answers in votes.items()]
+        known = [(value, _satisfied_share(answers)) for value, answers in items if value is not None]
         scores.append(_pearson(system, metric, known, recipe | {"metric": f"[{of}]"}, how))
         metrics.append(metric)
     scores.append(kappa(rated, FGA_STUDY.categories, how, recipe))
     return scores, [*metrics, KAPPA]
 
 
-def _satisfied_share(said: Sequence[Answers]) -> float:
-    return sum(one == ("yes",) for one in said) / len(said)
+def _satisfied_share(answers: Sequence[Answers]) -> float:
+    return sum(answer == ("yes",) for answer in answers) / len(answers)
 
 
 def _pearson(
@@ -231,17 +220,14 @@ def _pearson(
     def again(total: Array) -> Array:
         n, a, b, aa, bb, ab = total.T
         spread = np.maximum((n * aa - a * a) * (n * bb - b * b), 0)
-        made: Array = divide(n * ab - a * b, np.where(spread > 1e-18, np.sqrt(spread), 0))
-        return made.clip(-1, 1)
+        correlation: Array = divide(n * ab - a * b, np.where(spread > 1e-18, np.sqrt(spread), 0))
+        return correlation.clip(-1, 1)
 
     count = intervals.enough_resamples(len(x), how.resamples) if len(x) > 1 else how.resamples
     drawn = resampled([sums], again, resamples=count, seed=how.seed)
     (bounds,) = intervals.expanded(value, drawn, len(x))
     estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
     return make_score(system, metric, estimate, recipe)
-
-
-# -- responses of two systems ------------------------------------------------------------------------------------------
 
 
 def annotate_responses(
@@ -295,14 +281,14 @@ def _read_responses(sources: Sequence[names.Path], systems: Sequence[str]) -> di
         raise UserError(f"{len(sources)} files are given", hint="two files of responses, or one run of troth ground")
     if len(read) != 2:
         raise UserError("both files have one name", hint="name them: greedy=a.jsonl pmi=b.jsonl")
-    return {name: {one.id: one for one in some if one.response.strip()} for name, some in read.items()}
+    return {name: {item.id: item for item in items if item.response.strip()} for name, items in read.items()}
 
 
 def _responses_of_run(responses: Iterable[explorer.ResponseView]) -> dict[str, list[Grounded]]:
     read: dict[str, list[Grounded]] = {}
-    for one in responses:
-        item = Grounded(one.id, one.document, one.text, one.history, source=one.source)
-        read.setdefault(one.system, []).append(item)
+    for view in responses:
+        item = Grounded(view.id, view.document, view.text, view.history, source=view.source)
+        read.setdefault(view.system, []).append(item)
     return read
 
 
@@ -322,28 +308,28 @@ def response_scores(
     recipe: dict[str, object] = {"study": PMI_STUDY.name, "annotators": raters}
     rated = [
         ResponseRating(id if key is None else key.items[id].document, "people" if key is None else key.items[id].system,
-                       said) for id, said in votes.items()
+                       answers) for id, answers in votes.items()
     ]  # fmt: skip
-    documents = sorted({one.document for one in rated})
+    documents = sorted({rating.document for rating in rated})
     scores: list[Score] = []
     for system in dict.fromkeys(("people",) if key is None else key.systems):
-        mine = [one for one in rated if one.system == system]
-        scores += estimates.score_cells(system, list(_cells(mine, recipe)), documents, how)
+        own_ratings = [rating for rating in rated if rating.system == system]
+        scores += estimates.score_cells(system, list(_cells(own_ratings, recipe)), documents, how)
     metrics = [SHARES[answer].on(name) for name in PMI_STUDY.questions for answer in PMI_STUDY.categories]
-    for place, name in enumerate(PMI_STUDY.questions):
+    for index, name in enumerate(PMI_STUDY.questions):
         metric = KAPPA.on(name)
-        items = [RatedItem(tuple(said[place] for said in one.answers), one.document) for one in rated]
+        items = [RatedItem(tuple(answers[index] for answers in rating.answers), rating.document) for rating in rated]
         scores.append(kappa(items, PMI_STUDY.categories, how, recipe, metric))
         metrics.append(metric)
     return scores, metrics
 
 
 def _cells(rated: Sequence[ResponseRating], recipe: object) -> Iterator[Cell]:
-    keys = [(one.document, 0, "") for one in rated]
-    for place, name in enumerate(PMI_STUDY.questions):
+    keys = [(rating.document, 0, "") for rating in rated]
+    for index, name in enumerate(PMI_STUDY.questions):
         for answer in PMI_STUDY.categories:
-            counts = [sum(said[place] == answer for said in one.answers) for one in rated]
-            parts = Parts.of([(count, len(one.answers)) for count, one in zip(counts, rated, strict=True)], keys)
+            counts = [sum(answers[index] == answer for answers in rating.answers) for rating in rated]
+            parts = Parts.of([(count, len(rating.answers)) for count, rating in zip(counts, rated, strict=True)], keys)
             yield Cell(SHARES[answer].on(name), parts, recipe, n=len(rated))
 
 

@@ -42,15 +42,15 @@ class Study:
     def categories(self) -> tuple[str, ...]:
         return tuple(self.scale)
 
-    def answer(self, said: str, id: str, question: str) -> str:
+    def answer(self, cell: str, id: str, question: str) -> str:
         """The answer of the scale that a cell means; an error if it means none."""
         for answer, written in self.scale.items():
-            if said.lower() in written:
+            if cell.lower() in written:
                 return answer
         *rest, last = self.scale
         hint = f"write {', '.join(rest)} or {last} in the column '{question}'"
         none = f"neither {rest[0]} nor {last}" if len(rest) == 1 else f"none of {', '.join(self.scale)}"
-        raise UserError(f"'{said[:40]}' is {none}" if said else f"'{id}' is not answered", hint=hint)
+        raise UserError(f"'{cell[:40]}' is {none}" if cell else f"'{id}' is not answered", hint=hint)
 
 
 SGSACC_STUDY = Study("sgsacc", ("previous turn", "utterance", "service", "act"), ("faithful",), YES_NO)
@@ -61,11 +61,7 @@ PMI_STUDY = Study(
 STUDIES = {study.name: study for study in (SGSACC_STUDY, FGA_STUDY, PMI_STUDY)}
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
 def key_file(sheet: str) -> str:
-    """The name of the key that belongs to a sheet."""
     return sheet.removesuffix(".csv") + ".key.json"
 
 
@@ -110,9 +106,6 @@ def mark_of(id: str) -> str:
     return id.rpartition("-")[2]
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
 def detect_study(sheet: str) -> Study:
     """The study that a sheet is of, by its columns; SGSAcc's where they say nothing."""
     columns = _table(sheet)[0]
@@ -129,12 +122,12 @@ def read_answers(sheet: str, study: Study) -> dict[str, Answers]:
     for number, row in enumerate(rows, 2):
         if any(cell.strip() for cell in row):
             try:
-                id, said = _row(row, columns, study)
+                id, row_answers = _row(row, columns, study)
                 if id in sheet_answers:
                     raise UserError(f"duplicate id '{id}'", hint="remove one")
             except UserError as error:
                 raise UserError(f"row {number}: {error.what}", file=sheet, hint=error.hint) from error
-            sheet_answers[id] = said
+            sheet_answers[id] = row_answers
     if not sheet_answers:
         raise UserError("no row in it", file=sheet, hint="is it the filled sheet?")
     return sheet_answers
@@ -154,23 +147,23 @@ def _table(sheet: str) -> tuple[list[str], list[list[str]]]:
 def _row(row: Sequence[str], columns: Sequence[str], study: Study) -> tuple[str, Answers]:
     if len(row) < len(columns):
         raise UserError(f"{len(row)} cells under {len(columns)} headings", hint="is the row whole?")
-    id, *said = (row[columns.index(name)].strip() for name in ("id", *study.questions))
+    id, *cells = (row[columns.index(name)].strip() for name in ("id", *study.questions))
     if not id:
         raise UserError("has no id", hint="leave that column as it was")
-    return id, tuple(study.answer(one, id, name) for one, name in zip(said, study.questions, strict=True))
+    return id, tuple(study.answer(cell, id, name) for cell, name in zip(cells, study.questions, strict=True))
 
 
 def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iterable[str], item: str = "pair") -> None:
     """Refuses sheets that do not answer exactly the wanted items, which are those of the file `of`."""
     ids = dict.fromkeys(wanted)
     marked = mark_of(next(iter(ids)))
-    for sheet, mine in read.items():
-        other = next((mark_of(id) for id in mine if mark_of(id) != marked), None)
+    for sheet, sheet_answers in read.items():
+        other = next((mark_of(id) for id in sheet_answers if mark_of(id) != marked), None)
         if other is not None:
             what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
             raise UserError(what, file=sheet, hint=BELONG)
-        strange = sorted(mine.keys() - ids.keys())
-        lacking = sorted(ids.keys() - mine.keys())
+        strange = sorted(sheet_answers.keys() - ids.keys())
+        lacking = sorted(ids.keys() - sheet_answers.keys())
         if strange:
             raise UserError(f"'{strange[0]}' is not in {of}", file=sheet, hint=BELONG)
         if lacking:

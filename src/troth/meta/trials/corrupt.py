@@ -36,9 +36,9 @@ def corrupt(
 ) -> dict[CorruptionKind, str]:
     """The text spoiled in each way that can be done, one act each."""
     rules: dict[CorruptionKind, Callable[[DueAct], str | None]] = {
-        "value": lambda one: _replace_value(text, one, due, pool, rng),
-        "missing": lambda one: _remove_value(text, one, due),
-        "boolean": lambda one: flip_boolean(text, one),
+        "value": lambda target: _replace_value(text, target, due, pool, rng),
+        "missing": lambda target: _remove_value(text, target, due),
+        "boolean": lambda target: flip_boolean(text, target),
     }
     texts: dict[CorruptionKind, str] = {}
     for kind in kinds:
@@ -51,33 +51,30 @@ def corrupt(
     return texts
 
 
-# -- values ------------------------------------------------------------------------------------------------------------
-
-
-def _replace_value(text: str, one: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
-    act, service = one
+def _replace_value(text: str, goal: DueAct, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random) -> str | None:
+    act, service = goal
     if tamper.classify_act(act, service) in tamper.UNSAID:
         return None
-    said = [other.act for other in due if other.service.name == service.name]
-    twin = tamper.tamper_act(act, service, pool, rng, said=said)
+    turn_acts = [other.act for other in due if other.service.name == service.name]
+    twin = tamper.tamper_act(act, service, pool, rng, acts=turn_acts)
     if twin is None or len(twin.values) != len(act.values):
         return None
     new = text
     for old, other in zip(act.values, twin.values, strict=True):
         for start, end in reversed(_find_value(old, new)):
             new = new[:start] + _match_form(new[start:end], other) + new[end:]
-    return new if _loses_only(one, due, text, new) else None
+    return new if _loses_only(goal, due, text, new) else None
 
 
-def _remove_value(text: str, one: DueAct, due: Sequence[DueAct]) -> str | None:
-    act, service = one
+def _remove_value(text: str, target: DueAct, due: Sequence[DueAct]) -> str | None:
+    act, service = target
     if tamper.classify_act(act, service) in tamper.UNSAID or not tamper.has_values(act, service, text):
         return None
-    others = [other for other in due if other != one]
+    others = [other for other in due if other != target]
     cut = [(part, _cut_value(part, act.values[0])) for part in _SENTENCE.split(text)]
     left = [new for part, new in cut if new == part or not _is_droppable(part, new, others)]
     new = " ".join(left or [new for _, new in cut])
-    return new if _loses_only(one, due, text, new) else None
+    return new if _loses_only(target, due, text, new) else None
 
 
 def _cut_value(sentence: str, value: str) -> str:
@@ -94,9 +91,9 @@ def _is_droppable(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
     return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_expresses(sentence, other) for other in others)
 
 
-def _expresses(sentence: str, one: DueAct) -> bool:
+def _expresses(sentence: str, due: DueAct) -> bool:
     """Whether a sentence seems to express the act: it has its value, or the slot's name where that is a yes or no."""
-    act, service = one
+    act, service = due
     slot = references.find_slot(act, service)
     if slot is not None and references.is_boolean(slot):
         names = "|".join(_slot_patterns(slot.name))
@@ -104,10 +101,10 @@ def _expresses(sentence: str, one: DueAct) -> bool:
     return any(_find_value(value, sentence) for value in act.values)
 
 
-def _loses_only(one: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
+def _loses_only(target: DueAct, due: Sequence[DueAct], text: str, new: str) -> bool:
     """Whether the act's value is lost in the new text, and no other's."""
-    return not tamper.has_values(*one, new) and all(
-        tamper.has_values(*other, new) or not tamper.has_values(*other, text) for other in due if other != one
+    return not tamper.has_values(*target, new) and all(
+        tamper.has_values(*other, new) or not tamper.has_values(*other, text) for other in due if other != target
     )
 
 
@@ -123,8 +120,6 @@ def _match_form(old: str, new: str) -> str:
     in_words = (form for form in tamper.value_forms((new,)) if form in tamper.NUMBERS)
     return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
-
-# -- yes and no --------------------------------------------------------------------------------------------------------
 
 # Words by which a slot is known, besides those of its name.
 _SAID = {
@@ -194,9 +189,9 @@ _TO_YES: tuple[Rule, ...] = (
 )
 
 
-def flip_boolean(text: str, one: DueAct) -> str | None:
+def flip_boolean(text: str, due: DueAct) -> str | None:
     """Yes for no in the clause that is about a boolean slot; None where no rule is sure to do it."""
-    act, service = one
+    act, service = due
     slot = references.find_slot(act, service)
     if slot is None or not references.is_boolean(slot) or len(act.values) != 1:
         return None

@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.options import keywords, one_of, option, resolve
+from troth.core.options import keywords, option, resolve
 from troth.core.parts import Parts
 from troth.core.randomness import generator
 from troth.core.records import Gold
-from troth.core.result import Result
+from troth.core.result import Finding, Result
 from troth.meta.trials.corrupt import KINDS, CorruptionKind, corrupt
 from troth.meta.trials.trial import Trial, TrialSettings
 from troth.models import Entailment, Nli
@@ -55,7 +55,7 @@ class CorruptedList(NamedTuple):
 
     def nbest(self, kind: CorruptionKind | None = None) -> Nbest:
         """All copies and gold, or gold and the copy of one kind."""
-        texts = (text for mine, text in self.copies if kind in (None, mine))
+        texts = (text for copy_kind, text in self.copies if kind in (None, copy_kind))
         return Nbest((*texts, self.turn.gold), self.turn.acts, self.turn.previous)
 
 
@@ -66,7 +66,6 @@ def rerank(gold: Gold, **options: Any) -> Result:
     `gold`: a path, or dialogues in memory. The options are those of `RerankSettings`.
     """
     settings = resolve(RerankSettings, options)
-    one_of("augment", settings.augment, get_args(Augment))
     trial = Trial("meta rerank", gold, settings)
     lists = corrupted_lists(trial)
     nbest = [one.nbest(kind) for one in lists for kind in (None, *(kind for kind, _ in one.copies))]
@@ -77,7 +76,7 @@ def rerank(gold: Gold, **options: Any) -> Result:
         ("rule", gate_alone, "never"),
     ]  # fmt: skip
     systems: dict[str, list[Cell]] = {}
-    lost: list[dict[str, Any]] = []
+    lost: list[LostList] = []
     for rule, nli, augment in ways:
         gated = rule in ("gated", "rule")
         choices = iter(rerank_all(nbest, nli, gated=gated, augment=augment, refs=settings.refs))
@@ -107,20 +106,30 @@ def corrupted_lists(trial: Trial) -> list[CorruptedList]:
     return lists
 
 
+class LostList(Finding, frozen=True, tag="lost list", omit_defaults=False):
+    """A list of which gold is not chosen."""
+
+    dialogue: str
+    turn: int
+    rule: str
+    kinds: tuple[str, ...]  # copies that are chosen before gold
+    chosen: str
+    gold: str
+    missed: tuple[str, ...]  # acts of gold that gave no point
+
+
 class _Judged(NamedTuple):
     """What a rule chose from a list, and from gold and each copy alone."""
 
-    one: CorruptedList
+    corrupted: CorruptedList
     whole: Choice
     kinds: dict[CorruptionKind, Choice]
 
-    def lost(self, rule: str) -> dict[str, Any]:
-        """The copies that are chosen before gold, the chosen text, and gold's acts that gave no point."""
-        turn, points = self.one.turn, self.whole.reasons[-1].acts
-        missed = [f"{act.act}({act.slot}={', '.join(act.values)})" for act in points if not act.faithful]
-        kinds = [kind for kind, alone in self.kinds.items() if not _is_gold(alone)]
-        place = {"dialogue": turn.dialogue, "turn": turn.turn, "rule": rule, "kinds": kinds}
-        return place | {"chosen": self.whole.response, "gold": turn.gold, "missed": missed}
+    def lost(self, rule: str) -> LostList:
+        turn, points = self.corrupted.turn, self.whole.reasons[-1].acts
+        missed = tuple(f"{act.act}({act.slot}={', '.join(act.values)})" for act in points if not act.faithful)
+        kinds = tuple(kind for kind, choice in self.kinds.items() if not _is_gold(choice))
+        return LostList(turn.dialogue, turn.turn, rule, kinds, self.whole.response, turn.gold, missed)
 
 
 def _is_gold(choice: Choice) -> bool:
@@ -128,12 +137,12 @@ def _is_gold(choice: Choice) -> bool:
 
 
 def _cells(judged: Sequence[_Judged], recipe: Any) -> list[Cell]:
-    choices: dict[Group, Any] = {ALL: [(one.one.turn, one.whole) for one in judged]}
+    choices: dict[Group, Any] = {ALL: [(row.corrupted.turn, row.whole) for row in judged]}
     for kind in KINDS:
-        choices[Group("kind", kind)] = [(one.one.turn, one.kinds[kind]) for one in judged if kind in one.kinds]
+        choices[Group("kind", kind)] = [(row.corrupted.turn, row.kinds[kind]) for row in judged if kind in row.kinds]
     cells = []
-    for group, mine in choices.items():
-        keys = [(*turn.key, "") for turn, _ in mine]
-        parts = Parts.of([(float(_is_gold(choice)), 1.0) for _, choice in mine], keys)
+    for group, members in choices.items():
+        keys = [(*turn.key, "") for turn, _ in members]
+        parts = Parts.of([(float(_is_gold(choice)), 1.0) for _, choice in members], keys)
         cells.append(Cell(CHOSEN, parts, recipe, group))
     return cells

@@ -121,25 +121,24 @@ def stress_ground(*data: Path, **options: Any) -> Result:
         check_new(path_of(settings.corrupted))
     graders = _graders(settings)
     name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
-    made = stress_set(settings.load(data).items, settings)
-    if not made.pairs:
+    stressed = stress_set(settings.load(data).items, settings)
+    if not stressed.pairs:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
     if settings.corrupted is not None:
-        write_pairs(made, path_of(settings.corrupted))
-    (system,) = grade_systems({name: made.items}, graders)
-    how = Resampling(settings.resamples, settings.seed)
+        write_pairs(stressed, path_of(settings.corrupted))
+    (system,) = grade_systems({name: stressed.items}, graders)
+    how = Resampling(settings.resamples, settings.seed, "document")
     metrics = [measure.on(one.metric.name) for measure in (CAUGHT, AUROC) for one in system.metrics]
-    counts = {"answers": made.answers, "pairs": len(made.pairs), "left out": made.left_out,
+    counts = {"answers": stressed.answers, "pairs": len(stressed.pairs), "left out": stressed.left_out,
               "documents": len(set(system.documents) - {""})}  # fmt: skip
-    scores = [score for values in system.metrics for score in _scores(system, values, made, how)]
+    scores = [score for values in system.metrics for score in _scores(system, values, stressed, how)]
     return build_result(
         "stress ground",
-        [SystemCells(name, (), (), counts, further=scores, unscored=system.cells())],
+        [SystemCells(name, (), (), counts, further=scores, row_cells=system.cells())],
         how,
         metrics=[*metrics, *(values.metric for values in system.metrics)],
-        cluster="document",
         notes=[Note(text) for text in (*system.notes(), *collect_remarks(graders))],
-        findings=[pair for values in system.metrics for pair in _missed_pairs(values, made)],
+        findings=[pair for values in system.metrics for pair in _missed_pairs(values, stressed)],
         arguments={
             "data": [path_of(path) for path in data], "metrics": ",".join(v.metric.name for v in system.metrics),
             "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each,
@@ -147,13 +146,12 @@ def stress_ground(*data: Path, **options: Any) -> Result:
             "seed": how.seed,
         },
         explorer=lambda: explorer.archive([system]),
-        out=out,
-    )  # fmt: skip
+    ).save_if(out)  # fmt: skip
 
 
 def _graders(settings: StressSettings) -> list[Grader]:
-    own: list[Grader] = [] if settings.checker is None else [_checker(settings)]
-    return [*(settings.graders if listed(settings.metrics) or not own else []), *own]
+    checkers: list[Grader] = [] if settings.checker is None else [_checker(settings)]
+    return [*(settings.graders if listed(settings.metrics) or not checkers else []), *checkers]
 
 
 def _checker(settings: StressSettings) -> HttpChecker:
@@ -163,7 +161,7 @@ def _checker(settings: StressSettings) -> HttpChecker:
 
 def stress_set(items: Iterable[Grounded], settings: StressSettings) -> StressSet:
     """The supported answers among the responses, each followed by its corruptions, which have the kind as source."""
-    made: list[Grounded] = []
+    responses: list[Grounded] = []
     pairs: list[CorruptedPair] = []
     answers = left_out = 0
     for item in items:
@@ -171,34 +169,31 @@ def stress_set(items: Iterable[Grounded], settings: StressSettings) -> StressSet
             left_out += 1
             continue
         answers += 1
-        place = len(made)
-        made.append(msgspec.structs.replace(item, source=SUPPORTED, label=1))
-        found = corruptions(
+        answer = len(responses)
+        responses.append(msgspec.structs.replace(item, source=SUPPORTED, label=1))
+        corrupted = corruptions(
             item.document, item.response, kinds=settings.corruptions, seed=settings.seed, id=item.id, each=settings.each
         )
-        for number, one in enumerate(found):
-            pairs.append(CorruptedPair(one.kind, place, len(made), one.changes))
-            made.append(
+        for number, change in enumerate(corrupted):
+            pairs.append(CorruptedPair(change.kind, answer, len(responses), change.changes))
+            responses.append(
                 msgspec.structs.replace(
-                    item, id=f"{item.id}#{one.kind}.{number}", response=one.text, source=one.kind, label=0
+                    item, id=f"{item.id}#{change.kind}.{number}", response=change.text, source=change.kind, label=0
                 )
             )
-    return StressSet(made, pairs, answers, left_out)
+    return StressSet(responses, pairs, answers, left_out)
 
 
-def write_pairs(made: StressSet, out: str) -> None:
+def write_pairs(stressed: StressSet, out: str) -> None:
     """Writes answers (label 1) and corruptions (label 0) to a new JSONL file, which all commands on responses read."""
-    changed = {pair.corrupted: pair for pair in made.pairs}
+    changed = {pair.corrupted: pair for pair in stressed.pairs}
     with new_file(out) as file:
-        for place, item in enumerate(made.items):
+        for index, item in enumerate(stressed.items):
             shown = ("id", "document", "history", "response", "label", "source")
             row: dict[str, Any] = {name: getattr(item, name) for name in shown}
-            if pair := changed.get(place):
-                row["meta"] = {"kind": pair.kind, "of": made.items[pair.answer].id, "changes": pair.changes}
+            if pair := changed.get(index):
+                row["meta"] = {"kind": pair.kind, "of": stressed.items[pair.answer].id, "changes": pair.changes}
             file.write(msgspec.json.encode(row) + b"\n")
-
-
-# -- measures ----------------------------------------------------------------------------------------------------------
 
 
 def _groups(pairs: Sequence[CorruptedPair]) -> dict[Group, list[CorruptedPair]]:
@@ -208,51 +203,51 @@ def _groups(pairs: Sequence[CorruptedPair]) -> dict[Group, list[CorruptedPair]]:
     return {ALL: list(pairs), **by_kind}
 
 
-def _scores(system: GradedSystem, values: MetricValues, made: StressSet, how: Resampling) -> Iterator[Score]:
+def _scores(system: GradedSystem, values: MetricValues, stressed: StressSet, how: Resampling) -> Iterator[Score]:
     """`caught` and `auroc` of one metric, for all pairs and for each kind."""
     numbers = values.numbers
     groups = {
-        group: [one for one in pairs if numbers[one.answer] is not None and numbers[one.corrupted] is not None]
-        for group, pairs in _groups(made.pairs).items()
+        group: [pair for pair in pairs if numbers[pair.answer] is not None and numbers[pair.corrupted] is not None]
+        for group, pairs in _groups(stressed.pairs).items()
     }
     cells = [_caught_cell(system, values, group, pairs) for group, pairs in groups.items()]
-    yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how, cluster="document")
+    yield from estimates.score_cells(system.name, cells, sorted(set(system.documents) - {""}), how)
     for group, pairs in groups.items():
         if pairs:
             yield _auroc_score(system, values, group, pairs)
 
 
 def _caught_cell(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Cell:
-    numbers: Mapping[int, float] = {place: number for place, number in enumerate(values.numbers) if number is not None}
+    numbers: Mapping[int, float] = {index: number for index, number in enumerate(values.numbers) if number is not None}
     parts = Parts.of(
-        [(float(numbers[one.corrupted] < numbers[one.answer]), 1.0) for one in pairs],
-        [(system.documents[one.corrupted], NONE, system.items[one.corrupted].id) for one in pairs],
+        [(float(numbers[pair.corrupted] < numbers[pair.answer]), 1.0) for pair in pairs],
+        [(system.documents[pair.corrupted], NONE, system.items[pair.corrupted].id) for pair in pairs],
     )
     reason = next(iter(values.unscored), estimates.NOTHING)
     return Cell(CAUGHT.on(values.metric.name), parts, values.recipe, group, reason)
 
 
 def _auroc_score(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Score:
-    places = sorted({place for one in pairs for place in (one.answer, one.corrupted)})
-    scores = np.array([values.numbers[place] for place in places], dtype=np.float64)
-    labels = np.array([system.items[place].label for place in places], dtype=np.float64)
-    keys = {key: number for number, key in enumerate(sorted({document_key(system.items[place]) for place in places}))}
-    units = np.array([keys[system.documents[place]] for place in places], dtype=np.int64)
+    indexes = sorted({index for pair in pairs for index in (pair.answer, pair.corrupted)})
+    scores = np.array([values.numbers[index] for index in indexes], dtype=np.float64)
+    labels = np.array([system.items[index].label for index in indexes], dtype=np.float64)
+    keys = {key: number for number, key in enumerate(sorted({document_key(system.items[index]) for index in indexes}))}
+    units = np.array([keys[system.documents[index]] for index in indexes], dtype=np.int64)
     metric, value = AUROC.on(values.metric.name), stats.auroc(scores, labels)
     bounds = intervals.auroc(scores, labels, units)
-    estimate = Estimate(value, bounds.low, bounds.high, len(places), bounds.reason)
+    estimate = Estimate(value, bounds.low, bounds.high, len(indexes), bounds.reason)
     return make_score(system.name, metric, estimate, values.recipe, group=group)
 
 
-def _missed_pairs(values: MetricValues, made: StressSet) -> Iterator[MissedPair]:
+def _missed_pairs(values: MetricValues, stressed: StressSet) -> Iterator[MissedPair]:
     """Pairs that the metric has in the wrong order, or as equal; the same number of each kind where there are many."""
     seen: dict[str, int] = {}
-    for pair in made.pairs:
+    for pair in stressed.pairs:
         scores = values.numbers[pair.answer], values.numbers[pair.corrupted]
         if scores[0] is None or scores[1] is None or scores[1] < scores[0]:
             continue
         seen[pair.kind] = seen.get(pair.kind, 0) + 1
         if seen[pair.kind] <= SHOWN // len(list(KINDS)):
-            answer, corrupted = made.items[pair.answer], made.items[pair.corrupted]
+            answer, corrupted = stressed.items[pair.answer], stressed.items[pair.corrupted]
             numbers = (scores[0], scores[1])
             yield MissedPair(values.metric.name, pair.kind, answer.id, answer.response, corrupted.response, numbers)

@@ -19,7 +19,7 @@ from troth.core.names import Path, path_of
 from troth.core.options import keywords, resolve
 from troth.core.parts import Parts
 from troth.core.records import Gold
-from troth.core.result import Result
+from troth.core.result import Finding, Result
 from troth.meta.trials.trial import Trial, TrialSettings
 from troth.responses import references, sgsacc, templates
 from troth.responses.sgsacc import Answer, SystemTurn
@@ -34,6 +34,13 @@ REJECTED = Metric(
     compute=lambda answers: not all(answer.entailed for answer in answers),
 )
 REJECTED_PLAIN = REJECTED.on("plain", lambda answers: not all(answer.entailed_plain for answer in answers))
+
+
+class RejectedGold(Finding, frozen=True, tag="rejected gold"):
+    """A gold utterance that does not entail the sentence of a template."""
+
+    gold: str
+    sentence: str
 
 
 class _Case(NamedTuple):
@@ -59,7 +66,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
     by_template: list[list[Answer]] = []
     by_schema: list[list[Answer]] = []
     for part in sgsacc.batches(cases, "judging"):
-        flat = [(case.turn, *one) for case in part for one in zip(case.turn.acts, case.sentences, strict=True)]
+        flat = [(case.turn, *pair) for case in part for pair in zip(case.turn.acts, case.sentences, strict=True)]
         for answered, hypotheses in ((by_template, True), (by_schema, False)):
             questions = [
                 sgsacc.build_question(
@@ -70,7 +77,7 @@ def template_references(gold: Gold, folder: Path | templates.Templates, **option
             answers = iter(sgsacc.ask(trial.nli, questions))
             answered += [[next(answers) for _ in case.sentences] for case in part]
     examples = [
-        {"gold": case.turn.gold, "sentence": sentence}
+        RejectedGold(case.turn.gold, sentence)
         for case, answers in zip(cases, by_template, strict=True)
         for sentence, answer in zip(case.sentences, answers, strict=True)
         if not answer.entailed
@@ -97,9 +104,9 @@ def _draw_cases(trial: Trial, known: templates.Templates) -> tuple[list[_Case], 
     for seen, turn in enumerate(trial.turns()):
         if trial.settings.turns is not None and len(cases) == trial.settings.turns:
             return cases, seen - len(cases)
-        sentences = [one for frame in frames[turn.key] for one in templates.render_frame(frame, known)]
-        said = {(one.service, one.act): one.text for one in sentences}
-        texts = [said[due.service.name, due.act] for due in turn.acts if references.candidates(*due)]
+        sentences = [sentence for frame in frames[turn.key] for sentence in templates.render_frame(frame, known)]
+        texts_by_act = {(sentence.service, sentence.act): sentence.text for sentence in sentences}
+        texts = [texts_by_act[due.service.name, due.act] for due in turn.acts if references.candidates(*due)]
         whole = tuple(text for text in texts if text is not None)
         if len(whole) == len(turn.acts):
             cases.append(_Case(turn, whole))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, get_args
 
+from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.names import Path
-from troth.core.options import cache_file, one_of, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.options import cache_file, option, recorded, resamples_option, run_folder, seed_option
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.models import Nli
@@ -23,16 +24,14 @@ from troth.storage.runs import check_out
 @dataclass(frozen=True)
 class TrialSettings:
     turns: int | None = option(2000, "Number of system turns to draw.", least=0, zero="all")
-    schema: Path | Schema | None = option(None, "Schema of the services, if it is not beside gold.", "FILE")
-    nli: str | Nli = option(
-        "embedded", "Entailment model; see `troth ls backends`.", "NAME", complete=("troth.models:BACKENDS",)
-    )
+    schema: Path | Schema | None = schema_option("gold")
+    nli: str | Nli = nli_option()
     refs: Refs = option(
         "b", "Sentences of booleans that are False: as in appendix B of the SGSAcc paper, or as in its table 3.",
         choices=get_args(Refs),
     )  # fmt: skip
     cache: Path | None = cache_file()
-    format: str | None = option(None, "Format of gold. Default: detected.", "NAME", complete=("troth.readers:FORMATS",))
+    format: str | None = format_option("gold")
     resamples: int = resamples_option()
     seed: int = seed_option("Random seed: which turns are drawn, and how their acts are changed.")
     out: Path | None = run_folder()
@@ -44,7 +43,6 @@ class Trial:
     def __init__(self, task: str, gold: Gold, settings: TrialSettings) -> None:
         if settings.out is not None:
             check_out(settings.out)
-        one_of("refs", settings.refs, get_args(Refs))
         self.task, self.settings = task, settings
         self.source = gold if isinstance(gold, str | PathLike) else None
         self.nli = corpus.open_model(settings.nli, settings.cache)
@@ -63,11 +61,11 @@ class Trial:
         *,
         notes: Sequence[str] | None = None,
         findings: Sequence[Any] = (),
-        unscored: Mapping[str, Sequence[Cell]] | None = None,
+        row_cells: Mapping[str, Sequence[Cell]] | None = None,
     ) -> Result:
         """The result of the trial, saved if that was asked for. `counts` are the same for all systems.
 
-        `unscored`: cells of each system that take the place of the scored ones in the rows.
+        `row_cells`: cells of each system that take the place of the scored ones in the rows.
         """
         every = [cell for cells in systems.values() for cell in cells]
         dialogues = sorted({name for cell in every for name in cell.parts.units.dialogues})
@@ -75,12 +73,11 @@ class Trial:
         return build_result(
             self.task,
             [
-                SystemCells(name, cells, dialogues, counts, unscored=() if unscored is None else unscored[name])
+                SystemCells(name, cells, dialogues, counts, row_cells=() if row_cells is None else row_cells[name])
                 for name, cells in systems.items()
             ],
             Resampling(self.settings.resamples),
             notes=[Note(text) for text in (*texts, *corpus.truncation_notes(self.nli))],
             findings=findings,
             arguments=recorded(self.settings, gold=self.source),
-            out=self.settings.out,
-        )
+        ).save_if(self.settings.out)

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from troth.core import groups
+from troth.core.data_options import train_schema_option
 from troth.core.errors import UserError
 from troth.core.groups import ALL, SEEN, UNSEEN, Group
 from troth.core.metric import Metric
@@ -49,9 +50,7 @@ class WordingSettings(TrialSettings):
         None, "Folder with the variants' schemas, as in SGD-X: FOLDER/v1/dev/schema.json.", "FOLDER", flag="--from"
     )
     variants: str | Mapping[str, Schema] = option("v1..v5", "Variants in the folder, for example v1,v3.", "NAMES")
-    train_schema: Path | Schema | None = option(
-        None, "Training schema; adds scores for seen and unseen services.", "FILE"
-    )
+    train_schema: Path | Schema | None = train_schema_option()
 
 
 @keywords(WordingSettings)
@@ -74,8 +73,8 @@ def wording(gold: Gold, **options: Any) -> Result:
     judged = {name: _judge_cases(trial, turns, schema, name) for name, schema in schemas.items()}
     return trial.result(
         {
-            f"{name}/{judge}": list(_cells(mine, judge, _recipe(trial, len(turns), judge, name, schemas[name]), seen))
-            for name, mine in judged.items()
+            f"{name}/{judge}": list(_cells(cases, judge, _recipe(trial, len(turns), judge, name, schemas[name]), seen))
+            for name, cases in judged.items()
             for judge in JUDGES
         },
         {"turns": len(turns)},
@@ -84,8 +83,8 @@ def wording(gold: Gold, **options: Any) -> Result:
             for name, schema in schemas.items()
             for note in corpus.description_notes(corpus.classify_descriptions(schema))
         ],
-        unscored={
-            f"{name}/{judge}": [_accepted_cell(mine, judge)] for name, mine in judged.items() for judge in JUDGES
+        row_cells={
+            f"{name}/{judge}": [_accepted_cell(cases, judge)] for name, cases in judged.items() for judge in JUDGES
         },
     )
 
@@ -96,15 +95,12 @@ def _read_variants(trial: Trial, settings: WordingSettings) -> dict[str, Schema]
         schemas = dict(settings.variants)
     elif settings.folder is not None:
         source, folder = SchemaSource("", "schema", trial.gold.schema, None), path_of(settings.folder)
-        for one in load_published(source, folder, variant_names(settings.variants)):
-            document = Document(f"{folder}/{one.name}/schema.json", one.files["schema.json"])
-            schemas[one.name] = {service.name: service for service in decode(document, list[Service])}
+        for variant in load_published(source, folder, variant_names(settings.variants)):
+            document = Document(f"{folder}/{variant.name}/schema.json", variant.files["schema.json"])
+            schemas[variant.name] = {service.name: service for service in decode(document, list[Service])}
     if ORIGINAL in schemas:
         raise UserError(f"a variant cannot be called '{ORIGINAL}'", hint="give it another name")
     return schemas
-
-
-# -- cases -------------------------------------------------------------------------------------------------------------
 
 
 class ActCase(NamedTuple):
@@ -119,7 +115,6 @@ class ActCase(NamedTuple):
 
 
 def build_cases(trial: Trial) -> list[list[ActCase]]:
-    """The cases of each drawn turn."""
     drawn = {turn.key for turn in trial.turns()[: trial.settings.turns]}
     if not drawn:
         raise UserError("no system turn has acts and a text", hint="SGD has them: actions of the system's frames")
@@ -130,20 +125,20 @@ def build_cases(trial: Trial) -> list[list[ActCase]]:
 
 def _turn_cases(turn: SystemTurn, pool: tamper.Pool, seed: int) -> Iterator[ActCase]:
     twins = sgsacc.make_negatives(turn, pool, seed=seed)
-    for place, due in enumerate(turn.acts):
+    for index, due in enumerate(turn.acts):
         if not references.candidates(*due):
             continue  # no rule for such an act
-        sorts: list[tuple[Sort, DueAct | None]] = [("true", due), *(("tampered", twin) for twin in twins[place])]
-        sorts.append(("absent", _absent_act(turn, due, seed, place)))
+        sorts: list[tuple[Sort, DueAct | None]] = [("true", due), *(("tampered", twin) for twin in twins[index])]
+        sorts.append(("absent", _absent_act(turn, due, seed, index)))
         for sort, other in sorts:
             if other is not None:
                 present = tamper.has_values(*other, turn.gold)
-                yield ActCase(turn, place, other, tamper.classify_act(*due), sort, present)
+                yield ActCase(turn, index, other, tamper.classify_act(*due), sort, present)
 
 
-def _absent_act(turn: SystemTurn, due: DueAct, seed: int, place: int) -> DueAct | None:
+def _absent_act(turn: SystemTurn, due: DueAct, seed: int, index: int) -> DueAct | None:
     """An act of the same sort that the turn lacks, for acts that have no value."""
-    rng = generator(seed, "sgsacc", f"absent\n{turn.dialogue}\n{turn.turn}\n{place}")
+    rng = generator(seed, "sgsacc", f"absent\n{turn.dialogue}\n{turn.turn}\n{index}")
     if due.act.act == "REQUEST":
         named = {other.act.slot for other in turn.acts if other.service.name == due.service.name}
         free = [slot.name for slot in due.service.slots if slot.name not in named]
@@ -153,9 +148,6 @@ def _absent_act(turn: SystemTurn, due: DueAct, seed: int, place: int) -> DueAct 
         others = [act for act in references.FIXED if act not in done]
         return DueAct(Act(rng.choice(others)), due.service) if others else None
     return None
-
-
-# -- judging -----------------------------------------------------------------------------------------------------------
 
 
 class _JudgedCase(NamedTuple):
@@ -194,11 +186,9 @@ def _worded(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
         return due
     names, act = renaming.names(due.service.name), due.act
     slot = names.act(act.act, act.slot) if act.slot else ""
-    values, canonical = (tuple(names.values(act.act, act.slot, some)) for some in (act.values, act.canonical_values))
+    values, canonical = (tuple(names.values(act.act, act.slot, texts)) for texts in (act.values, act.canonical_values))
     return DueAct(Act(act.act, slot, values, canonical), schema[names.service])
 
-
-# -- metrics -----------------------------------------------------------------------------------------------------------
 
 VALID_ACTS = Metric("valid_acts", "Valid acts", "share of gold's acts that pass validation", unit="act")
 VALID_TURNS = Metric("valid_turns", "Valid turns", "share of gold's turns that pass validation", unit="turn")
@@ -210,12 +200,12 @@ REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_
 
 def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> dict[str, object]:
     """What changes the numbers. Cases are made under the original schema; the rule sees nothing else, and no model."""
-    own, original = map(references.fingerprint, (schema, trial.gold.schema))
+    worded, original = map(references.fingerprint, (schema, trial.gold.schema))
     rules: dict[str, object] = {"judge": judge, "wording": wording, "schema": original}
     if judge != "rule":
         refs = references.rules_name(trial.settings.refs)
-        rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": refs, "schema": own}
-        rules["cases"] = original if own != original else ""
+        rules = {"judge": judge, "wording": wording, "nli": trial.nli.name, "refs": refs, "schema": worded}
+        rules["cases"] = original if worded != original else ""
     return rules | {"negatives": 1, "turns": turns, "seed": trial.settings.seed}
 
 
@@ -227,30 +217,30 @@ def _cells(
     keys = [(*one.case.turn.key, f"{one.case.place} {one.case.sort}") for one in judged]
     parts = {metric: Parts.of([metric.compute(*one) for one in truth], keys) for metric in REASONS}
     trained = recipe | {"train": groups.fingerprint(seen or ())}
-    for group, side, places in _groups(judged, seen):
-        mine = recipe if side == ALL else trained
+    for group, side, indexes in _groups(judged, seen):
+        own_recipe = recipe if side == ALL else trained
         for metric, reason in REASONS.items():
             # F1 counts an act in its denominator twice, once or not at all.
-            n = len(places) if metric is F1 else None
-            yield Cell(metric, parts[metric].take(np.array(places)), mine, group, reason, n=n, in_rows=False)
+            n = len(indexes) if metric is F1 else None
+            yield Cell(metric, parts[metric].take(np.array(indexes)), own_recipe, group, reason, n=n, in_rows=False)
         if group in (ALL, SEEN, UNSEEN):
-            passes = [truth[place][0] == accepted[place] for place in places]
-            yield from _validation_cells([judged[place].case for place in places], passes, mine, group)
+            passes = [truth[index][0] == accepted[index] for index in indexes]
+            yield from _validation_cells([judged[index].case for index in indexes], passes, own_recipe, group)
 
 
 def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Iterator[tuple[Group, Group, list[int]]]:
     """Group, side and indexes: all without absent acts, with them, and every kind with the negatives that it has."""
     for side in (ALL, SEEN, UNSEEN) if seen is not None else (ALL,):
-        mine = [
+        members_of_side = [
             (index, one.case)
             for index, one in enumerate(judged)
             if side == ALL or (one.case.due.service.name in (seen or ())) == (side == SEEN)
         ]
         prefix = "" if side == ALL else f"{side}/"
-        members = {side: [index for index, case in mine if case.sort != "absent"]}
-        members[Group(f"{prefix}all+absent")] = [index for index, _ in mine]
+        members = {side: [index for index, case in members_of_side if case.sort != "absent"]}
+        members[Group(f"{prefix}all+absent")] = [index for index, _ in members_of_side]
         for kind in tamper.KINDS:
-            members[Group(f"{prefix}kind", kind)] = [index for index, case in mine if case.kind == kind]
+            members[Group(f"{prefix}kind", kind)] = [index for index, case in members_of_side if case.kind == kind]
         yield from ((group, side, indexes) for group, indexes in members.items() if indexes)
 
 
@@ -271,9 +261,9 @@ def _validation_cells(
 
 def _accepted_cell(judged: Sequence[_JudgedCase], judge: str) -> Cell:
     """One row per case: whether it was accepted. Its sort and kind are the source, and the label of true acts is 1."""
-    cases = [one.case for one in judged]
+    cases = [judged_case.case for judged_case in judged]
     keys = [(case.turn.dialogue, case.turn.turn, f"{case.place} {case.sort}") for case in cases]
-    parts = Parts.of([(float(JUDGES[judge](one)), 1.0) for one in judged], keys, item_column="id")
+    parts = Parts.of([(float(JUDGES[judge](judged_case)), 1.0) for judged_case in judged], keys, item_column="id")
     further: dict[str, Any] = {
         "service": [case.due.service.name for case in cases],
         "source": [f"{case.sort} {case.kind}" for case in cases],

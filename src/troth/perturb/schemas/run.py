@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from troth.core.data_options import schema_option
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import keywords, option, resolve, seed_option, workers_option
@@ -41,7 +42,7 @@ class VarySettings:
         "", "Source of the variants: a name, a Generator value, or a name with its options.", shape="python"
     )
     seed: int = seed_option("Random seed of the variants.")
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
+    schema: Path | None = schema_option()
     workers: int = workers_option(command=0, engine=("--on",))  # --engine names a translator
 
 

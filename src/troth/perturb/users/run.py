@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from troth import models, readers
+from troth.core.data_options import format_option, schema_option
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import cache_file, keywords, option, resolve, seed_option, workers_option
@@ -49,10 +50,8 @@ class PerturbSettings:
         shape="python",
     )
     seed: int = seed_option("Random seed of the perturbations.")
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
-    format: str | None = option(
-        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
+    schema: Path | None = schema_option()
+    format: str | None = format_option("the data")
     to: str | None = option(
         None, "Format to write. Default: that of the data.", "NAME", complete=("troth.readers:writable_formats",)
     )

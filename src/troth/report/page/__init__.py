@@ -16,11 +16,11 @@ from troth.report.page.model import Page, RunFacts
 from troth.report.sources import Source
 
 LONGEST_TITLE = 60
-NO_DIALOGUES = "The runs hold no dialogues. Make them again with --out to explore turns."
+NO_DIALOGUES = "The runs hold no dialogues. Run the command again with --out to explore turns."
 
 
 def build(sources: Sequence[Source]) -> Page:
-    """Everything that the page shows but the dialogues."""
+    """Builds the page, without the dialogues."""
     pages = dict.fromkeys(TASKS.load(name).page for name in TASKS.by_name())
     parts: list[Contribution] = [imported(page).contribute(sources) for page in pages]
     cards = [card for part in parts for card in part.cards]
@@ -49,10 +49,10 @@ def _why_no_explorer(sources: Sequence[Source]) -> str:
 
 def _summary_lines(parts: Sequence[Contribution]) -> list[str]:
     """What each section has to say for the summary; with several, under its title."""
-    told = [(part.section.title, part.story) for part in parts if part.story and part.section is not None]
-    if len(told) == 1:
-        return list(told[0][1])
-    return [f"{title}: {line}" for title, story in told for line in story]
+    sections = [(part.section.title, part.story) for part in parts if part.story and part.section is not None]
+    if len(sections) == 1:
+        return list(sections[0][1])
+    return [f"{title}: {line}" for title, story in sections for line in story]
 
 
 def _scope(sources: Sequence[Source]) -> str:

@@ -44,15 +44,15 @@ WORST = 15  # tools in a chart
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
-    if not given and not live:
+    systems, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
+    if not systems and not live:
         return Contribution()
-    main = next((name for name in MAIN if any(system.known(name) for system in given)), "")
-    scored, worded = Contest.of(given, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
+    main = next((name for name in MAIN if any(system.known(name) for system in systems)), "")
+    scored, worded = Contest.of(systems, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
     marked = mark_contests(scored, worded)
-    blocks: list[Block] = [*_blocks(scored)] if given else []
+    blocks: list[Block] = [*_blocks(scored)] if systems else []
     if live:
-        blocks += [*([Heading("Under other words")] if given else []), *rewording.blocks(worded, 1)]
+        blocks += [*([Heading("Under other words")] if systems else []), *rewording.blocks(worded, 1)]
     cards = [
         card(_question(main), scored, lambda _: main, _sentence, _facts),
         card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
@@ -82,8 +82,8 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 def _hats(system: ScoredSystem) -> dict[int, Score]:
     """pass^k by k."""
-    found = {int(m.variant): system.known(m.name) for m in system.derived("pass^k") if m.variant.isdecimal()}
-    return {k: score for k, score in sorted(found.items()) if score is not None}
+    scores = {int(m.variant): system.known(m.name) for m in system.derived("pass^k") if m.variant.isdecimal()}
+    return {k: score for k, score in sorted(scores.items()) if score is not None}
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
@@ -112,20 +112,20 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 def _claims_sentence(system: ScoredSystem, score: Score) -> str:
     wrong = sum(found.kind == "claim" for found in _findings(system))
     if not wrong:
-        return "A call stands behind every claim of a done action that was found."
+        return "Every claim of a completed action has a matching call."
     share = words.percent(score.value, 0)
-    return f"No call stands behind {share}% of its claims of done actions ({wrong} of them)."
+    return f"No call stands behind {share}% of its claims of completed actions ({wrong} claims)."
 
 
 def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     value = system.value(PROVENANCE)
     if value is not None and value < 1:
-        yield f"{words.percent(1 - value)}% of the values that it writes nobody said and no result held."
+        yield f"{words.percent(1 - value)}% of the arguments of its writing calls have no source."
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
         share = system.value(name)
         if share:
             what = words.title_in_sentence(system.metric(name).title).split()[-1]
-            yield f"{words.percent(share)}% of the {what} in its answers rest on nothing that it had seen."
+            yield f"{words.percent(share)}% of the {what} in its answers have no source in the conversation."
 
 
 def _metric(system: ScoredSystem, score: Score) -> Metric:
@@ -134,10 +134,10 @@ def _metric(system: ScoredSystem, score: Score) -> Metric:
 
 def _costs(system: ScoredSystem) -> list[Score]:
     """What a solved trial costs; tokens, seconds and money first."""
-    found = [
+    scores = [
         s for s in (system.known(m.name) for m in system.source.result.metrics if "usage" in m.needs) if s is not None
     ]
-    return sorted(found, key=lambda score: score.metric in ("calls_per_solved", "turns_per_solved"))
+    return sorted(scores, key=lambda score: score.metric in ("calls_per_solved", "turns_per_solved"))
 
 
 # -- what trajectories and findings say --------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _faults(trials: Sequence[TrialFacts]) -> dict[str, Counter[str]]:
 
 def _findings(system: ScoredSystem) -> list[AgentFinding]:
     every = system.once("findings", lambda: system.source.findings(AgentFinding))
-    return [found for found in every if found.system == system.system]
+    return [finding for finding in every if finding.system == system.system]
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
@@ -177,18 +177,18 @@ def _blocks(contest: Contest) -> list[Block]:
     lacking = [system.name for system in systems if not system.source.trials]
     return [
         Heading("Solved, and solved again"), _hats_chart(systems), _solved_chart(systems),
-        *_examples(systems, "wavers", "Tasks that waver", "A click shows two trials side by side, from where they part."),
+        *_examples(systems, "wavers", "Tasks that waver", "A click shows two trials side by side."),
         Heading("Calls against gold"),
         _shares("calls", "Calls and arguments that are right", systems, _is_right),
         _shares("amiss", "Calls that should not have been made", systems, _is_amiss),
         _tools_chart(systems), _turns_chart(systems), _by_tool(systems),
         Heading("What it says, and where values come from"),
         _shares("support", "Said without support", systems, _is_said),
-        *_examples(systems, "claim", "Claims that no call stands behind", "A click shows the message."),
-        *_examples(systems, "value", "Values in calls that nobody said", "A click shows the call."),
+        *_examples(systems, "claim", "Claims without a call", "A click shows the message."),
+        *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
         *_cost(contest),
         Heading("Everything"), metrics_grid("agents", contest, GROUPS, NOTE),
-        *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Make it again.")] if lacking else []),
+        *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
 
 
@@ -344,8 +344,8 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
 
 def _claim(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or "claim", _place(finding), [Piece(finding.text)], [], finding.task, f"m{finding.message}", system=system.name,
-        group=group, trial=str(finding.trial),
+        group or "claim", _place(finding), [Piece(finding.text)], [], finding.task, f"m{finding.message}",
+        system=system.name, group=group, trial=str(finding.trial),
     )  # fmt: skip
 
 
@@ -363,8 +363,8 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     part = "they change the same things" if finding.parts_at is None else f"they part at user turn {finding.parts_at}"
     return Example(
         group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(", ".join(sides))],
-        [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting", system=system.name,
-        group=group, trial=str(finding.failed[0]) if finding.failed else "", beside=str(finding.solved[0]),
+        [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting",
+        system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "", beside=str(finding.solved[0]),
     )  # fmt: skip
 
 

@@ -114,21 +114,21 @@ class GridHead(NamedTuple):
     note: str
 
 
-def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, place: int = 0) -> Grid:
+def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, index: int = 0) -> Grid:
     """A table of scores of the section's contest at a place; what is best is in bold."""
     labels = len(lines[0].labels) if lines else 1
     systems = {system.name: code for code, system in enumerate(contest.systems)}
     metrics = {metric: code for code, metric in enumerate(contest.metrics)}
     rows: list[list[str]] = []
     figures: list[list[float | None]] = []
-    places: list[list[tuple[int, int] | None]] = []
+    positions: list[list[tuple[int, int] | None]] = []
     best: list[tuple[int, int]] = []
     few: list[tuple[int, int, str]] = []
     for line in lines:
         scores = [system.score(metric, group) for system, metric, group in line.cells]
         keys = [Marked(system.name, metric, group) for system, metric, group in line.cells]
         best += [(len(rows), column) for column, key in enumerate(keys, labels) if key in contest.best]
-        places.append(
+        positions.append(
             [
                 (systems[key.system], metrics[key.metric]) if key.group == "all" and key.metric in metrics else None
                 for key in keys
@@ -140,15 +140,15 @@ def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, place: int = 
     resting = [f"{rows[row][0]}, {frame.columns[column]}: {why}" for row, column, why in few]
     notes = [f"{FEW} {'; '.join(words.truncate(resting, NOTED))}."] if resting else []
     note = " ".join([frame.note, *uncompared_notes(contest), *notes])
-    marked = place if len(contest.systems) > 1 else -1
+    marked = index if len(contest.systems) > 1 else -1
     return Grid(
         frame.id, frame.title, list(frame.columns), rows, labels, [line.note for line in lines], note, figures, best,
-        marked, places if marked >= 0 else [], few,
+        marked, positions if marked >= 0 else [], few,
     )  # fmt: skip
 
 
 def metrics_grid(
-    id: str, contest: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, place: int = 0
+    id: str, contest: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, index: int = 0
 ) -> Grid:
     """A row per metric and a column per group of a single system; of several, a row per metric and group.
 
@@ -171,4 +171,4 @@ def metrics_grid(
                 lines.append(Line([declared.title + part], cells, declared.about))
     columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]
     note += " Only all units are tested, not groups of them." if not single and len(shown) > 1 else ""
-    return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, contest, place)
+    return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, contest, index)

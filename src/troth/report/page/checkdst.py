@@ -69,7 +69,7 @@ def _count_flips(system: ScoredSystem, label: str | None = None) -> Counter[str]
     return Counter(flip.right for flip in system.source.findings(Flip) if label in (None, flip.perturbation))
 
 
-def blocks(contest: Contest, place: int) -> list[Block]:
+def blocks(contest: Contest, index: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it. Of several systems, a small chart per perturbation."""
     systems = contest.systems
     by = ("perturbation", "") if len(systems) == 1 else ("system", "perturbation")  # rows, and small charts
@@ -108,7 +108,7 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             note="Left: right before and wrong after. Right: the other way.", zero=True, panel=by[1],
             colours={"right only before": 1, "right only after": 2}, left="right only before", wide=bool(by[1]),
         ),
-        _table(contest, place),
+        _table(contest, index),
         *_flip_examples(systems),
     ]  # fmt: skip
 
@@ -132,14 +132,14 @@ def _over_training(systems: Sequence[ScoredSystem]) -> list[Block]:
     ]  # fmt: skip
 
 
-def _table(contest: Contest, place: int) -> Grid:
+def _table(contest: Contest, index: int) -> Grid:
     """A row per set, as the paper's tables have it; with several systems, a row per set and system; with many, a row
     per system."""
     systems = contest.systems
     single = len(systems) == 1
     sets = dict.fromkeys(["", *(metric.variant for system in systems for metric in system.derived("cjga"))])
     if len(systems) > MANY:
-        return _wide_table(contest, place, [f"{name}:{label}" for label in sets if label for name in COLUMNS])
+        return _wide_table(contest, index, [f"{name}:{label}" for label in sets if label for name in COLUMNS])
     lines = [
         Line(
             [label or "original", *([] if single else [system.name])],
@@ -153,17 +153,17 @@ def _table(contest: Contest, place: int) -> Grid:
     figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
     note = NOTE + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
-    return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, place)
+    return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, index)
 
 
-def _wide_table(contest: Contest, place: int, perturbed: Sequence[str]) -> Grid:
+def _wide_table(contest: Contest, index: int, perturbed: Sequence[str]) -> Grid:
     """A row per system, with a column for each metric of the original set and of the perturbed ones."""
     systems = contest.systems
     owners = {name: system for system in reversed(systems) for name in system.overall}
     shown = [name for name in (*COLUMNS, "coref_jga", *perturbed) if name in owners]
     lines = [Line([system.name], [(system, name, "all") for name in shown]) for system in systems]
     columns = ["system", *(owners[name].metric(name).title for name in shown)]
-    return grid(GridHead("checkdst", "Every set", columns, NOTE), lines, contest, place)
+    return grid(GridHead("checkdst", "Every set", columns, NOTE), lines, contest, index)
 
 
 def _title(system: ScoredSystem, name: str) -> str:
@@ -186,7 +186,8 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
                 Example(
                     flip.perturbation if len(systems) == 1 else f"{system.name}: {flip.perturbation}",
                     f"{flip.dialogue}, turn {flip.turn}", mark_changes(flip.text, flip.twin), facts, flip.dialogue,
-                    str(flip.turn), flip.perturbation, system.name, flip.perturbation if len(systems) == 1 else system.name,
+                    str(flip.turn), flip.perturbation, system.name,
+                    flip.perturbation if len(systems) == 1 else system.name,
                 )
             )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
@@ -198,11 +199,11 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
 def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
     """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
-    told = [
+    pairs = [
         (flip, (flip.dialogue, flip.service, flip.perturbation, flip.right, (flip.turn or 0) - 1) in keys)
         for flip in flips
     ]
-    return sorted(told, key=lambda pair: pair[1])
+    return sorted(pairs, key=lambda pair: pair[1])
 
 
 def mark_changes(text: str, twin: str) -> list[Piece]:
@@ -221,8 +222,8 @@ def mark_changes(text: str, twin: str) -> list[Piece]:
 
 def _split_with_spaces(tokens: Sequence[str], text: str) -> list[str]:
     """Each word with the space that follows it in the text."""
-    made, at = [], 0
+    words, at = [], 0
     for token in tokens:
         at = text.index(token, at) + len(token)
-        made.append(token + (" " if text[at : at + 1].isspace() else ""))
-    return made
+        words.append(token + (" " if text[at : at + 1].isspace() else ""))
+    return words

@@ -52,8 +52,8 @@ class Contest:
         """
         every = dict.fromkeys(metric for system in self.systems for metric in system.overall)
         declared = {metric.name: metric for system in self.systems for metric in system.source.result.metrics}
-        own = [name for name in every if name not in declared or declared[name].of not in every]
-        main = [name for name in own if name in declared and declared[name].headline] or own
+        underived = [name for name in every if name not in declared or declared[name].of not in every]
+        main = [name for name in underived if name in declared and declared[name].headline] or underived
         shared = [metric for metric in every if sum(system.known(metric) is not None for system in self.systems) > 1]
         return [metric for metric in shared if metric in main or metric in self.headline]
 
@@ -74,13 +74,13 @@ class Contest:
             runs[id(one.source)][1][one.system] = one.name
         sums = DialogueSums.merged((source.sums, names) for source, names in runs.values())
         swaps = max(SWAPS, FOR_EACH * (len(self.systems) - 1) * len(self.metrics))
-        found = pairwise(self.scores, sums, resamples=swaps)
+        pair_test = pairwise(self.scores, sums, resamples=swaps)
         recipes = {(s.system, s.metric): s.identity for s in self.scores if s.group == ALL}
 
         def test(one: str, other: str, metric: str) -> float:
             alike = recipes.get((one, metric)) == recipes.get((other, metric))
             alike = alike and not self.system(one).differs(self.system(other))
-            return found(one, other, metric) if alike else math.nan
+            return pair_test(one, other, metric) if alike else math.nan
 
         return test
 
@@ -119,35 +119,36 @@ def mark_contests(*contests: Contest) -> list[model.ContestMarks]:
     """The contests of one section with their marks from every base; a section's tests are one family."""
     marks: list[dict[str, list[str]]] = [{} for _ in contests]
     tests: dict[str, int] = {}
-    for base in dict.fromkeys(system.name for one in contests for system in one.systems):
+    for base in dict.fromkeys(system.name for contest in contests for system in contest.systems):
         p = {
-            (place, name, metric): one.test(chosen, name, metric)
-            for place, one in enumerate(contests)
-            for chosen in [base if base in (s.name for s in one.systems) else one.base]
-            for name in (s.name for s in one.systems if s.name != chosen)
-            for metric in one.metrics
+            (index, name, metric): contest.test(chosen, name, metric)
+            for index, contest in enumerate(contests)
+            for chosen in [base if base in (s.name for s in contest.systems) else contest.base]
+            for name in (s.name for s in contest.systems if s.name != chosen)
+            for metric in contest.metrics
         }
         adjusted = dict(zip(p, holm(list(p.values())), strict=True))
         tests[base] = sum(not math.isnan(value) for value in p.values())
-        for place, one in enumerate(contests):
-            if base in (s.name for s in one.systems):
-                marks[place][base] = [
+        for index, contest in enumerate(contests):
+            if base in (s.name for s in contest.systems):
+                marks[index][base] = [
                     "".join(
-                        _letter(one, base, s.name, metric, adjusted.get((place, s.name, metric))) for s in one.systems
+                        _letter(contest, base, s.name, metric, adjusted.get((index, s.name, metric)))
+                        for s in contest.systems
                     )
-                    for metric in one.metrics
+                    for metric in contest.metrics
                 ]
     return [
         model.ContestMarks(
-            [s.name for s in one.systems],
-            one.metrics,
-            [_title_in_sentence(one, metric) for metric in one.metrics],
-            one.base,
+            [s.name for s in contest.systems],
+            contest.metrics,
+            [_title_in_sentence(contest, metric) for metric in contest.metrics],
+            contest.base,
             tests,
-            mine,
-            _ranges(one),
+            contest_marks,
+            _ranges(contest),
         )
-        for one, mine in zip(contests, marks, strict=True)
+        for contest, contest_marks in zip(contests, marks, strict=True)
     ]
 
 
@@ -163,7 +164,7 @@ def _letter(contest: Contest, base: str, name: str, metric: str, p: float | None
 def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
     """For the main metrics, the interval of each pair's difference: second system minus first."""
     names = [system.name for system in contest.systems]
-    pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+    pairs = [(a, b) for index, a in enumerate(names) for b in names[index + 1 :]]
     return {metric: [contest.range(a, b, metric) for a, b in pairs] for metric in contest.headline}
 
 
@@ -184,10 +185,11 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
 
 
 def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
-    place, other = next((i, s.name) for i, s in enumerate(contest.systems) if s.name != contest.base)
-    letters = {metric: marks[contest.base][contest.metrics.index(metric)][place] for metric in metrics}
+    index, other = next((i, s.name) for i, s in enumerate(contest.systems) if s.name != contest.base)
+    letters = {metric: marks[contest.base][contest.metrics.index(metric)][index] for metric in metrics}
     beyond = [
-        f"{_size(contest, other, metric)} {'above' if contest.difference(contest.base, other, metric) > 0 else 'below'} "
+        f"{_size(contest, other, metric)} "
+        f"{'above' if contest.difference(contest.base, other, metric) > 0 else 'below'} "
         f"{contest.base} in {_title_in_sentence(contest, metric)}"
         for metric, letter in letters.items()
         if letter in (BETTER, WORSE)
@@ -276,15 +278,15 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
         return ": no metric in common."
     if unlike:
         titles = [words.title_in_sentence(base.metric(metric).title) for metric in unlike]
-        some = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
-        where = "" if len(unlike) == len(spoken) else f" in {some}"
+        where_titles = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
+        where = "" if len(unlike) == len(spoken) else f" in {where_titles}"
         return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""
 
 
 def _recipes(ours: Score, theirs: Score) -> str:
     """What tells two recipes apart: the profile, or the first rule that differs."""
-    mine, other = ours.recipe, theirs.recipe
-    keys = [key for key in (other | mine) if mine.get(key) != other.get(key)]
+    our_recipe, other = ours.recipe, theirs.recipe
+    keys = [key for key in (other | our_recipe) if our_recipe.get(key) != other.get(key)]
     key = "profile" if "profile" in keys else keys[0] if keys else ""
-    return f"{key} {other.get(key, 'none')} against {mine.get(key, 'none')}" if key else "another metric"
+    return f"{key} {other.get(key, 'none')} against {our_recipe.get(key, 'none')}" if key else "another metric"

@@ -86,30 +86,30 @@ class Pack:
 
     def add(self, source: Source) -> None:
         """All dialogues of a run."""
-        names = {one.system: one.name for one in source.systems}
+        names = {system.system: system.name for system in source.systems}
         original: dict[str, list[tuple[_Dialogue, str, _Track]]] = {}  # systems that may be here already
         changed: set[str] = set()
 
         def view(view: DialogueView) -> None:
-            one = self._place(view, source.name)
+            dialogue = self._add_dialogue(view, source.name)
             for track in view.tracks:
-                packed = self._track(track, one.golds)
-                name = _display_name(names, track.system)
-                base, _, wording = track.system.rpartition(":")
-                if wording == ORIGINAL and base in names:
-                    original.setdefault(track.system, []).append((one, name, packed))
-                    known = one.tracks.get(names[base])
+                packed = self._track(track, dialogue.golds)
+                base = names.get(track.system, track.system)
+                name = f"{base} {track.wording}".rstrip()
+                if track.wording == ORIGINAL:
+                    original.setdefault(track.system, []).append((dialogue, name, packed))
+                    known = dialogue.tracks.get(base)
                     changed.update([track.system] if known is None or known.turns != packed.turns else [])
                 else:
-                    _add_track(one, name, packed, source.name)
+                    _add_track(dialogue, name, packed, source.name)
 
         source.read(view)
         for system in changed:
-            for place in original[system]:
-                _add_track(*place, source.name)
+            for packed in original[system]:
+                _add_track(*packed, source.name)
 
-    def _place(self, view: DialogueView, run: str) -> _Dialogue:
-        """The dialogue that a view is of, with what the view adds to it."""
+    def _add_dialogue(self, view: DialogueView, run: str) -> _Dialogue:
+        """Adds a view to its dialogue, and returns the dialogue."""
         one = self._dialogues.get((view.set, view.id))
         if one is not None and not one.agrees(view):
             name = f"{run} {view.set}".strip()
@@ -170,8 +170,10 @@ class Pack:
         return [predicted, wrong, faults]
 
     def _answer(self, answer: AnswerView) -> list[Any]:
-        found = [answer.index, answer.text, [self._act(act) for act in answer.acts]]
-        return [*found, [self._candidate(one) for one in answer.candidates]] if answer.candidates else found
+        packed = [answer.index, answer.text, [self._act(act) for act in answer.acts]]
+        return (
+            [*packed, [self._candidate(candidate) for candidate in answer.candidates]] if answer.candidates else packed
+        )
 
     def _candidate(self, candidate: CandidateView) -> list[Any]:
         points = [
@@ -230,12 +232,6 @@ def _add_track(dialogue: _Dialogue, name: str, track: _Track, run: str) -> None:
         dialogue.tracks[f"{name} ({run})"] = track
     else:
         dialogue.tracks[name] = _Track(known.turns or track.turns, known.answers or track.answers)
-
-
-def _display_name(names: Mapping[str, str], system: str) -> str:
-    """`system:v1` is a system of the run under one wording."""
-    base, _, wording = system.rpartition(":")
-    return names.get(system) or (f"{names[base]} {wording}" if base in names else system)
 
 
 def _speaker(speaker: str) -> int:

@@ -25,7 +25,7 @@ def page_charts(page: Page) -> Iterator[tuple[str, Chart]]:
                 # A chart's id may hold a system's name, and that anything.
                 plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{section.id}-{block.id}")
                 numbered = (plain if number == 1 else f"{plain}-{number}" for number in itertools.count(1))
-                name = next(one for one in numbered if one.casefold() not in used)  # not every disk tells case
+                name = next(name for name in numbered if name.casefold() not in used)  # not every disk tells case
                 used.add(name.casefold())
                 yield name, block
 
@@ -75,17 +75,17 @@ class _Drawing:
         alt, chart = self.alt, self.chart
         present = list(dict.fromkeys(row[chart.fields.index(chart.series)] for row in chart.rows))
         domain = [name for name in chart.colours if name in present] + [n for n in present if n not in chart.colours]
-        places = [chart.colours.get(str(name), place) for place, name in enumerate(domain)]
-        rounds = [place // len(charts.PALETTE) for place in places]
+        indexes = [chart.colours.get(str(name), index) for index, name in enumerate(domain)]
+        rounds = [index // len(charts.PALETTE) for index in indexes]
         legend = None if len(domain) < 2 else alt.Legend(title=None, orient="top", columns=4)
 
         def scaled(channel: Any, values: list[Any]) -> Any:
             scale = alt.Scale(domain=domain, range=values)
             return channel(self._field(chart.series, "N"), scale=scale, legend=legend)
 
-        self.colour = scaled(alt.Color, [charts.PALETTE[place % len(charts.PALETTE)] for place in places])
+        self.colour = scaled(alt.Color, [charts.PALETTE[index % len(charts.PALETTE)] for index in indexes])
         self.shape = scaled(
-            alt.Shape, [SHAPES[(place % 4 + 4 * (turn % 2))] for place, turn in zip(places, rounds, strict=True)]
+            alt.Shape, [SHAPES[(index % 4 + 4 * (turn % 2))] for index, turn in zip(indexes, rounds, strict=True)]
         )
         self.dash = scaled(alt.StrokeDash, [DASHES[turn % len(DASHES)] for turn in rounds])
 

@@ -53,19 +53,19 @@ COMMON = frozenset(
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given = systems_of(sources, TASK.name)
-    if not given:
+    systems = systems_of(sources, TASK.name)
+    if not systems:
         return Contribution()
-    names = headline(given[0])
-    one = Contest.of(given, names)
-    marked = mark_contests(one)
+    names = headline(systems[0])
+    contest = Contest.of(systems, names)
+    marked = mark_contests(contest)
     answer = None
     if names:
-        judged = given[0].metric(names[0]).of == "faithful"
+        judged = systems[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
-        answer = card(CardQuestion(QUESTION, "grounding", about), one, lambda _: names[0], _sentence, _facts)
-    section = Section("grounding", "Grounding", LEAD, _blocks(one, names), marked)
-    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, names))
+        answer = card(CardQuestion(QUESTION, "grounding", about), contest, lambda _: names[0], _sentence, _facts)
+    section = Section("grounding", "Grounding", LEAD, _blocks(contest, names), marked)
+    return contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, names))
 
 
 def headline(system: ScoredSystem) -> list[str]:
@@ -100,7 +100,7 @@ def _facts(system: ScoredSystem, score: Score) -> Iterator[str]:
         area = stats.auroc(values, labels)
         if area is not None:
             yield f"{system.metric(metric).title} tells those apart with AUROC {area:.2f}; 0.5 would be chance."
-    lost = sum(count for name, count in system.counts.items() if name.partition(": ")[0] == metric)
+    lost = sum(u.count for u in system.source.result.unscored if (u.system, u.metric) == (system.system, metric))
     if lost:
         yield f"{words.count(lost, 'response')} could not be scored."
 
@@ -126,28 +126,28 @@ def _blocks(contest: Contest, names: Sequence[str]) -> list[Block]:
         metric = base_metric(systems[0], name)
         blocks += [Heading("By source"), _by_source(systems, metric), Heading("Responses"), *_examples(systems, metric)]
     if any(system.source.tallies.is_empty for system in systems):
-        blocks.append(Text("A run here holds no responses, so none can be shown. Make it again."))
+        blocks.append(Text("A run here holds no responses, so none can be shown. Run it again."))
     return blocks
 
 
 def _distribution(systems: Sequence[ScoredSystem], metric: str) -> Chart:
     """How scores are spread, by label: a small chart for each of several systems, with the same bins."""
     views = {one.name: responses(one, metric) for one in systems}
-    values = [view.values[metric] for some in views.values() for view in some]
+    values = [view.values[metric] for responses_of_system in views.values() for view in responses_of_system]
     low, high = min([0.0, *values]), max([1.0, *values])
     bins = BINS if max(map(len, views.values())) >= MANY_RESPONSES else BINS // 2
     step = (high - low) / bins
     rows: list[list[Cell]] = []
-    for system, some in views.items():
+    for system, responses_of_system in views.items():
         for label, name in (*LABELS.items(), (None, "not labelled")):
-            mine = [view.values[metric] for view in some if view.label == label]
+            values_of_label = [view.values[metric] for view in responses_of_system if view.label == label]
             counts = [0] * bins
-            for value in mine:
+            for value in values_of_label:
                 counts[min(bins - 1, int((value - low) / step))] += 1
             rows += [
-                [system, name, f"{low + place * step:.2f}", count / len(mine), count]
-                for place, count in enumerate(counts)
-                if mine
+                [system, name, f"{low + index * step:.2f}", count / len(values_of_label), count]
+                for index, count in enumerate(counts)
+                if values_of_label
             ]
     title, several = systems[0].metric(metric).title, len(systems) > 1
     return Chart(
@@ -191,10 +191,10 @@ def _curve(pairs: Sequence[tuple[float, int]]) -> Iterator[tuple[float, float, i
     bins: dict[int, list[tuple[float, int]]] = {}
     for chance, label in pairs:
         bins.setdefault(min(number - 1, int(chance * number)), []).append((chance, label))
-    for _, some in sorted(bins.items()):
-        if len(some) >= FEWEST:
-            said, seen = (math.fsum(pair[i] for pair in some) / len(some) for i in (0, 1))
-            yield round(said, 6), seen, len(some)
+    for _, members in sorted(bins.items()):
+        if len(members) >= FEWEST:
+            said, seen = (math.fsum(pair[i] for pair in members) / len(members) for i in (0, 1))
+            yield round(said, 6), seen, len(members)
 
 
 def _by_source(systems: Sequence[ScoredSystem], metric: str) -> Chart:
@@ -250,8 +250,8 @@ def mark_unsupported(view: ResponseView) -> list[Piece]:
     """The response with the content words marked that nothing before it has."""
     known = set(map(_stem, re.findall(r"\w+", " ".join((view.document, *view.history)).lower())))
     pieces: list[Piece] = []
-    for found in re.finditer(r"\w+|\W+", view.text):
-        word = found[0]
+    for match in re.finditer(r"\w+|\W+", view.text):
+        word = match[0]
         lower = word.lower()
         content = (len(word) > 3 or word.isdigit()) and lower not in COMMON and re.match(r"\w", word) is not None
         mark = "!" if content and _stem(lower) not in known else ""

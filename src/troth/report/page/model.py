@@ -163,7 +163,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a reader needs to make the run again."""
+    """The arguments that reproduce the run."""
 
     name: str
     command: str

@@ -19,22 +19,24 @@ def open_runs(runs: Sequence[Run]) -> list[Source]:
 
     Runs of different tasks ask different questions, and one name in both is taken for one system.
     """
-    sources = [open_run(run, place) for place, run in enumerate(runs, 1)]
+    sources = [open_run(run, number) for number, run in enumerate(runs, 1)]
     folders = _folder_names([source.path for source in sources])
-    own = [_system_names(source) for source in sources]
+    names_by_run = [_system_names(source) for source in sources]
     shared = Counter(
-        (source.result.task, name) for source, names in zip(sources, own, strict=True) for name in names.values()
+        (source.result.task, name)
+        for source, names in zip(sources, names_by_run, strict=True)
+        for name in names.values()
     )
-    made = []
-    for folder, source, called in zip(folders, sources, own, strict=True):
+    named = []
+    for folder, source, called in zip(folders, sources, names_by_run, strict=True):
         several = len(source.systems) > 1
         names = {
             system: name if shared[source.result.task, name] == 1 else f"{folder}:{name}" if several else folder
             for system, name in called.items()
         }
-        made.append(replace(source, name=folder, names=names))
-        _ = made[-1].rows  # damaged ones are reported before anything is computed
-    return made
+        named.append(replace(source, name=folder, names=names))
+        _ = named[-1].rows  # damaged ones are reported before anything is computed
+    return named
 
 
 def _system_names(source: Source) -> dict[str, str]:

@@ -53,7 +53,7 @@ def render(page: Page, dialogues: str, trajectories: str = "") -> str:
         "script": script,
     }
     # In one pass: what is put in may hold anything, and is not looked at again.
-    return re.sub(r"\{\{([a-z]+)\}\}", lambda found: values[found[1]], part("page.html"))
+    return re.sub(r"\{\{([a-z]+)\}\}", lambda match: values[match[1]], part("page.html"))
 
 
 def part(name: str) -> str:

@@ -39,14 +39,14 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    one = Contest.of(systems_of(sources, TASK.name), HEADLINE)
-    if not one.systems:
+    contest = Contest.of(systems_of(sources, TASK.name), HEADLINE)
+    if not contest.systems:
         return Contribution()
-    marked = mark_contests(one)
-    main = (*one.headline, HEADLINE[0])[0]
-    answer = card(QUESTION, one, lambda _: main, _sentence, _facts)
-    section = Section("responses", "Responses", LEAD, _blocks(one), marked)
-    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
+    marked = mark_contests(contest)
+    main = (*contest.headline, HEADLINE[0])[0]
+    answer = card(QUESTION, contest, lambda _: main, _sentence, _facts)
+    section = Section("responses", "Responses", LEAD, _blocks(contest), marked)
+    return contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, HEADLINE))
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
@@ -54,8 +54,8 @@ def contribute(sources: Sequence[Source]) -> Contribution:
 
 def _sentence(system: ScoredSystem, score: Score) -> str:
     ser = system.value("ser")
-    some = f"{words.percent(ser)}% lack" if ser else "none lacks"
-    lacks = f"{some} a value that should stand in it word for word"
+    share = f"{words.percent(ser)}% lack" if ser else "none lacks"
+    lacks = f"{share} a value that should stand in it word for word"
     if score.metric == "ser":
         return f"{lacks[0].upper()}{lacks[1:]}."
     start = f"In {words.percent(score.value, 0)}% of responses everything that was to be said follows from them"
@@ -88,15 +88,15 @@ def _rows(system: ScoredSystem, metric: str) -> pl.DataFrame:
     """One row per act: SGSAcc's or SER's part of it, as if it stood alone."""
     import polars as pl
 
-    made = []
+    rows = []
     for said, act in system.tally.acts:
         slot = f"{act.service}.{act.slot}" if act.slot else None
         if metric == "sgsacc" and act.entailed is not None:
-            made.append((said.dialogue, act.act, slot, float(act.entailed), 1.0))
+            rows.append((said.dialogue, act.act, slot, float(act.entailed), 1.0))
         if metric == "ser" and act.sought:
-            made.append((said.dialogue, act.act, slot, float(said.answer.text is None or bool(act.missed)), 1.0))
+            rows.append((said.dialogue, act.act, slot, float(said.answer.text is None or bool(act.missed)), 1.0))
     columns = {"dialogue": pl.String, "act": pl.String, "slot": pl.String, "num": pl.Float64, "den": pl.Float64}
-    return pl.DataFrame(made, schema=columns, orient="row")
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 # -- section -----------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _blocks(contest: Contest) -> list[Block]:
         blocks += [Heading(title), *(_chart(systems, metric, by) for metric in HEADLINE)]
     blocks += [Heading("What is dropped, what is wrong"), _lost_chart(systems), *_examples(systems)]
     if any(system.source.tallies.is_empty for system in systems):
-        blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Make it again."))
+        blocks.append(Text("A run here holds no dialogues, so single acts cannot be shown. Run it again."))
     return blocks
 
 
@@ -125,7 +125,7 @@ def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     values: dict[str, list[float]] = {}
     for row in rows:
         values.setdefault(str(row[1]), []).append(float(row[2] or 0.0))
-    means = {group: sum(some) / len(some) * (-1 if lower else 1) for group, some in values.items()}
+    means = {group: sum(numbers) / len(numbers) * (-1 if lower else 1) for group, numbers in values.items()}
     many = len(systems) > MANY
     number = FEWER if many else WORST
     groups = sorted(means, key=lambda group: (means[group], group))[:number]
@@ -153,11 +153,11 @@ def _lost_chart(systems: Sequence[ScoredSystem]) -> Chart:
             lost[act.act] += fate(act) in LOST
     worst = sorted(lost, key=lambda act: (-lost[act], act))[: FEWER if len(systems) > MANY else WORST]
     rows: list[list[Cell]] = [
-        [name, act, kind, mine[act][kind], mine[act].total()]
-        for name, mine in fates.items()
+        [name, act, kind, fates_by_act[act][kind], fates_by_act[act].total()]
+        for name, fates_by_act in fates.items()
         for act in worst
         for kind in LOST
-        if act in mine and mine[act][kind]
+        if act in fates_by_act and fates_by_act[act][kind]
     ]
     several = len(systems) > 1
     return Chart(

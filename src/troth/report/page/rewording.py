@@ -65,11 +65,11 @@ def summary_lines(contest: Contest) -> list[str]:
     fragile = [
         effect.what for effect in _effects(contest) if _is_tool(effect) and _loses(effect) and effect.effect.certain
     ]
-    some = words.join_words(words.truncate(list(dict.fromkeys(fragile)), 4))
-    return [f"Fragile under other words, beyond noise: {some}."] if fragile else []
+    named = words.join_words(words.truncate(list(dict.fromkeys(fragile)), 4))
+    return [f"Fragile under other words, beyond noise: {named}."] if fragile else []
 
 
-def blocks(contest: Contest, place: int) -> list[Block]:
+def blocks(contest: Contest, index: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it."""
     effects = _effects(contest)
     pooled = [effect for effect in effects if not effect.effect.set]
@@ -88,7 +88,7 @@ def blocks(contest: Contest, place: int) -> list[Block]:
         *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
         *_table("lost", "Lost arguments", arguments, lost=True),
         *_table("rename", "Better names", names, renamed=True),
-        metrics_grid("live", contest, {"all": "all"}, NOTE, place),
+        metrics_grid("live", contest, {"all": "all"}, NOTE, index),
     ]
 
 

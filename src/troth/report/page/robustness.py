@@ -20,9 +20,9 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    given, worded = systems_of(sources, CHECKDST.name), systems_of(sources, SGDX.name)
-    spoken = checkdst.headline(given)
-    users, schemas = Contest.of(given, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
+    perturbed, worded = systems_of(sources, CHECKDST.name), systems_of(sources, SGDX.name)
+    spoken = checkdst.headline(perturbed)
+    users, schemas = Contest.of(perturbed, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
     marked = mark_contests(users, schemas)
     if any(source.result.task == TRACKING.name for source in sources):
         spoken = spoken[1:]  # the section on state tracking speaks of JGA already

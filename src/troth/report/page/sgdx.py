@@ -84,7 +84,7 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
         yield f"Most fragile service: {fragile} (sensitivity {shown})."
 
 
-def blocks(contest: Contest, place: int) -> list[Block]:
+def blocks(contest: Contest, index: int) -> list[Block]:
     """What the section shows; `place`: of the contest in it."""
     systems = contest.systems
     single = len(systems) == 1
@@ -114,7 +114,7 @@ def blocks(contest: Contest, place: int) -> list[Block]:
             y_title="schema sensitivity", percent=True, plain="" if scale in PERCENT else "sensitivity",
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
-        metrics_grid("sgdx", contest, place=place),
+        metrics_grid("sgdx", contest, index=index),
         *_wavering_examples(systems),
     ]  # fmt: skip
 

@@ -36,13 +36,13 @@ LEAD = (
 
 def contribute(sources: Sequence[Source]) -> Contribution:
     runs = [source for source in sources if source.result.task == TRACKING.name]
-    one = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
-    if not one.systems:
+    contest = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
+    if not contest.systems:
         return Contribution()
-    marked = mark_contests(one)
-    answer = card(QUESTION, one, lambda _: "jga", _sentence, _facts)
-    section = Section("tracking", "State tracking", LEAD, _blocks(runs, one), marked)
-    return contribution(one.systems, [answer], section, summary_lines(one, marked[0].marks, HEADLINE))
+    marked = mark_contests(contest)
+    answer = card(QUESTION, contest, lambda _: "jga", _sentence, _facts)
+    section = Section("tracking", "State tracking", LEAD, _blocks(runs, contest), marked)
+    return contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, HEADLINE))
 
 
 def profiles(source: Source) -> list[list[ScoredSystem]]:
@@ -65,7 +65,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     if wrong.inherited is None:
         return f"{start}."
     if not wrong.predicted:
-        return f"{start}; the others have no prediction."
+        return f"{start}; the rest have no prediction."
     whole = wrong.predicted == wrong.all
     if not wrong.inherited:
         every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
@@ -127,8 +127,8 @@ def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
 
 def _notes(system: ScoredSystem) -> Iterator[str]:
     """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
-    mine = [note.text for note in system.source.result.notes if note.system == system.system]
-    yield from (f"{text[:1].upper()}{text[1:]}." for text in mine[:NOTED])
+    texts = [note.text for note in system.source.result.notes if note.system == system.system]
+    yield from (f"{text[:1].upper()}{text[1:]}." for text in texts[:NOTED])
 
 
 def _over_turns(system: ScoredSystem) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _by_turn(system: ScoredSystem, metric: str) -> dict[str, Estimate]:
 
 def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
     several = len(systems) > 1
-    made: dict[str, list[list[Cell]]] = {
+    rows_by_metric: dict[str, list[list[Cell]]] = {
         metric: [
             [system.name, system.metric(metric).title, int(turn), n.value, n.low, n.high, n.n]
             for system in systems
@@ -235,9 +235,9 @@ def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
         for metric in HEADLINE
     }
     note = "The band is the 95% interval over dialogues." if len(systems) <= MANY else ""
-    if made["turn_match"]:
+    if rows_by_metric["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
-    plots = made if several else {"jga": [row for rows in made.values() for row in rows]}
+    plots = rows_by_metric if several else {"jga": [row for rows in rows_by_metric.values() for row in rows]}
     return [
         Chart(
             f"turns-{metric}" if several else "turns", "lines",
@@ -300,9 +300,7 @@ def _slots(systems: Sequence[ScoredSystem]) -> list[Block]:
     errors = {system.name: system.tally.slots for system in systems if not system.source.tallies.is_empty}
     for system in systems:
         if system.source.tallies.is_empty:
-            lacking = Text(
-                f"{system.source.name} holds no dialogues, so slots cannot be told apart. Make the run again."
-            )
+            lacking = Text(f"{system.source.name} holds no dialogues, so slots cannot be told apart. Run it again.")
             blocks += [] if lacking in blocks else [lacking]
         elif not errors[system.name].total:
             where = " where it predicts" if system.tally.unpredicted else ""
@@ -314,10 +312,10 @@ def _slots(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def _slots_chart(errors: Mapping[str, SlotErrors], *, single: bool) -> Chart:
-    made: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for mine in errors.values():
-        made.update({slot: kinds.total() for slot, kinds in mine.made.items()})
-    shown = sorted(made, key=lambda slot: (-made[slot], slot))[: WORST if len(errors) <= MANY else FEWER]
+        counts.update({slot: kinds.total() for slot, kinds in mine.made.items()})
+    shown = sorted(counts, key=lambda slot: (-counts[slot], slot))[: WORST if len(errors) <= MANY else FEWER]
     rows: list[list[Cell]] = [
         [name, slot, kind, mine.made[slot][kind], mine.turns[slot]]
         for name, mine in errors.items()
@@ -325,12 +323,12 @@ def _slots_chart(errors: Mapping[str, SlotErrors], *, single: bool) -> Chart:
         for kind in KINDS
         if slot in mine.made and mine.made[slot][kind]
     ]
-    total, turns = made.total(), sum(mine.turns.total() for mine in errors.values())
+    total, turns = counts.total(), sum(mine.turns.total() for mine in errors.values())
     note = f"{words.count(total, 'mistake')}, counted in the turn that makes them"
     note += f"; one stands for {turns / max(total, 1):.1f} turns on average."
     if any(set(mine.kinds()) != {"wrong"} for mine in errors.values()):
         note += " Missed: only gold has the slot. Invented: only the prediction has it. Stale: it keeps an old value."
-    left = len(made) - len(shown)
+    left = len(counts) - len(shown)
     note += f" {words.count(left, 'further slot')} not shown." if left else ""
     return Chart(
         "slots", "bars", "Mistakes made, by slot and kind", ["system", "slot", "kind", "mistakes", "turns wrong"], rows,

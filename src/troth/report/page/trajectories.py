@@ -44,8 +44,8 @@ class TrialPack:
             return ""
         every = dict.fromkeys(trial["system"] for trial in self._trials)
         systems = [name for name in order if name in every] + [name for name in every if name not in order]
-        place = {name: code for code, name in enumerate(systems)}
-        trials = [trial | {"system": place[trial["system"]]} for trial in self._trials]
+        codes = {name: code for code, name in enumerate(systems)}
+        trials = [trial | {"system": codes[trial["system"]]} for trial in self._trials]
         block = {"texts": list(self._texts), "systems": systems, "verdicts": CALL_VERDICTS, "trials": trials}
         return base64.b64encode(gzip.compress(msgspec.json.encode(block), 6, mtime=0)).decode()
 

@@ -1,4 +1,4 @@
-"""Numbers, lists and the rules of a signature as a sentence has them."""
+"""Numbers, lists and titles in sentences."""
 
 from __future__ import annotations
 

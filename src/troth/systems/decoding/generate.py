@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.extras import requiring
 from troth.core.names import Path, counted, path_of
@@ -39,9 +40,7 @@ class GenerateSettings:
         "plain", "Prompt: PMI-Faith's own words, or the model's template for conversations.", choices=STYLES
     )
     setting: Setting = field(default_factory=Setting, metadata=python_only("How to decode."))
-    format: str | None = option(
-        None, "Format of the data. Default: detected.", "NAME", complete=("troth.readers.grounded:FORMATS",)
-    )
+    format: str | None = format_option("the data", "troth.readers.grounded:FORMATS")
     limit: int | None = option(None, "Only the first N contexts.", "N", least=1)
     cache: Path | None = cache_file()
 
@@ -71,7 +70,6 @@ class Generation(msgspec.Struct, frozen=True):
 
 
 def context_notes(without: int, shortened: int) -> list[str]:
-    """Notes on contexts that have no document, or were too long."""
     notes = [f"{without} contexts have no document, and were left out"] if without else []
     lost = "contexts were longer than the model reads, and lost the end of their document"
     return notes + ([f"{shortened} {lost}"] if shortened else [])

@@ -46,8 +46,6 @@ GRAMMAR = Metric("grammar_errors", "Grammatical errors", "share of wrong respons
 
 
 class Key(NamedTuple):
-    """A setting of the grid."""
-
     alpha: float
     top_p: float
 
@@ -129,11 +127,9 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     result = build_result(
         "generate sweep",
         [system.system_cells() for system in systems],
-        Resampling(),
+        Resampling(cluster="document"),
         metrics=[column.metric for column in systems[0].columns],
-        cluster="document",
         notes=[Note(text) for text in (*notes, signature("sweep", recipe, n=len(items)))],
-        unscored=[count for system in systems for count in system.unscored()],
         arguments={"data": path_of(data), "metrics": ",".join(grader.metric.name for grader in graders)},
     )
     picked = [] if by is None or bounds is None else _pick(result.scores, wanted, by, bounds)

@@ -22,8 +22,6 @@ BEST = ("best-loss", "last")  # the models of a training run, in the order in wh
 
 
 class GeneratorCard(msgspec.Struct, frozen=True):
-    """What `generator.json` says."""
-
     method: Method = "ft"
     encoding: Encoding = "template"
     model: str = "embedded"  # what it was trained from

@@ -33,8 +33,6 @@ class ScoredText(NamedTuple):
 
 
 class Prefixed(NamedTuple):
-    """Prefixes for the layers of a network."""
-
     layers: Sequence[Layer]
     pairs: Sequence[KeyValue]
 

@@ -44,7 +44,6 @@ def response_turns(corpus: ActCorpus) -> list[ResponseTurn]:
 
 
 def encoded(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Templates) -> str:
-    """The acts of a turn as text."""
     if how == "template":
         return " ".join(_sentences(turn.frames, schema, templates))
     return " ".join(_linear(act, service, described=how == "schema") for act, service in turn.system.acts)
@@ -84,5 +83,4 @@ def source_of(network: TextNetwork, text: str) -> Sequence[int]:
 
 
 def example(network: TextNetwork, text: str, response: str) -> TextExample:
-    """A text to read and the response to write."""
     return network.example((text, RESPONSE if network.decoder else ""), response)

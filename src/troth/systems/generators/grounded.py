@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any
 
+from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, counted, listed, path_of
@@ -42,8 +43,7 @@ class GroundedTrainSettings:
     limit: int | None = option(None, "Train on N responses, drawn by the seed.", "N", least=1)
     dev: Path | None = option(None, "Responses to measure the loss on.", "FILE")
     dev_limit: int | None = option(200, "Number of responses of the dev data, drawn by the seed.", least=0, zero="all")
-    format: str | None = option(None, "Format of the data. Default: detected.", "NAME",
-                                complete=("troth.readers.grounded:FORMATS",))  # fmt: skip
+    format: str | None = format_option("the data", "troth.readers.grounded:FORMATS")
     length: int = option(512, "Most tokens of document and history; the document loses its end.", least=1)
     answer: int = option(64, "Most tokens of a response.", least=1)
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`, in place of the paper's.", shape="python")

@@ -52,12 +52,10 @@ class GeneratorModel(TextLearner):
 
     @property
     def count(self) -> int:
-        """How many numbers are trained."""
         return sum(one.numel() for one in self.module.parameters())
 
     @property
     def prefixes(self) -> Prefixed | None:
-        """The prefixes as they are now."""
         return None if self.networks is None else Prefixed(self.layers, self.networks())
 
     def loss(self, batch: Any) -> Any:
@@ -86,11 +84,9 @@ class ResponseGenerator:
     difference: WeightDifference | None = None  # what training changed, where the network is the base
 
     def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
-        """What the network reads for each turn."""
         return [source_of(self.network, encoded(one, schema, self.card.encoding, self.templates)) for one in turns]
 
     def nbest(self, turns: Sequence[ResponseTurn], schema: Schema, *, beams: int = 4) -> list[list[ScoredText]]:
-        """The likeliest responses to each turn."""
         return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes,
                      changed=self.difference is not None)  # fmt: skip
 

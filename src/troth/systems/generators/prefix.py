@@ -160,7 +160,6 @@ class PrefixNetworks(torch.nn.Module):  # type: ignore[misc]
 
     @property
     def count(self) -> int:
-        """How many numbers are trained."""
         return sum(one.numel() for one in self.parameters())
 
     def forward(self) -> list[KeyValue]:

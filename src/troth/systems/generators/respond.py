@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, labelled, path_of
@@ -56,12 +57,9 @@ class RespondSettings:
     templates: Path | None = option(None, "Folder of further templates; those of training are known.", "FOLDER")
     limit: int | None = option(None, "Number of dialogues, drawn by the seed.", least=0, zero="all")
     seed: int = seed_option("Random seed of the drawn dialogues.")
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
-    format: str | None = option(
-        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
-    nli: str | Nli = option("embedded", "Entailment model of the reranker; see `troth ls backends`.", "NAME",
-                            complete=("troth.models:BACKENDS",))  # fmt: skip
+    schema: Path | None = schema_option()
+    format: str | None = format_option("the dialogues")
+    nli: str | Nli = nli_option("of the reranker")
     cache: Path | None = cache_file()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
+from troth.core.data_options import format_option, nli_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, listed, path_of
@@ -51,23 +52,16 @@ class ResponseTrainSettings:
     templates: Path | None = option(
         None, "Folder with a .tsv file of templates per service; acts without one get a generic sentence.", "FOLDER"
     )
-    shots: Shots | None = option(
-        None, "Train on some dialogues: a share (5%), a number per domain, or a file of ids.", "SHOTS"
-    )
+    shots: Shots | None = shots_option()
     dev: Path | None = option(None, "Dialogues to measure loss, SER and SGSAcc on.", "FILE")
     dev_limit: int | None = option(
         100, "Number of system turns of the dev data, drawn by the seed.", least=0, zero="all"
     )
-    schema: Path | None = option(None, "Schema of the services, if it is not beside the data.", "FILE")
-    format: str | None = option(
-        None, "Format of the dialogues. Default: detected.", "NAME", complete=("troth.readers:FORMATS",)
-    )
+    schema: Path | None = schema_option()
+    format: str | None = format_option("the dialogues")
     length: int = option(256, "Most tokens of an input.", least=1)
     answer: int = option(64, "Most tokens of a response.", least=1)
-    nli: str | Nli = option(
-        "embedded", "Entailment model of SGSAcc on the dev data; see `troth ls backends`.", "NAME",
-        complete=("troth.models:BACKENDS",),
-    )  # fmt: skip
+    nli: str | Nli = nli_option("of SGSAcc on the dev data")
     cache: Path | None = cache_file()
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`, in place of the paper's.", shape="python")
     seed: int = seed_option("Random seed.")

@@ -77,8 +77,6 @@ class Target(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One service in one turn."""
-
     layout: Layout
     flags: Flags
     sources: list[Source]
@@ -86,15 +84,11 @@ class Row(NamedTuple):
 
 
 class TurnFeatures(NamedTuple):
-    """One user turn."""
-
     words: Words
     rows: list[Row]
 
 
 class Tokens:
-    """Turns as tokens, with the places of words."""
-
     def __init__(self, tokenizer: Any, padding: int) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -103,7 +97,6 @@ class Tokens:
 
     @classmethod
     def read(cls, file: Path, padding: int) -> Tokens:
-        """The tokens of a `tokenizer.json`."""
         from tokenizers import Tokenizer
 
         from troth.models import hub
@@ -119,7 +112,6 @@ class Tokens:
         return Words(ids, min(len(one.ids), SPOKEN) + 2, np.array(offsets))
 
     def whole(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of single texts, with the special ones."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
 

@@ -20,8 +20,6 @@ MOST_VALUES = 64  # a categorical slot with more values than this is read from t
 
 
 class Kind(IntEnum):
-    """What a query asks about."""
-
     SERVICE = 0
     SLOT = 1
     VALUE = 2
@@ -41,7 +39,6 @@ class Layout(NamedTuple):
 
 
 def layout(service: Service) -> Layout:
-    """The queries for `service`."""
     texts = [_describe(service.name.rstrip("_0123456789"), service.description)]
     kinds, slot_of = [Kind.SERVICE], [-1]
     for slot in service.slots:

@@ -21,8 +21,6 @@ Source = tuple[str, str]  # service and slot
 
 @dataclass
 class ServiceMemory:
-    """One service of one dialogue."""
-
     intent: str | None = None
     state: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)  # the last value that the system gave for a slot

@@ -39,7 +39,6 @@ def lower(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
 
 
 def sentence(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """The vectors of whole texts."""
     return pooled(lower(encoder, ids, mask, 0), mask)
 
 
@@ -95,8 +94,6 @@ class Fusion(nn.Module):  # type: ignore[misc]
 
 
 class SpanNetwork(nn.Module):  # type: ignore[misc]
-    """Everything that is trained."""
-
     def __init__(self, encoder: Any, upper: int, dropout: float) -> None:
         super().__init__()
         width, heads = encoder.config.hidden_size, encoder.config.num_attention_heads

@@ -109,7 +109,6 @@ class Tracking(ABC):
 
 
 def padded(texts: Texts, tokens: Tokens) -> Ints:
-    """The tokens of some texts, one row each."""
     encoded = [ids[: 2 * SPOKEN] for ids in tokens.whole(texts)]
     table = np.full((len(texts), max(map(len, encoded))), tokens.padding, np.int64)
     for at, ids in enumerate(encoded):
