@@ -18,7 +18,7 @@ from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Troth
 from troth.core.parts import row_schema
 from troth.core.version import __version__
 
-KEYS = ["system", "metric", "group", "value", "low", "high", "n", "recipe", "signature"]
+KEYS = ["system", "metric", "group", "value", "low", "high", "n", "recipe", "version", "signature"]
 NAMES = [
     "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "sa",
     "slot_precision", "slot_recall", "slot_f1", "rsa",
@@ -149,7 +149,8 @@ def test_json(fine: Troth) -> None:
         "low": pytest.approx(0.34725, abs=1e-5),
         "high": pytest.approx(0.64343, abs=1e-5),
         "n": 184,
-        "recipe": dict(profile="sgd", unit="frame", match="fuzzy-indel", norm="none", missing="zero"),
+        "recipe": {"profile": "sgd", "unit": "frame", "match": "fuzzy-indel", "norm": "none", "missing": "zero"},
+        "version": __version__,
         "signature": f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}",
     }
     assert "hasty: 22 dialogues; " in result.err, "notes are told with JSON as well"
@@ -161,7 +162,7 @@ def test_no_value_has_a_reason(fine: Troth, corpus: Corpus) -> None:
     lacking = {score["metric"]: score for score in result.json() if score["value"] is None}
     assert lacking.keys() >= {"jga_cat", "aga_noncat", "sa", "tagging_f1"}
     for score in lacking.values():
-        assert {*score} == {*KEYS, "reason"}
+        assert list(score) == [*KEYS[:-2], "reason", *KEYS[-2:]]
         assert (score["low"], score["high"], score["n"]) == (None, None, 0)
         assert score["reason"].endswith("; give the schema")
     assert "not scored: sa: the number of slots is not known; give the schema\n" in result.err
@@ -331,7 +332,8 @@ def test_run(fine: Troth, tmp_path: Path) -> None:
     assert [path.name for path in out.parent.iterdir()] == ["first"]
     assert fine("table", str(out), "--to", "json").out == result.out
     rows = pl.read_parquet(out / "rows.parquet")
-    assert rows.columns == list(row_schema())
+    assert rows.schema == row_schema()
+    assert all(rows[name].null_count() == rows.height for name in ("id", "source", "label"))
     sums = {
         (system, metric): (math.fsum(part["num"]), math.fsum(part["den"]))
         for (system, metric), part in rows.group_by("system", "metric")

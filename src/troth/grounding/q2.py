@@ -253,8 +253,8 @@ class HfAnswerer(Transformer):
         short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
         free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
         encoded = tokenizer(
-            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit, stride=free // 4,
-            return_overflowing_tokens=True, return_offsets_mapping=True,
+            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit,
+            stride=free // 4, return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
         columns = [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))]

@@ -58,7 +58,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    layout: int = 1
+    layout: int
     sha256: dict[str, str] = {}
 
 

@@ -364,7 +364,8 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
         group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(", ".join(sides))],
         [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting",
-        system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "", beside=str(finding.solved[0]),
+        system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "",
+        beside=str(finding.solved[0]),
     )  # fmt: skip
 
 
