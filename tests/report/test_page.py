@@ -331,7 +331,7 @@ def test_a_run_without_dialogues_has_a_page(runs: dict[str, str], tmp_path: Path
     assert made.explorer
     assert pack(found).block() == ""
     assert kind not in ("dst", "nlg") or any(
-        isinstance(block, Text) and "ake" in block.text for section in made.sections for block in section.blocks
+        isinstance(block, Text) and "again" in block.text for section in made.sections for block in section.blocks
     )
 
 
