@@ -15,14 +15,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from troth.grounding.words import judge_words
-
 from experiments.common import arguments, publish, table
 from troth import models, stats
 from troth.core.records import Grounded
 from troth.grounding import doubts
 from troth.grounding.evidence import passages
 from troth.grounding.pmi import measure
+from troth.grounding.words import judge_words
 from troth.models import Lm
 from troth.text.words import stem_words
 
