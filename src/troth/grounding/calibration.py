@@ -113,11 +113,11 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
         """The recipe of verdicts: that of the scores, with bounds and threshold."""
         return scored, {name: f"{getattr(self, name):.6g}" for name in ("low", "high", "threshold")}
 
-    def normalised(self, scores: Floats) -> Floats:
+    def normalise(self, scores: Floats) -> Floats:
         return (scores - self.low) / (self.high - self.low)
 
     def faithful(self, scores: Floats) -> Mask:
-        return self.normalised(scores) >= self.threshold
+        return self.normalise(scores) >= self.threshold
 
     def probability(self, scores: Floats) -> Floats:
         points = np.array(self.steps, dtype=np.float64)
@@ -142,7 +142,7 @@ class Calibration(msgspec.Struct, frozen=True):
             *(warning for entry in self.metrics for warning in entry.warnings()),
         ]
 
-    def matching(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
+    def match_recipes(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
         """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
         matches: dict[str, Fitted] = {}
         for entry in self.metrics:

@@ -163,14 +163,14 @@ class QuestionAnswering:
                 valid[index] = question
         answers = self.answerer.answers([(question, pairs[about[index][0]][0]) for index, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
-        values = self._compared([(about[index][1], question, answer) for (index, question), answer in both])
+        values = self._compare([(about[index][1], question, answer) for (index, question), answer in both])
         answered: list[list[AnsweredQuestion]] = [[] for _ in pairs]
         for (index, question), answer, value in zip(valid.items(), answers, values, strict=True):
             number, candidate = about[index]
             answered[number].append(AnsweredQuestion(question, candidate, answer, value))
         return answered
 
-    def _compared(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
+    def _compare(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
         unsure = [index for index, (_, _, answer) in enumerate(answers) if answer and values[index] < 1]

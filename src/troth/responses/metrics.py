@@ -41,7 +41,7 @@ class JudgedResponse(NamedTuple):
             return any(act.entailed is False for act in self.answer.acts)
         return _ser(self)[0] > 0
 
-    def alone(self, act: ActView) -> JudgedResponse:
+    def with_act(self, act: ActView) -> JudgedResponse:
         """The same response as if it had this act only."""
         return self._replace(answer=msgspec.structs.replace(self.answer, acts=(act,)))
 
@@ -259,4 +259,4 @@ def _cover_turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
 
 
 def _cover_acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
-    return lambda r: (sum(scoring.part(r.alone(act))[1] for act in r.answer.acts), float(len(r.answer.acts)))
+    return lambda r: (sum(scoring.part(r.with_act(act))[1] for act in r.answer.acts), float(len(r.answer.acts)))

@@ -73,7 +73,7 @@ def rerank_file(
         for (dialogue, turn), choice in zip(turns, choices, strict=True):
             file.write(encode_choice(dialogue, turn, choice))
     described = corpus.classify_descriptions(known.schema)
-    recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
+    recipe = RerankRecipe.for_model(nli, gated=gated, augment=augment, descriptions=described)
     notes = [*corpus.description_notes(described), *corpus.truncation_notes(nli)]
     return summarize(choices, signature("rerank", recipe, n=len(choices)), notes)
 

@@ -233,7 +233,7 @@ class _Run:
 
     def systems(self) -> list[JudgedSystem]:
         """All systems, judged; gold's part is done once."""
-        scored, settings = self._scored(), self.settings
+        scored, settings = self._scored_turns(), self.settings
         prepared: dict[Key, tuple[ActReference, ...]] = {}
         if self.model is not None:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
@@ -242,10 +242,10 @@ class _Run:
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
                 refs=settings.refs,
             )  # fmt: skip
-            prepared = dict(zip(distinct, self._asked(prepare, list(distinct.values())), strict=True))
-        return [self._system(name, turns, prepared) for name, turns in scored.items()]
+            prepared = dict(zip(distinct, self._ask_model(prepare, list(distinct.values())), strict=True))
+        return [self._judge_system(name, turns, prepared) for name, turns in scored.items()]
 
-    def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
+    def _ask_model(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
         """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
         model, settings = self.model, self.settings
         if model is None or in_process(settings.workers):
@@ -259,7 +259,7 @@ class _Run:
                 model.shortened |= cut
         return answers
 
-    def _scored(self) -> dict[str, list[SystemTurn]]:
+    def _scored_turns(self) -> dict[str, list[SystemTurn]]:
         """The turns that count, by system. Except under `skip`, all systems have the same turns."""
         if self.settings.missing == "skip":
             return {name: [one for one in self.turns if one.key in responses] for name, responses in self.files.items()}
@@ -268,7 +268,7 @@ class _Run:
         turns = [turn for turn in self.turns if all_turns or turn.dialogue in answered]
         return {name: turns for name in self.files}  # noqa: C420 (nobody changes them)
 
-    def _system(
+    def _judge_system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
         responses, slots = self.files[name], ser.noncategorical_slots(self.gold.schema)
@@ -276,8 +276,8 @@ class _Run:
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
             refs = [prepared[turn.key] for turn in turns]
-            judge = partial(sgsacc.judged, augment=self.settings.augment)
-            verdicts = self._asked(judge, list(zip(turns, refs, texts, strict=True)))
+            judge = partial(sgsacc.judge_responses, augment=self.settings.augment)
+            verdicts = self._ask_model(judge, list(zip(turns, refs, texts, strict=True)))
         judged = [
             judged_response(
                 turn, text, acts, slots, kinds=self.kinds,

@@ -273,10 +273,10 @@ def verdicts(
     augment: Augment = "retry",
 ) -> list[tuple[ActVerdict, ...]]:
     """A verdict on every act of each turn. A response that is None or empty is true to nothing."""
-    return judged(list(zip(turns, prepared, responses, strict=True)), nli, augment=augment)
+    return judge_responses(list(zip(turns, prepared, responses, strict=True)), nli, augment=augment)
 
 
-def judged(
+def judge_responses(
     items: Sequence[tuple[SystemTurn, Sequence[ActReference], str | None]], nli: Nli, *, augment: Augment = "retry"
 ) -> list[tuple[ActVerdict, ...]]:
     """As `verdicts`, of turns that come with their references and response."""

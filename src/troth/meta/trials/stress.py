@@ -102,11 +102,9 @@ class StressSet(NamedTuple):
 def stress_ground(*data: Path, **options: Any) -> Result:
     """Reports which kinds of minimal corruptions of supported answers metrics, or an own checker, notice.
 
-    `data`: files with supported answers, in any format of `ground`; label 0 is left out. `metrics`: as in `ground`;
-    `checker`: the address of an own checker. `corruptions`: kinds of them; `each`: how many of a kind for each answer,
-    at most. `corrupted`: a new JSONL file for answers and corruptions. `nli`, `lm`, `cache`, `models`, `resamples`,
-    `seed`, `out`: as in `ground`. The result has `caught:METRIC` and `auroc:METRIC` for all pairs and for each kind
-    (`kind:negation`); its details are pairs that were missed.
+    `data`: files with supported answers, in any format of `ground`; label 0 is left out. The options are those of
+    `StressSettings`. The result has `caught:METRIC` and `auroc:METRIC` for all pairs and for each kind
+    (`kind:negation`); its findings are pairs that were missed.
 
         >>> from troth.demo import path
         >>> result = stress_ground(path("documents/careful.jsonl"), metrics="coverage", corruptions="addition")

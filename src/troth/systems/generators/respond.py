@@ -126,7 +126,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
         changed=None if choices is None else sum(one.choice != one.likeliest for one in choices),
         faithful=None if choices is None else sum(one.fidelity == one.acts for one in choices),
         signature=None if nli is None or choices is None else signature(
-            "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=descriptions),
+            "rerank", RerankRecipe.for_model(nli, gated=settings.gated, augment="never", descriptions=descriptions),
             n=len(choices),
         ),
         notes=tuple(corpus.description_notes(descriptions)) if nli is not None else (),
