@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import timing, trackers
 from troth import demo
 from troth.core.records import Schema
+from troth.models.batches import padded_tensors
 from troth.models.hub import embedded_files
 from troth.responses import corpus
 from troth.systems.generators.card import LM, GeneratorCard, describe
@@ -27,7 +28,7 @@ from troth.systems.generators.encodings import ResponseTurn, encoded, example, r
 from troth.systems.generators.model import GeneratorModel, ResponseGenerator, fingerprint, open_generator
 from troth.systems.generators.prefix import prefixed
 from troth.systems.generators.respond import decoded
-from troth.systems.text import TextNetwork, tensors
+from troth.systems.text import TextNetwork
 
 TURNS, ANSWER, BEAMS, ROUNDS = 4, 12, 4, 3
 LOAD = """
@@ -80,7 +81,7 @@ def plain_seconds(system: ResponseGenerator, turns: Sequence[ResponseTurn], sche
     )  # fmt: skip
     layers, pairs = system.prefixes or ((), None)
     start = time.perf_counter()
-    ids, mask = tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
+    ids, mask = padded_tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
     with torch.inference_mode(), prefixed(layers, pairs):
         network.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)
     return time.perf_counter() - start

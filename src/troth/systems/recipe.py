@@ -21,7 +21,7 @@ from troth.core.records import State
 from troth.core.registry import Registry
 from troth.perturb.options import configure
 from troth.systems.data import TrackerCorpus, TrackerTurn
-from troth.systems.trainable import E, Trainable
+from troth.systems.training import E, Trainable
 
 RECIPES: Registry[type[Recipe]] = Registry(
     "recipe",
@@ -42,7 +42,7 @@ RECIPES: Registry[type[Recipe]] = Registry(
 TRACKERS: Registry[Callable[[], Path]] = Registry(  # trained ones by name: functions that return their folder
     "tracker",
     "troth.trackers",
-    {"troth-track": "troth.systems.box:plain", "troth-track-robust": "troth.systems.box:robust"},
+    {"troth-track": "troth.systems.tracker:find_plain", "troth-track-robust": "troth.systems.tracker:find_robust"},
 )
 
 
@@ -110,7 +110,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """
         raise NotImplementedError
 
-    def fitted(self, _corpus: TrackerCorpus) -> Self:
+    def fit_to(self, _corpus: TrackerCorpus) -> Self:
         """The recipe with facts of the training data that it needs, such as its slots; most recipes need none."""
         return self
 

@@ -15,11 +15,13 @@ import math
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from random import Random
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -29,15 +31,38 @@ from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
 from troth.systems.checkpoint import FitState, replaced, restore, store
-from troth.systems.trainable import Trainable
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
 BETAS = (0.9, 0.999)
 
+E = TypeVar("E")
 Schedule = Literal["linear", "constant"]
 Metrics = dict[str, float]
 Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher, the better
+
+
+class Trainable(ABC, Generic[E]):
+    """A network that learns from examples of the type `E`."""
+
+    module: Any  # the torch.nn.Module that is trained
+    factors: ClassVar[Mapping[str, float]] = {}  # of the rate, for parameters whose names begin so; 1 for all others
+
+    @abstractmethod
+    def size(self, example: E) -> int:
+        """The tokens of an example: batches hold examples of similar size."""
+
+    @abstractmethod
+    def collate(self, examples: Sequence[E], rng: Random) -> Any:
+        """A batch. Random choices (masks, prompts) use `rng`, which depends only on seed and step."""
+
+    @abstractmethod
+    def loss(self, batch: Any) -> Any:
+        """The loss of a batch: a tensor with one number."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Writes weights (safetensors) and all that is needed to open the model again to a folder that exists."""
 
 
 @dataclass(frozen=True)

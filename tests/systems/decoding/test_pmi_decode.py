@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from troth.core.signature import recipe_text  # noqa: E402
+from troth.models.batches import padded_tensors  # noqa: E402
 from troth.systems.decoding import pmi_decode  # noqa: E402
 from troth.systems.decoding.pmi_decode import (  # noqa: E402
     Paired,
@@ -20,7 +21,6 @@ from troth.systems.decoding.pmi_decode import (  # noqa: E402
     Without,
     combine,
     decode,
-    padded_tensors,
 )
 from troth.systems.decoding.settings import MODES, Mode, Setting  # noqa: E402
 

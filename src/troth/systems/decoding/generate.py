@@ -31,10 +31,7 @@ class GenerateSettings:
     """Which model responds to which contexts, and how."""
 
     model: str | Responder = option(
-        "embedded",
-        "Model that responds: embedded, hf:ORG/MODEL or a folder.",
-        "NAME",
-        complete=("troth.models:BACKENDS",),
+        "embedded", "Responding model: embedded, hf:ORG/MODEL or a folder.", "NAME", complete=("troth.models:BACKENDS",)
     )
     prompt: Style = option(
         "plain", "Prompt: PMI-Faith's own words, or the model's template for conversations.", choices=STYLES

@@ -40,11 +40,7 @@ if TYPE_CHECKING:
 class RespondSettings:
     beams: int = option(4, "Number of beams of the search, and of candidates of each generator.", least=1, most=64)
     count: int | None = option(
-        None,
-        "Number of responses of each generator to choose from. Default: one per beam.",
-        "N",
-        flag="--nbest",
-        least=1,
+        None, "Number of responses per generator to choose from. Default: one per beam.", "N", flag="--nbest", least=1
     )
     rerank: bool = option(
         False, "Let the reranker choose even if there is one generator; of several it always chooses."

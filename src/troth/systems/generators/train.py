@@ -99,7 +99,9 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
     check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
-    read = _only(read, {one.id for one in sample(read.dialogues, settings.shots, settings.seed)})
+    dialogues = sample(read.dialogues, settings.shots, settings.seed)
+    ids = {dialogue.id for dialogue in dialogues}
+    read = ActCorpus(dialogues, [turn for turn in read.turns if turn.dialogue in ids], read.schema)
     turns = response_turns(read)
     if settings.encoding == "template":
         _tell(turns, templates)
@@ -182,13 +184,6 @@ class ResponseEvaluation:
 
 def _example(network: TextNetwork, turn: ResponseTurn, read: ActCorpus, card: GeneratorCard, known: Templates) -> Any:
     return example(network, encoded(turn, read.schema, card.encoding, known), turn.system.gold)
-
-
-def _only(read: ActCorpus, ids: set[str]) -> ActCorpus:
-    return ActCorpus(
-        [one for one in read.dialogues if one.id in ids], [turn for turn in read.turns if turn.dialogue in ids],
-        read.schema,
-    )  # fmt: skip
 
 
 def _whole(model: Path) -> str:

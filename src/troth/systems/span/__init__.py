@@ -90,7 +90,7 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
 
         self.forget()  # it will read otherwise when it has learned from this
         arrays, wanted = batch
-        tensors = {name: self._torch.from_numpy(array) for name, array in wanted._asdict().items()}
+        tensors = {name: self._torch.from_numpy(array) for name, array in wanted.items()}
         tensors["kinds"] = self._torch.from_numpy(arrays.kinds)
         ids, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
         outputs = self.module(self._lower(ids, segments), segments, tuple(rows))
